@@ -1,0 +1,66 @@
+-- Least privilege, as three roles in the current database:
+--   tradelock_application  services and retry workers
+--   tradelock_operator     people and jobs with the command `tradelock`
+--   tradelock_reader       dashboards and audits
+-- Nobody among them can write a log (trade_lock_log, resource_log, resource_holder_log),
+-- remove a row, or change evidence.  The logs are written by triggers with the rights of
+-- the account that ran the migration; that account must stay and keep its rights.
+--
+-- An account gets a role so:
+--   CREATE USER 'withdraw'@'10.0.0.%' IDENTIFIED BY '...' REQUIRE SSL;
+--   GRANT tradelock_application TO 'withdraw'@'10.0.0.%';
+--   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
+CREATE ROLE IF NOT EXISTS tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_application;
+GRANT SELECT ON trade_lock_state TO tradelock_application;
+GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
+GRANT SELECT ON tl_schema TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_application;
+GRANT SELECT ON resource_lock_state TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_resource_token_seen TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON rw_lock TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON resource_holder TO tradelock_application;
+GRANT SELECT ON resource_holder_state TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
+
+-- An operator sees the log and does what the janitor does; SQL typed by hand is possible
+-- and recorded.
+CREATE ROLE IF NOT EXISTS tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_operator;
+GRANT SELECT ON trade_lock_state TO tradelock_operator;
+GRANT SELECT ON trade_lock_log TO tradelock_operator;
+GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
+GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
+-- What may go is for the procedure to say; nobody removes a row in any other way.
+GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_operator;
+GRANT SELECT ON resource_lock_state TO tradelock_operator;
+GRANT SELECT ON resource_log TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_resource_token_seen TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON rw_lock TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON resource_holder TO tradelock_operator;
+GRANT SELECT ON resource_holder_state TO tradelock_operator;
+GRANT SELECT ON resource_holder_log TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_operator;
+
+CREATE ROLE IF NOT EXISTS tradelock_reader;
+GRANT SELECT ON trade_lock TO tradelock_reader;
+GRANT SELECT ON trade_lock_state TO tradelock_reader;
+GRANT SELECT ON trade_lock_log TO tradelock_reader;
+GRANT SELECT ON trade_evidence TO tradelock_reader;
+GRANT SELECT ON tl_session TO tradelock_reader;
+GRANT SELECT ON tl_schema TO tradelock_reader;
+GRANT SELECT ON resource_lock TO tradelock_reader;
+GRANT SELECT ON resource_lock_state TO tradelock_reader;
+GRANT SELECT ON resource_log TO tradelock_reader;
+GRANT SELECT ON rw_lock TO tradelock_reader;
+GRANT SELECT ON resource_holder TO tradelock_reader;
+GRANT SELECT ON resource_holder_state TO tradelock_reader;
+GRANT SELECT ON resource_holder_log TO tradelock_reader;
+GRANT SELECT ON row_lock TO tradelock_reader;

@@ -1,0 +1,13 @@
+-- The committed step before a compensating attempt sends: one more send may have left,
+-- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
+-- success evidence, a deadline that passed, or after a cancel.
+UPDATE trade_lock
+SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
+    rev = rev + 1, sends = sends + 1, not_found_since = NULL,
+    max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    send_until = GREATEST(COALESCE(send_until, max_hold_until), max_hold_until),
+    next_run_at = max_hold_until, updated_at = UTC_TIMESTAMP(6)
+WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
+    AND token = ? AND conflict = 0 AND cancel_tried = 0
+    AND (success_epoch IS NULL OR success_epoch <> epoch)
+    AND (deadline_at IS NULL OR deadline_at > UTC_TIMESTAMP(6))

@@ -1,0 +1,14 @@
+-- A trade's first ask: the row, or a duplicate key.  No SELECT comes before it: two first
+-- asks race on the primary key and one of them gets 1062.  An open transaction that holds
+-- the key answers 1205 at once, since this statement never waits for a row lock.
+-- The fence starts from the server's microseconds, above every purged life of the key.
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
+    session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at,
+    deadline_at, exclusive, fingerprint, channel, channel_key, payload, remark, actor,
+    created_at, updated_at)
+VALUES /*rows(*/(?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, ?,
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
+    max_hold_until, UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
+RETURNING token, fence, epoch

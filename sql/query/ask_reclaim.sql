@@ -1,0 +1,15 @@
+-- A proven failure is tried anew, as the next epoch with a new channel key.  The caller
+-- names the epoch it saw: of two reclaimers one finds another epoch and is refused.
+UPDATE trade_lock
+SET status = 'P', step = 'reclaim', thread_no = ?, log_no = ?, session_id = ?, token = ?,
+    fence = fence + 1, rev = rev + 1, epoch = epoch + 1, sends = ?,
+    max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    send_until = IF(sends > 0, max_hold_until, NULL),
+    next_run_at = max_hold_until,
+    deadline_at = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    exclusive = ?, channel_key = ?, channel_ref = NULL, not_found_since = NULL,
+    seen_by_channel = 0, cancel_tried = 0, retryable = 0, proof = '-', result = NULL,
+    remark = ?, actor = ?, updated_at = UTC_TIMESTAMP(6)
+WHERE cust_no = ? AND serial_no = ? AND op_code = ?
+    AND status = 'F' AND epoch = ? AND retryable = 1 AND conflict = 0
+    AND fingerprint <=> ?

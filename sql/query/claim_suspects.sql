@@ -1,0 +1,14 @@
+-- Suspects, whose last holder died at them, among the oldest due work of one operation.
+-- They cannot be told from the others by the index, so only the first of the due rows are
+-- looked at, without locking them; as work is done, later ones move to the front.
+SELECT t.cust_no, t.serial_no
+FROM (SELECT op_code, cust_no, serial_no
+    FROM trade_lock FORCE INDEX (due)
+    WHERE op_code = ? AND next_run_at <= UTC_TIMESTAMP(6)
+    ORDER BY op_code, next_run_at
+    LIMIT 256) d
+STRAIGHT_JOIN trade_lock t ON t.cust_no = d.cust_no AND t.serial_no = d.serial_no
+    AND t.op_code = d.op_code
+WHERE t.claims > 0 AND t.next_run_at <= UTC_TIMESTAMP(6)
+LIMIT ?
+FOR UPDATE SKIP LOCKED

@@ -1,0 +1,12 @@
+-- A retry row that is still open beside a finished sync row, or of an older epoch, is
+-- closed by whoever meets it.
+UPDATE trade_lock s
+STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
+    AND r.op_code = ?
+SET r.status = IF(s.status = 'Y' AND r.epoch = s.epoch, 'Y', 'F'), r.step = 'close',
+    r.thread_no = ?, r.token = ?, r.session_id = NULL, r.next_run_at = NULL,
+    r.parked = NULL, r.claims = 0, r.fence = r.fence + 1, r.rev = r.rev + 1,
+    r.updated_at = UTC_TIMESTAMP(6)
+WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ?
+    AND (s.status <> 'P' OR r.epoch <> s.epoch)
+    AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL OR r.status = 'P')

@@ -1,0 +1,21 @@
+-- The ending of a compensating attempt, both rows in one statement: the sync row's fence
+-- and token decide, the retry row follows.  The join is written sync row first, which is
+-- the lock order everywhere.  On failure the retry row is closed: F, not due, not parked.
+-- The last parameter is 1 on a caller's connection: after a deadlock the client library
+-- still believes in the transaction that the server rolled back, and the ending would
+-- commit alone.
+UPDATE trade_lock s
+STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
+    AND r.op_code = ?
+SET s.status = ?, s.step = 'end', s.session_id = NULL, s.max_hold_until = NULL,
+    s.next_run_at = NULL, s.thread_no = ?, s.log_no = ?, s.token = ?,
+    s.fence = s.fence + 1, s.rev = s.rev + 1, s.proof = ?, s.retryable = ?,
+    s.channel_ref = COALESCE(?, s.channel_ref), s.result = ?,
+    s.remark = COALESCE(?, s.remark), s.actor = ?, s.updated_at = UTC_TIMESTAMP(6),
+    r.status = ?, r.step = 'end', r.thread_no = ?, r.log_no = ?, r.token = ?,
+    r.session_id = NULL, r.next_run_at = NULL, r.parked = NULL, r.claims = 0,
+    r.fence = r.fence + 1, r.rev = r.rev + 1, r.updated_at = UTC_TIMESTAMP(6)
+WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
+    AND s.fence = ? AND s.token = ?
+    AND (? = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch)
+    AND (? = 0 OR @@in_transaction = 1)

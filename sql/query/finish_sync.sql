@@ -1,0 +1,16 @@
+-- The ending of a holder that owns one row only: the first statement of its transaction,
+-- and most often the only one.  Status, fence and token together prove that nobody took
+-- the lock over in between; 0 rows means it is lost.  A failure is refused when evidence
+-- of this epoch says that money moved: the filing locks this same row, so either it is
+-- seen here, or it finds the F and sets the conflict.
+-- The last parameter is 1 on a caller's connection: after a deadlock the client library
+-- still believes in the transaction that the server rolled back, and the ending would
+-- commit alone.
+UPDATE trade_lock
+SET status = ?, step = 'end', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
+    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
+    retryable = ?, channel_ref = COALESCE(?, channel_ref), result = ?,
+    remark = COALESCE(?, remark), actor = ?, updated_at = UTC_TIMESTAMP(6)
+WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
+    AND token = ? AND (? = 'Y' OR success_epoch IS NULL OR success_epoch <> epoch)
+    AND (? = 0 OR @@in_transaction = 1)

@@ -1,0 +1,41 @@
+-- A lock on a resource, for the first time and every later one.  A row that is unlocked,
+-- or whose holder is not alive, is taken over with a higher fence; a live holder's row,
+-- and one whose minimum hold is not over, is left exactly as it is, so a refusal writes
+-- nothing.  The token is assigned first and tells the later assignments, and the caller,
+-- whether the row was taken.
+-- Sessions are read without a lock; ended_at was committed before and never comes back.
+-- Several rows are locked in the order given; who cannot have all rolls back.
+INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
+    fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
+    created_at, updated_at)
+VALUES /*rows(*/(?, 'L', 'lock', ?, ?, ?, ?,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence,
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?,
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
+ON DUPLICATE KEY UPDATE
+    token = IF((free_at IS NULL OR free_at <= UTC_TIMESTAMP(6))
+            AND (status = 'U' OR max_hold_until <= UTC_TIMESTAMP(6)
+                OR IF(lease_until IS NULL,
+                    session_id IS NULL OR NOT EXISTS (SELECT 1 FROM tl_session x
+                        WHERE x.session_id = resource_lock.session_id
+                            AND x.ended_at IS NULL),
+                    lease_until <= UTC_TIMESTAMP(6))),
+        VALUES(token), token),
+    step = IF(token = VALUES(token), IF(status = 'U', 'lock', 'take over'), step),
+    status = IF(token = VALUES(token), 'L', status),
+    thread_no = IF(token = VALUES(token), VALUES(thread_no), thread_no),
+    log_no = IF(token = VALUES(token), VALUES(log_no), log_no),
+    session_id = IF(token = VALUES(token), VALUES(session_id), session_id),
+    fence = IF(token = VALUES(token), fence + 1, fence),
+    rev = IF(token = VALUES(token), rev + 1, rev),
+    lease_until = IF(token = VALUES(token), VALUES(lease_until), lease_until),
+    max_hold_until = IF(token = VALUES(token), VALUES(max_hold_until), max_hold_until),
+    free_at = IF(token = VALUES(token), VALUES(free_at), free_at),
+    payload = IF(token = VALUES(token), VALUES(payload), payload),
+    remark = IF(token = VALUES(token), VALUES(remark), remark),
+    actor = IF(token = VALUES(token), VALUES(actor), actor),
+    locked_at = IF(token = VALUES(token), VALUES(locked_at), locked_at),
+    updated_at = IF(token = VALUES(token), VALUES(updated_at), updated_at)
+RETURNING token, fence

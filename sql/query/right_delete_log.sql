@@ -1,0 +1,2 @@
+-- Whether this account may remove rows of the log; no row can match.
+DELETE FROM trade_lock_log WHERE FALSE

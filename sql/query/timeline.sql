@@ -1,0 +1,11 @@
+-- Every committed step of both rows of a trade, oldest first.  Sync row before retry row
+-- where one transaction wrote both.
+SELECT op_code, step, status, rev, fence, epoch, attempts, claims, sends, conflict, proof,
+    thread_no, log_no, session_id, parked, channel_key, channel_ref, remark, actor, account,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', logged_at) AS logged_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', send_until) AS send_until_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS next_run_us
+FROM trade_lock_log
+WHERE cust_no = ? AND serial_no = ? AND op_code IN (?, ?)
+ORDER BY logged_at, op_code, rev

@@ -1,0 +1,2 @@
+-- Whether a step with this token was committed and superseded since.
+SELECT tl_token_seen(?, ?, ?, ?)

@@ -1,0 +1,256 @@
+-- The hot table: one row for each (customer, serial number, operation code).
+-- cust_no comes first in every unique key, so that partitioning by customer stays possible.
+-- Keys are binary and unpadded: 'a', 'A' and 'a ' never meet.
+CREATE TABLE IF NOT EXISTS trade_lock (
+    cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    lane CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    -- what the last step was; 'by hand' when SQL was typed past the library
+    step VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    thread_no UUID NOT NULL,
+    log_no UUID NULL,
+    session_id UUID NULL,
+    token BINARY(16) NOT NULL,
+    fence BIGINT UNSIGNED NOT NULL,
+    rev BIGINT UNSIGNED NOT NULL,
+    epoch INT UNSIGNED NOT NULL DEFAULT 1,
+    attempts INT UNSIGNED NOT NULL DEFAULT 0,
+    claims INT UNSIGNED NOT NULL DEFAULT 0,
+    sends INT UNSIGNED NOT NULL DEFAULT 0,
+    send_until DATETIME(6) NULL,
+    not_found_since DATETIME(6) NULL,
+    -- the channel has shown that it knows the payment: a later "not found" contradicts it
+    seen_by_channel TINYINT NOT NULL DEFAULT 0,
+    -- a cancel was tried in this epoch: nothing is sent again
+    cancel_tried TINYINT NOT NULL DEFAULT 0,
+    -- the epoch for which evidence says that money moved
+    success_epoch INT UNSIGNED NULL,
+    max_hold_until DATETIME(6) NULL,
+    next_run_at DATETIME(6) NULL,
+    deadline_at DATETIME(6) NULL,
+    parked VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    conflict TINYINT NOT NULL DEFAULT 0,
+    exclusive TINYINT NOT NULL DEFAULT 0,
+    retryable TINYINT NOT NULL DEFAULT 0,
+    proof CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '-',
+    fingerprint BINARY(32) NULL,
+    channel VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    channel_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    channel_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    payload MEDIUMBLOB NULL,
+    result BLOB NULL,
+    remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    created_at DATETIME(6) NOT NULL,
+    updated_at DATETIME(6) NOT NULL,
+    -- 1 on a sync row in process whose operation lets one trade of a customer in at a time
+    busy TINYINT AS (IF(exclusive = 1 AND status = 'P' AND lane = 'S', 1, NULL)) VIRTUAL,
+    PRIMARY KEY (cust_no, serial_no, op_code),
+    UNIQUE KEY one_per_customer (cust_no, op_code, busy),
+    -- all background work: waiting retry rows, and P rows by the end of their max_hold
+    KEY due (op_code, next_run_at, session_id),
+    CONSTRAINT status_is_p_f_or_y CHECK (status IN ('P', 'F', 'Y')),
+    CONSTRAINT lane_is_s_or_r CHECK (lane IN ('S', 'R')),
+    CONSTRAINT failure_has_proof CHECK (lane = 'R' OR status <> 'F' OR proof <> '-')
+) ENGINE = InnoDB;
+
+-- One row for each step of a row.  Written by the triggers below with their definer's
+-- rights; no application account can write, change or remove a row of it.
+CREATE TABLE IF NOT EXISTS trade_lock_log (
+    cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    rev BIGINT UNSIGNED NOT NULL,
+    logged_at DATETIME(6) NOT NULL,
+    step VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    thread_no UUID NOT NULL,
+    log_no UUID NULL,
+    session_id UUID NULL,
+    token BINARY(16) NOT NULL,
+    fence BIGINT UNSIGNED NOT NULL,
+    epoch INT UNSIGNED NOT NULL,
+    attempts INT UNSIGNED NOT NULL,
+    claims INT UNSIGNED NOT NULL,
+    sends INT UNSIGNED NOT NULL,
+    send_until DATETIME(6) NULL,
+    max_hold_until DATETIME(6) NULL,
+    next_run_at DATETIME(6) NULL,
+    parked VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    conflict TINYINT NOT NULL,
+    proof CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    channel_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    channel_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    PRIMARY KEY (cust_no, serial_no, op_code, rev)
+) ENGINE = InnoDB;
+
+-- The zone of the writing connection does not matter: NOW and UTC_TIMESTAMP differ by
+-- exactly that zone, and SYSDATE is the moment of the write even in a long transaction.
+CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT ON trade_lock FOR EACH ROW
+BEGIN
+    -- An ending changes the row that was granted; a row that is gone is lost, not made.
+    IF NEW.step = 'end' THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
+    END IF;
+    INSERT INTO trade_lock_log
+    VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
+        SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+        NEW.fence, NEW.epoch, NEW.attempts, NEW.claims, NEW.sends, NEW.send_until,
+        NEW.max_hold_until, NEW.next_run_at, NEW.parked, NEW.conflict, NEW.proof,
+        NEW.channel_key, NEW.channel_ref, NEW.remark, NEW.actor, USER());
+END;
+
+-- The library raises rev itself; SQL typed by hand does not, and is recorded all the same.
+-- A statement that changes nothing (a refused ask) leaves rev alone and no trace.
+CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock FOR EACH ROW
+BEGIN
+    IF NEW.rev = OLD.rev AND NOT (NEW.status <=> OLD.status AND NEW.token <=> OLD.token
+        AND NEW.fence <=> OLD.fence AND NEW.session_id <=> OLD.session_id
+        AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
+        AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
+        AND NEW.send_until <=> OLD.send_until AND NEW.parked <=> OLD.parked
+        AND NEW.not_found_since <=> OLD.not_found_since
+        AND NEW.seen_by_channel <=> OLD.seen_by_channel
+        AND NEW.cancel_tried <=> OLD.cancel_tried
+        AND NEW.success_epoch <=> OLD.success_epoch
+        AND NEW.max_hold_until <=> OLD.max_hold_until
+        AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
+        AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
+        AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
+        AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
+        AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
+        AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
+        AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
+        AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+        AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
+        AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+        SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    END IF;
+    IF NEW.rev <> OLD.rev THEN
+        INSERT INTO trade_lock_log
+        VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
+            SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+            NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+            NEW.fence, NEW.epoch, NEW.attempts, NEW.claims, NEW.sends, NEW.send_until,
+            NEW.max_hold_until, NEW.next_run_at, NEW.parked, NEW.conflict, NEW.proof,
+            NEW.channel_key, NEW.channel_ref, NEW.remark, NEW.actor, USER());
+    END IF;
+END;
+-- Removing a row is a step too.  Purging takes the log away afterwards, with the rows.
+CREATE OR REPLACE TRIGGER trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW
+INSERT INTO trade_lock_log
+VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
+    OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until, OLD.max_hold_until,
+    OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof, OLD.channel_key, OLD.channel_ref,
+    OLD.remark, OLD.actor, USER());
+
+-- Whether a step with this token was ever committed.  The application has no other right
+-- on the log.
+CREATE OR REPLACE FUNCTION tl_token_seen(
+    cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN EXISTS (SELECT 1 FROM trade_lock_log
+    WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted);
+
+-- What fenced-out holders, web-hooks and statements know.  Nobody changes a row of it.
+CREATE TABLE IF NOT EXISTS trade_evidence (
+    evidence_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    epoch INT UNSIGNED NOT NULL,
+    channel_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    outcome VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    -- FAILED only: the channel documents this answer as final
+    final TINYINT NOT NULL DEFAULT 0,
+    channel_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    source VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    thread_no UUID NULL,
+    account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    filed_at DATETIME(6) NOT NULL,
+    KEY trade (cust_no, serial_no, op_code, epoch),
+    CONSTRAINT outcome_is_known CHECK (outcome IN
+        ('SUCCEEDED', 'FAILED', 'DECLINED', 'ACCEPTED', 'PENDING', 'UNKNOWN', 'NOT_SENT'))
+) ENGINE = InnoDB;
+
+-- One row for each running process; renewed by one statement whatever it holds.
+CREATE TABLE IF NOT EXISTS tl_session (
+    session_id UUID NOT NULL PRIMARY KEY,
+    program VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    host VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    pid INT UNSIGNED NOT NULL,
+    operations VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    connection_name UUID NOT NULL,
+    beat BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    timeout_ms INT UNSIGNED NOT NULL,
+    started_at DATETIME(6) NOT NULL,
+    alive_until DATETIME(6) NOT NULL,
+    -- set once, by the owner or by an observer; committed before any of its locks is touched
+    ended_at DATETIME(6) NULL,
+    ended_by UUID NULL,
+    -- every lane of it that was in process has been opened
+    swept_at DATETIME(6) NULL,
+    KEY to_sweep (swept_at, ended_at)
+) ENGINE = InnoDB;
+
+-- Which schema this is, the oldest client it still serves, and which server it lives on.
+CREATE TABLE IF NOT EXISTS tl_schema (
+    one TINYINT NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    version INT UNSIGNED NOT NULL,
+    oldest_client INT UNSIGNED NOT NULL,
+    server_identity VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    restored_at DATETIME(6) NULL
+) ENGINE = InnoDB;
+
+-- What every row means now, in one place: the library, the command and a person with a
+-- SQL prompt read the same words.
+--   alive: the holder's session lives and its max_hold is not over
+--   state: of a sync row live, working, in doubt, queued, parked, failed,
+--          succeeded;
+--          of a retry row working, waiting, parked, closed, succeeded
+-- A retry row of an older epoch counts as absent.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_state AS
+SELECT t.*,
+    x.program, x.host, x.pid,
+    r.status AS retry_status, r.epoch AS retry_epoch, r.fence AS retry_fence,
+    r.rev AS retry_rev, r.attempts AS retry_attempts, r.claims AS retry_claims,
+    r.parked AS retry_parked, r.next_run_at AS retry_next_run_at,
+    r.updated_at AS retry_updated_at, r.remark AS retry_remark,
+    UTC_TIMESTAMP(6) AS now_at,
+    (t.status = 'P' AND x.ended_at IS NULL AND x.session_id IS NOT NULL
+        AND t.max_hold_until > UTC_TIMESTAMP(6)) AS alive,
+    CASE
+        WHEN t.lane = 'R' AND t.status = 'P' THEN 'working'
+        WHEN t.lane = 'R' AND t.status = 'F' AND t.parked IS NOT NULL THEN 'parked'
+        WHEN t.lane = 'R' AND t.status = 'F' AND t.next_run_at IS NOT NULL THEN 'waiting'
+        WHEN t.lane = 'R' AND t.status = 'F' THEN 'closed'
+        WHEN t.status = 'Y' THEN 'succeeded'
+        WHEN t.status = 'F' THEN 'failed'
+        WHEN x.ended_at IS NULL AND x.session_id IS NOT NULL
+            AND t.max_hold_until > UTC_TIMESTAMP(6)
+            THEN IF(r.status = 'P' AND r.epoch = t.epoch, 'working', 'live')
+        WHEN r.status = 'F' AND r.epoch = t.epoch AND r.parked IS NOT NULL THEN 'parked'
+        WHEN t.sends > 0 THEN 'in doubt'
+        ELSE 'queued'
+    END AS state
+FROM trade_lock t
+LEFT JOIN tl_session x ON x.session_id = t.session_id
+LEFT JOIN trade_lock r ON t.lane = 'S' AND r.cust_no = t.cust_no
+    AND r.serial_no = t.serial_no
+    AND r.op_code = CONCAT(t.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin);
+
+INSERT INTO tl_schema (one, version, oldest_client) VALUES (1, 1, 1)
+ON DUPLICATE KEY UPDATE version = GREATEST(version, 1);

@@ -1,0 +1,119 @@
+-- One row for each named resource that was ever locked: an account, a product, a nightly
+-- job.  It is made by the first ask and stays when it is released, so that its fence goes
+-- on rising and nobody ever waits for a gap.
+--   status       L locked (perhaps by a dead holder), U unlocked
+--   lease_until  the end of a lease that only its holder renews; NULL on a locked row: the
+--                holder's session renews it, by its heartbeat and without a write here
+--   free_at      nobody is granted the lock before, not even after an early release
+CREATE TABLE IF NOT EXISTS resource_lock (
+    resource VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL PRIMARY KEY,
+    status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    -- what the last step was; 'by hand' when SQL was typed past the library
+    step VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    thread_no UUID NOT NULL,
+    log_no UUID NULL,
+    session_id UUID NULL,
+    token BINARY(16) NOT NULL,
+    fence BIGINT UNSIGNED NOT NULL,
+    rev BIGINT UNSIGNED NOT NULL,
+    lease_until DATETIME(6) NULL,
+    max_hold_until DATETIME(6) NULL,
+    free_at DATETIME(6) NULL,
+    -- for operators; of the last holder when unlocked
+    payload VARBINARY(1024) NULL,
+    remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    locked_at DATETIME(6) NOT NULL,
+    created_at DATETIME(6) NOT NULL,
+    updated_at DATETIME(6) NOT NULL,
+    CONSTRAINT resource_is_l_or_u CHECK (status IN ('L', 'U')),
+    CONSTRAINT locked_has_end CHECK (status = 'U' OR max_hold_until IS NOT NULL)
+) ENGINE = InnoDB;
+
+-- One row for each step of a resource, as trade_lock_log is for trades: written by the
+-- triggers below with their definer's rights; no application account can write it.
+CREATE TABLE IF NOT EXISTS resource_log (
+    resource VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    rev BIGINT UNSIGNED NOT NULL,
+    logged_at DATETIME(6) NOT NULL,
+    step VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    thread_no UUID NOT NULL,
+    log_no UUID NULL,
+    session_id UUID NULL,
+    token BINARY(16) NOT NULL,
+    fence BIGINT UNSIGNED NOT NULL,
+    lease_until DATETIME(6) NULL,
+    max_hold_until DATETIME(6) NULL,
+    free_at DATETIME(6) NULL,
+    remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    PRIMARY KEY (resource, rev)
+) ENGINE = InnoDB;
+
+CREATE OR REPLACE TRIGGER resource_lock_inserted AFTER INSERT ON resource_lock FOR EACH ROW
+INSERT INTO resource_log
+VALUES (NEW.resource, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token, NEW.fence,
+    NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark, NEW.actor, USER());
+
+-- A refused ask changes nothing: rev stays, and there is no trace.
+CREATE OR REPLACE TRIGGER resource_lock_updated BEFORE UPDATE ON resource_lock FOR EACH ROW
+BEGIN
+    IF NEW.rev = OLD.rev AND NOT (NEW.resource <=> OLD.resource
+        AND NEW.status <=> OLD.status AND NEW.step <=> OLD.step
+        AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+        AND NEW.session_id <=> OLD.session_id AND NEW.token <=> OLD.token
+        AND NEW.fence <=> OLD.fence AND NEW.lease_until <=> OLD.lease_until
+        AND NEW.max_hold_until <=> OLD.max_hold_until AND NEW.free_at <=> OLD.free_at
+        AND NEW.payload <=> OLD.payload AND NEW.remark <=> OLD.remark
+        AND NEW.actor <=> OLD.actor AND NEW.locked_at <=> OLD.locked_at
+        AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+        SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    END IF;
+    IF NEW.rev <> OLD.rev THEN
+        INSERT INTO resource_log
+        VALUES (NEW.resource, NEW.rev,
+            SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+            NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+            NEW.fence, NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark,
+            NEW.actor, USER());
+    END IF;
+END;
+
+CREATE OR REPLACE TRIGGER resource_lock_deleted AFTER DELETE ON resource_lock FOR EACH ROW
+INSERT INTO resource_log
+VALUES (OLD.resource, OLD.rev + 1,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
+    OLD.lease_until, OLD.max_hold_until, OLD.free_at, OLD.remark, OLD.actor, USER());
+
+-- Whether a step with this token was ever committed; the application's only right on the
+-- log.
+CREATE OR REPLACE FUNCTION tl_resource_token_seen(
+    name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN EXISTS (SELECT 1 FROM resource_log WHERE resource = name AND token = wanted);
+
+-- What a row means now.
+--   held     its holder lives: by its session, or by its own lease; and max_hold is not over
+--   kept     nobody holds it, and its minimum hold is not over
+--   expired  its holder is dead or too late; whoever asks next takes it over
+--   free
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_lock_state AS
+SELECT r.*, x.program, x.host, x.pid, UTC_TIMESTAMP(6) AS now_at,
+    CASE
+        WHEN r.status = 'L' AND r.max_hold_until > UTC_TIMESTAMP(6)
+            AND IF(r.lease_until IS NULL, x.session_id IS NOT NULL AND x.ended_at IS NULL,
+                r.lease_until > UTC_TIMESTAMP(6)) THEN 'held'
+        WHEN r.free_at > UTC_TIMESTAMP(6) THEN 'kept'
+        WHEN r.status = 'L' THEN 'expired'
+        ELSE 'free'
+    END AS state
+FROM resource_lock r
+LEFT JOIN tl_session x ON x.session_id = r.session_id;
+
+UPDATE tl_schema SET version = GREATEST(version, 2) WHERE one = 1;
