@@ -1,0 +1,353 @@
+/* Reading the settings file: its lines, its sections and who may read it. */
+#include "base/config.h"
+
+#include "base/config_client.h"
+#include "base/error.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 4096 /* as libmariadb's */
+#define OWN_GROUP "tradelock-client"
+
+typedef enum section {
+    SECTION_NONE,
+    SECTION_SETTINGS, /* [tradelock] */
+    SECTION_OWN,      /* [tradelock-client...]: ours, read by libmariadb */
+    SECTION_FOREIGN   /* [client], [mariadb] ...: other programs' too */
+} section;
+
+struct reader {
+    FILE *stream;
+    const char *file;
+    mode_t mode;
+    unsigned line;
+    section section;
+    const char *suffix; /* of the group that must be there */
+    int suffix_found;
+    struct config config;
+    unsigned lines[CONFIG_SETTINGS]; /* where each setting was set; 0: nowhere */
+    tl_status status;
+    char text[LINE_MAX_BYTES];
+};
+
+/* Stops the reading with the sentence that was set, at the present line. */
+static void fail(struct reader *reader)
+{
+    reader->status = error_prefix(TL_BAD_CONFIG, "%s:%u", reader->file, reader->line);
+}
+
+static char *trim(char *text)
+{
+    char *end;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
+        ;
+    *end = '\0';
+    return text;
+}
+
+static int starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static void enter_section(struct reader *reader, char *line)
+{
+    char *end = strchr(line, ']');
+
+    if (end == NULL) {
+        error_set(TL_BAD_CONFIG, "the section's ']' is missing");
+        fail(reader);
+        return;
+    }
+    *end = '\0';
+    line++;
+    if (strcmp(line, "tradelock") == 0) {
+        reader->section = SECTION_SETTINGS;
+    } else if (starts_with(line, OWN_GROUP)) {
+        reader->section = SECTION_OWN;
+        reader->suffix_found |= strcmp(line + strlen(OWN_GROUP), reader->suffix) == 0;
+    } else if (starts_with(line, "client") || starts_with(line, "mysql") ||
+               starts_with(line, "mariadb")) {
+        reader->section = SECTION_FOREIGN;
+    } else {
+        error_set(TL_BAD_CONFIG,
+                  "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP "]",
+                  line);
+        fail(reader);
+    }
+}
+
+/* A line for libmariadb, taken apart as libmariadb does. */
+static void check_client_line(struct reader *reader, char *line)
+{
+    char *value = strchr(line, '=');
+
+    if (value != NULL) {
+        *value++ = '\0';
+        value = trim(value);
+    }
+    const char *name = trim(line);
+    if (config_client_secret(name, value) && (reader->mode & 066) != 0) {
+        error_set(TL_BAD_CONFIG,
+                  "the file holds a password and others than its owner can read or "
+                  "write it (mode %04o); chmod 600 it",
+                  (unsigned)(reader->mode & 07777));
+        fail(reader);
+    } else if (reader->section == SECTION_OWN &&
+               config_client_check(name, value) != TL_OK)
+        fail(reader);
+}
+
+/* Reads the next line of the file into reader->text; NULL at the end or on error. */
+static char *read_line(struct reader *reader)
+{
+    if (fgets(reader->text, sizeof(reader->text), reader->stream) == NULL) {
+        if (ferror(reader->stream))
+            reader->status = error_set(TL_BAD_CONFIG, "%s: cannot be read: %s",
+                                       reader->file, strerrordesc_np(errno));
+        return NULL;
+    }
+    reader->line++;
+    if (strchr(reader->text, '\n') == NULL && !feof(reader->stream)) {
+        error_set(TL_BAD_CONFIG, "the line is longer than %d bytes or holds a NUL",
+                  LINE_MAX_BYTES - 2);
+        fail(reader);
+        return NULL;
+    }
+    return trim(reader->text);
+}
+
+/*
+ * inih asks for lines here.  It sees the settings only: the other sections are in
+ * libmariadb's dialect, which differs in names without a value, colons and indented
+ * lines.  Everything else becomes an empty line.
+ */
+static char *next_line(char *to, int space, void *context)
+{
+    struct reader *reader = context;
+    char *line = reader->status == TL_OK ? read_line(reader) : NULL;
+
+    if (line == NULL)
+        return NULL;
+    to[0] = '\0';
+    if (line[0] == '\0' || line[0] == '#' || line[0] == ';')
+        return to;
+    if (line[0] == '!') {
+        error_set(TL_BAD_CONFIG, "!include is not followed; write the settings here");
+        fail(reader);
+    } else if (line[0] == '[')
+        enter_section(reader, line);
+    else if (reader->section == SECTION_NONE) {
+        error_set(TL_BAD_CONFIG, "there is no section before this line; [tradelock] or "
+                                 "[tradelock-client] must come first");
+        fail(reader);
+    } else if (reader->section != SECTION_SETTINGS)
+        check_client_line(reader, line);
+    else if (strchr(line, '=') == NULL) {
+        error_set(TL_BAD_CONFIG, "'%.40s' is not of the form name = value", line);
+        fail(reader);
+    } else if (!text_copy(to, (size_t)space, line)) {
+        error_set(TL_BAD_CONFIG, "the line is longer than %d bytes", space - 1);
+        fail(reader);
+    }
+    return reader->status == TL_OK ? to : NULL;
+}
+
+static void unknown_setting(struct reader *reader, const char *name)
+{
+    const char *names[CONFIG_SETTINGS];
+
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++)
+        names[i] = config_settings[i].name;
+    const char *near = text_nearest(name, names, CONFIG_SETTINGS);
+    if (near != NULL)
+        error_set(TL_BAD_CONFIG, "unknown setting '%s'; did you mean '%s'?", name, near);
+    else
+        error_set(TL_BAD_CONFIG, "unknown setting '%s'", name);
+    fail(reader);
+}
+
+/* Takes one pair of quotes off, as libmariadb does in the same file.  0: only one. */
+static int unquote(char *value)
+{
+    size_t size = strlen(value);
+    char first = value[0];
+    char last = size > 0 ? value[size - 1] : '\0';
+
+    if (first != '"' && first != '\'' && last != '"' && last != '\'')
+        return 1;
+    if (size < 2 || first != last)
+        return 0;
+    memmove(value, value + 1, size - 2);
+    value[size - 2] = '\0';
+    return 1;
+}
+
+/* inih calls this for each setting. */
+static int take_setting(void *context, const char *ini_section, const char *name,
+                        const char *text)
+{
+    struct reader *reader = context;
+    char value[LINE_MAX_BYTES];
+    size_t i;
+
+    (void)ini_section; /* next_line() let only one through */
+    for (i = 0; i < CONFIG_SETTINGS; i++)
+        if (strcmp(config_settings[i].name, name) == 0)
+            break;
+    if (i == CONFIG_SETTINGS) {
+        unknown_setting(reader, name);
+        return 0;
+    }
+    text_copy(value, sizeof(value), text);
+    if (reader->lines[i] != 0) {
+        error_set(TL_BAD_CONFIG, "%s: was already set in line %u", name,
+                  reader->lines[i]);
+        fail(reader);
+    } else if (!unquote(value)) {
+        error_set(TL_BAD_CONFIG, "%s: a quote has no counterpart", name);
+        fail(reader);
+    } else if (config_set(&reader->config, &config_settings[i], value) != TL_OK)
+        fail(reader);
+    reader->lines[i] = reader->line;
+    return reader->status == TL_OK;
+}
+
+/* The line of the later of two settings, for a sentence about both. */
+static void place_at(struct reader *reader, size_t first_field, size_t second_field)
+{
+    reader->line = 0;
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        size_t field = config_settings[i].offset;
+
+        if ((field == first_field || field == second_field) &&
+            reader->lines[i] > reader->line)
+            reader->line = reader->lines[i];
+    }
+    fail(reader);
+}
+
+static void check_together(struct reader *reader)
+{
+    const struct config *config = &reader->config;
+    char first[CONFIG_DURATION_TEXT], second[CONFIG_DURATION_TEXT];
+
+    if (config->session_ms < 3 * config->beat_ms) {
+        error_set(TL_BAD_CONFIG,
+                  "session_ms: %s is less than three beats (beat_ms) of %s",
+                  config_duration(first, config->session_ms),
+                  config_duration(second, config->beat_ms));
+        place_at(reader, offsetof(struct config, session_ms),
+                 offsetof(struct config, beat_ms));
+    } else if (config->ask_wait_max_ms < config->ask_wait_min_ms) {
+        error_set(TL_BAD_CONFIG, "ask_wait_max_ms: %s is less than ask_wait_min_ms, %s",
+                  config_duration(first, config->ask_wait_max_ms),
+                  config_duration(second, config->ask_wait_min_ms));
+        place_at(reader, offsetof(struct config, ask_wait_max_ms),
+                 offsetof(struct config, ask_wait_min_ms));
+    }
+}
+
+static tl_status open_file(struct reader *reader, const char *file)
+{
+    struct stat about;
+    /* Not blocking: a pipe would otherwise wait for its writer. */
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0)
+        return error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s",
+                         file, strerrordesc_np(errno));
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+        close(fd);
+        return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file",
+                         file);
+    }
+    if ((about.st_mode & S_IWOTH) != 0) {
+        close(fd);
+        return error_set(TL_BAD_CONFIG,
+                         "%s: the settings file can be written by everybody (mode %04o)",
+                         file, (unsigned)(about.st_mode & 07777));
+    }
+    reader->stream = fdopen(fd, "r");
+    if (reader->stream == NULL) {
+        close(fd);
+        return error_set(TL_NO_MEMORY, "%s: out of memory", file);
+    }
+    reader->file = file;
+    reader->mode = about.st_mode;
+    return TL_OK;
+}
+
+tl_status config_load(struct config *config, const char *file)
+{
+    return config_load_for(config, file, NULL);
+}
+
+tl_status config_load_for(struct config *config, const char *file, const char *suffix)
+{
+    struct reader reader = {.status = TL_OK, .suffix = suffix != NULL ? suffix : ""};
+
+    if (file == NULL || file[0] == '\0')
+        return error_set(TL_BAD_CONFIG, "no settings file was named");
+    config_defaults(&reader.config);
+    tl_status status = open_file(&reader, file);
+    if (status != TL_OK)
+        return status;
+    int first_bad = ini_parse_stream(next_line, &reader, take_setting, &reader);
+    fclose(reader.stream);
+    explicit_bzero(reader.text, sizeof(reader.text)); /* it may have held a password */
+    if (reader.status == TL_OK && first_bad != 0) {
+        reader.line = first_bad > 0 ? (unsigned)first_bad : reader.line;
+        error_set(TL_BAD_CONFIG, "is not of the form name = value");
+        fail(&reader);
+    }
+    if (reader.status == TL_OK && reader.suffix[0] != '\0' && !reader.suffix_found)
+        reader.status = error_set(
+            TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
+    if (reader.status == TL_OK)
+        check_together(&reader);
+    if (reader.status == TL_OK)
+        *config = reader.config;
+    return reader.status;
+}
+
+void config_defaults(struct config *config)
+{
+    memset(config, 0, sizeof(*config));
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++)
+        config_set(config, &config_settings[i], config_settings[i].initial);
+}
+
+void config_policy(tl_policy *policy, const struct config *config)
+{
+    memset(policy, 0, sizeof(*policy));
+    policy->max_hold_ms = config->max_hold_ms;
+    policy->execute_ms = config->execute_ms;
+    policy->commit_ms = config->commit_ms;
+    policy->deadline_ms = config->deadline_ms;
+    policy->grace_ms = config->grace_ms;
+    memcpy(policy->schedule_ms, config->schedule.step_ms, sizeof(policy->schedule_ms));
+    policy->schedule_count = config->schedule.count;
+    policy->attempts = config->attempts;
+    policy->poison = config->poison;
+}
+
+tl_status config_load_policy(tl_policy *policy, const char *file)
+{
+    struct config config;
+    tl_status status = config_load(&config, file);
+
+    if (status == TL_OK)
+        config_policy(policy, &config);
+    return status;
+}

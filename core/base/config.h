@@ -1,0 +1,150 @@
+/*
+ * The settings: section [tradelock] of the options file.  The same file's section
+ * [tradelock-client] is read by libmariadb itself; here it is only checked, since
+ * libmariadb says nothing about a name that it does not know.
+ *
+ * CONFIG_MAP is the one list.  The structure, the parser, the sample config/tradelock.cnf
+ * and the test that compares them come from it:
+ *     X(type, name, default, least, most, meaning)
+ * Durations are written as 250ms, 30s, 10m, 2h or 7d; a plain number counts the unit at
+ * the end of the setting's name.  Least and most are in that unit.
+ */
+#ifndef TL_BASE_CONFIG_H
+#define TL_BASE_CONFIG_H
+
+#include "base/text.h"
+
+#include <tradelock/engine.h>
+
+#define CONFIG_SECOND INT64_C(1000)
+#define CONFIG_MINUTE (60 * CONFIG_SECOND)
+#define CONFIG_HOUR (60 * CONFIG_MINUTE)
+#define CONFIG_DAY (24 * CONFIG_HOUR)
+
+/* clang-format off */
+#define CONFIG_MAP(X)                                                                    \
+    X(NAME, site, "default", 1, TEXT_SITE_MAX,                                           \
+      "The name of this installation in channel keys. It must be the same in every "     \
+      "process that works on one database, and never change while a trade is in "        \
+      "process: another name makes other keys, which a channel would pay anew.")         \
+    X(COUNT, pool_size, "8", 1, 256,                                                     \
+      "Connections for the library's own statements, in each client.")                   \
+    X(COUNT, business_pool_size, "8", 1, 256,                                            \
+      "Connections for transactions with business rows, in each client.")                \
+    X(MS, pool_wait_ms, "5s", 1, 10 * CONFIG_MINUTE,                                     \
+      "How long a call waits for a free connection before it answers TL_OVERLOADED.")    \
+    X(MS, beat_ms, "1s", 20, CONFIG_MINUTE,                                              \
+      "How often a process confirms that it is alive.")                                  \
+    X(MS, session_ms, "10s", 100, 10 * CONFIG_MINUTE,                                    \
+      "How long a process may be silent before others declare it dead; at least three "  \
+      "beats.")                                                                          \
+    X(MS, max_hold_ms, "60s", 10, TL_HOLD_MAX_MS,                                        \
+      "How long an attempt may hold a trade at most. At least execute_ms and commit_ms " \
+      "together, or workflows that use these defaults are refused.")                     \
+    X(MS, execute_ms, "30s", 1, CONFIG_DAY,                                              \
+      "How long one call of the channel may take.")                                      \
+    X(MS, commit_ms, "10s", 1, 10 * CONFIG_MINUTE,                                       \
+      "How long an ending may be repeated before it is left to the retry lane.")         \
+    X(SCHEDULE, schedule, "90s,3m,10m,30m,1h,2h,4h,8h,24h", 1, 30 * CONFIG_DAY,          \
+      "The delays before compensating attempts, at most 16; the last one repeats. A "    \
+      "random part is added, never taken away.")                                         \
+    X(COUNT, attempts, "20", 1, 1000,                                                    \
+      "Compensating attempts before a trade is parked for a person.")                    \
+    X(COUNT, poison, "3", 1, 100,                                                        \
+      "Deaths of a worker alone with one trade before that trade is parked.")            \
+    X(MS, deadline_ms, "72h", 10, 366 * CONFIG_DAY,                                      \
+      "After this age of a trade nothing is sent for it any more.")                      \
+    X(MS, grace_ms, "10m", 0, 30 * CONFIG_DAY,                                           \
+      "How long a channel must go on saying that it knows no such payment before that "  \
+      "counts.")                                                                         \
+    X(MS, ask_wait_min_ms, "5ms", 1, 10 * CONFIG_SECOND,                                 \
+      "The first delay of a caller that waits for a lock; it doubles with each ask.")    \
+    X(MS, ask_wait_max_ms, "200ms", 1, CONFIG_MINUTE,                                    \
+      "The longest delay of a caller that waits for a lock.")                            \
+    X(SECONDS, business_lock_wait_s, "5s", 1, 3600,                                      \
+      "How long a transaction with business rows waits for a row lock.")                 \
+    X(SECONDS, idle_transaction_s, "30s", 1, 3600,                                       \
+      "How long the server lets a silent connection of the library keep a transaction "  \
+      "open.")                                                                           \
+    X(SECONDS, connect_timeout_s, "5s", 1, 300,                                          \
+      "How long connecting may take.")                                                   \
+    X(SECONDS, read_timeout_s, "30s", 1, 3600,                                           \
+      "How long the server may be silent before an answer counts as lost.")              \
+    X(CUST, log_cust, "plain", 0, 0,                                                     \
+      "Customer numbers in log lines: plain, or hashed (16 digits of SHA-256).")         \
+    X(SWITCH, allow_insecure, "0", 0, 1,                                                 \
+      "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
+    X(SWITCH, janitor, "1", 0, 1,                                                        \
+      "1: this process also opens the retry lane of trades whose holder is dead.")       \
+    X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
+      "How long finished trades are kept at least. Longer than any client repeats a "    \
+      "request and than any channel's window: a purged key can be paid again.")
+/* clang-format on */
+
+struct config_schedule {
+    int64_t step_ms[TL_SCHEDULE_MAX];
+    unsigned count; /* at least 1 */
+};
+
+typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
+
+#define CONFIG_FIELD_NAME(name) char name[TEXT_SITE_MAX + 1];
+#define CONFIG_FIELD_COUNT(name) unsigned name;
+#define CONFIG_FIELD_MS(name) int64_t name;
+#define CONFIG_FIELD_SECONDS(name) unsigned name;
+#define CONFIG_FIELD_SCHEDULE(name) struct config_schedule name;
+#define CONFIG_FIELD_CUST(name) config_cust name;
+#define CONFIG_FIELD_SWITCH(name) int name;
+#define CONFIG_FIELD(type, name, initial, least, most, meaning) CONFIG_FIELD_##type(name)
+
+/* A field for each setting, of the setting's name. */
+struct config {
+    CONFIG_MAP(CONFIG_FIELD)
+};
+
+void config_defaults(struct config *config);
+
+/* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; then nothing is changed. */
+tl_status config_load(struct config *config, const char *file);
+
+/* The same, and the file must have a section [tradelock-client<suffix>]: without it
+ * libmariadb would silently connect as somebody else.  NULL and "" ask for none. */
+tl_status config_load_for(struct config *config, const char *file, const char *suffix);
+
+void config_policy(tl_policy *policy, const struct config *config);
+tl_status config_load_policy(tl_policy *policy, const char *file);
+
+/* "90s", "10m": the shortest way to write a duration exactly. */
+#define CONFIG_DURATION_TEXT 32
+const char *config_duration(char to[CONFIG_DURATION_TEXT], int64_t duration_ms);
+
+/* The list as data, for those who go through it: the parser and the sample's test. */
+typedef enum config_type {
+    CONFIG_NAME,
+    CONFIG_COUNT,
+    CONFIG_MS,
+    CONFIG_SECONDS,
+    CONFIG_SCHEDULE,
+    CONFIG_CUST,
+    CONFIG_SWITCH
+} config_type;
+
+struct config_setting {
+    config_type type;
+    size_t offset; /* of the field in struct config */
+    const char *name, *initial;
+    int64_t least, most;
+    const char *meaning;
+};
+
+#define CONFIG_ONE(type, name, initial, least, most, meaning) +1
+enum { CONFIG_SETTINGS = 0 CONFIG_MAP(CONFIG_ONE) };
+#undef CONFIG_ONE
+
+extern const struct config_setting config_settings[CONFIG_SETTINGS];
+
+/* Sets one setting from its text; TL_BAD_CONFIG with "name: what is wrong". */
+tl_status config_set(struct config *config, const struct config_setting *setting,
+                     const char *text);
+
+#endif

@@ -1,0 +1,204 @@
+/* One setting: its text to its field. */
+#include "base/config.h"
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SETTING(type, name, initial, least, most, meaning)                               \
+    {CONFIG_##type, offsetof(struct config, name), #name, initial, least, most, meaning},
+
+const struct config_setting config_settings[CONFIG_SETTINGS] = {CONFIG_MAP(SETTING)};
+
+/* Reads digits; returns what follows them, or NULL without digits or when too large. */
+static const char *read_digits(const char *text, int64_t *number)
+{
+    const char *next = text;
+
+    *number = 0;
+    for (; *next >= '0' && *next <= '9'; next++) {
+        int digit = *next - '0';
+
+        if (*number > (INT64_MAX - digit) / 10)
+            return NULL;
+        *number = *number * 10 + digit;
+    }
+    return next == text ? NULL : next;
+}
+
+static const struct {
+    const char *suffix;
+    int64_t ms;
+} units[] = {{"ms", 1},
+             {"s", CONFIG_SECOND},
+             {"m", CONFIG_MINUTE},
+             {"h", CONFIG_HOUR},
+             {"d", CONFIG_DAY}};
+
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
+/* The milliseconds that the text of this size means, or -1; a plain number counts
+ * plain_ms. */
+static int64_t read_duration(const char *text, size_t size, int64_t plain_ms)
+{
+    int64_t number;
+    const char *suffix = read_digits(text, &number);
+    int64_t unit_ms = 0;
+
+    if (suffix == NULL || suffix > text + size)
+        return -1;
+    size_t left = size - (size_t)(suffix - text);
+    if (left == 0)
+        unit_ms = plain_ms;
+    for (size_t i = 0; i < UNITS; i++)
+        if (strlen(units[i].suffix) == left && memcmp(suffix, units[i].suffix, left) == 0)
+            unit_ms = units[i].ms;
+    if (unit_ms == 0 || number > INT64_MAX / unit_ms)
+        return -1;
+    return number * unit_ms;
+}
+
+const char *config_duration(char to[CONFIG_DURATION_TEXT], int64_t duration_ms)
+{
+    size_t best = 0;
+
+    for (size_t i = 0; i < UNITS; i++)
+        if (duration_ms != 0 && duration_ms % units[i].ms == 0)
+            best = i;
+    snprintf(to, CONFIG_DURATION_TEXT, "%lld%s",
+             (long long)(duration_ms / units[best].ms), units[best].suffix);
+    return to;
+}
+
+static tl_status set_duration(const struct config_setting *setting, const char *text,
+                              size_t size, int64_t unit_ms, int64_t *to)
+{
+    char least[CONFIG_DURATION_TEXT], most[CONFIG_DURATION_TEXT];
+    int64_t duration_ms = read_duration(text, size, unit_ms);
+
+    if (duration_ms < 0)
+        return error_set(TL_BAD_CONFIG,
+                         "%s: '%.*s' is not a duration such as 250ms, 30s, 10m, 2h or 7d",
+                         setting->name, (int)size, text);
+    if (duration_ms % unit_ms != 0)
+        return error_set(TL_BAD_CONFIG, "%s: '%.*s' is not a whole number of seconds",
+                         setting->name, (int)size, text);
+    if (duration_ms / unit_ms < setting->least || duration_ms / unit_ms > setting->most)
+        return error_set(TL_BAD_CONFIG, "%s: '%.*s' is out of range, %s to %s",
+                         setting->name, (int)size, text,
+                         config_duration(least, setting->least * unit_ms),
+                         config_duration(most, setting->most * unit_ms));
+    *to = duration_ms / unit_ms;
+    return TL_OK;
+}
+
+static tl_status set_number(const struct config_setting *setting, const char *text,
+                            int64_t *to)
+{
+    int64_t number;
+    const char *end = read_digits(text, &number);
+
+    if (end == NULL || *end != '\0')
+        return error_set(
+            TL_BAD_CONFIG, "%s: '%s' is not a whole number from %lld to %lld",
+            setting->name, text, (long long)setting->least, (long long)setting->most);
+    if (number < setting->least || number > setting->most)
+        return error_set(TL_BAD_CONFIG, "%s: %s is out of range, %lld to %lld",
+                         setting->name, text, (long long)setting->least,
+                         (long long)setting->most);
+    *to = number;
+    return TL_OK;
+}
+
+static tl_status set_schedule(const struct config_setting *setting, const char *text,
+                              struct config_schedule *to)
+{
+    struct config_schedule schedule = {{0}, 0};
+
+    for (const char *next = text;; next++) {
+        size_t size = strcspn(next, ",");
+        const char *start = next + strspn(next, " \t");
+        const char *end = next + size;
+
+        while (end > start && (end[-1] == ' ' || end[-1] == '\t'))
+            end--;
+        if (schedule.count == TL_SCHEDULE_MAX)
+            return error_set(TL_BAD_CONFIG, "%s: has more than %d delays", setting->name,
+                             TL_SCHEDULE_MAX);
+        if (end <= start)
+            return error_set(TL_BAD_CONFIG, "%s: delay %u is empty", setting->name,
+                             schedule.count + 1);
+        tl_status status = set_duration(setting, start, (size_t)(end - start), 1,
+                                        &schedule.step_ms[schedule.count++]);
+        if (status != TL_OK)
+            return status;
+        next += size;
+        if (*next == '\0')
+            break;
+    }
+    *to = schedule;
+    return TL_OK;
+}
+
+static tl_status set_cust(const struct config_setting *setting, const char *text,
+                          config_cust *to)
+{
+    if (strcmp(text, "plain") == 0)
+        *to = CONFIG_CUST_PLAIN;
+    else if (strcmp(text, "hashed") == 0)
+        *to = CONFIG_CUST_HASHED;
+    else
+        return error_set(TL_BAD_CONFIG, "%s: '%s' is neither plain nor hashed",
+                         setting->name, text);
+    return TL_OK;
+}
+
+static tl_status set_name(const struct config_setting *setting, const char *text,
+                          char *to)
+{
+    /* A name is wrong here as anywhere else, but it is the file that must be mended. */
+    if (text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
+        return TL_BAD_CONFIG;
+    text_copy(to, (size_t)setting->most + 1, text);
+    return TL_OK;
+}
+
+tl_status config_set(struct config *config, const struct config_setting *setting,
+                     const char *text)
+{
+    void *field = (char *)config + setting->offset;
+    tl_status status = TL_BAD_CONFIG;
+    int64_t number = 0;
+
+    switch (setting->type) {
+    case CONFIG_NAME:
+        return set_name(setting, text, field);
+    case CONFIG_SCHEDULE:
+        return set_schedule(setting, text, field);
+    case CONFIG_CUST:
+        return set_cust(setting, text, field);
+    case CONFIG_MS:
+        status = set_duration(setting, text, strlen(text), 1, &number);
+        if (status == TL_OK)
+            *(int64_t *)field = number;
+        return status;
+    case CONFIG_SECONDS:
+        status = set_duration(setting, text, strlen(text), CONFIG_SECOND, &number);
+        if (status == TL_OK)
+            *(unsigned *)field = (unsigned)number;
+        return status;
+    case CONFIG_COUNT:
+        status = set_number(setting, text, &number);
+        if (status == TL_OK)
+            *(unsigned *)field = (unsigned)number;
+        return status;
+    case CONFIG_SWITCH:
+        status = set_number(setting, text, &number);
+        if (status == TL_OK)
+            *(int *)field = (int)number;
+        return status;
+    }
+    return status;
+}

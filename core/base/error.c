@@ -1,0 +1,86 @@
+/* The last problem of each thread. */
+#include "base/error.h"
+
+#include <tradelock/engine.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#undef error_set
+#undef error_prefix
+#undef tl_error_report
+
+#define ERROR_MAX 1024
+
+static _Thread_local char message[ERROR_MAX];
+
+/* A sentence that was cut says so. */
+static void mark_cut(char *text, int wanted)
+{
+    if (wanted >= ERROR_MAX)
+        memcpy(text + ERROR_MAX - 4, "...", 4);
+}
+
+static void set_sentence(const char *format, va_list arguments)
+    __attribute__((format(printf, 1, 0)));
+
+static void set_sentence(const char *format, va_list arguments)
+{
+    /* Arguments may point into the old sentence, so the new one is made beside it. */
+    char next[ERROR_MAX];
+    int wanted = vsnprintf(next, sizeof(next), format, arguments);
+
+    if (wanted < 0)
+        next[0] = '\0';
+    mark_cut(next, wanted);
+    memcpy(message, next, sizeof(message));
+}
+
+tl_status error_set(tl_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    set_sentence(format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+tl_status tl_error_report(tl_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    set_sentence(format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+tl_status error_prefix(tl_status status, const char *format, ...)
+{
+    char prefix[ERROR_MAX];
+    char next[ERROR_MAX + ERROR_MAX + 3];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int wanted = vsnprintf(prefix, sizeof(prefix), format, arguments);
+    va_end(arguments);
+    if (wanted < 0)
+        prefix[0] = '\0';
+    wanted = snprintf(next, sizeof(next), "%s: %s", prefix, message);
+    mark_cut(next, wanted);
+    next[ERROR_MAX - 1] = '\0';
+    memcpy(message, next, sizeof(message));
+    return status;
+}
+
+void error_clear(void)
+{
+    message[0] = '\0';
+}
+
+const char *tl_error_message(void)
+{
+    return message;
+}

@@ -1,0 +1,86 @@
+#include "base/log.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_MAX 1024
+
+void log_hash_cust(char to[LOG_CUST_HASH], const char *cust_no)
+{
+    uint8_t digest[SHA256_SIZE];
+
+    sha256_of(digest, cust_no, strlen(cust_no));
+    text_hex(to, digest, (LOG_CUST_HASH - 1) / 2);
+}
+
+static int is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* The next place where the customer number stands as a word of its own. */
+static const char *find_cust(const char *start, const char *from, const char *cust_no)
+{
+    size_t size = strlen(cust_no);
+
+    for (; (from = strstr(from, cust_no)) != NULL; from++) {
+        int joined_left = from > start && is_word(from[-1]) && is_word(cust_no[0]);
+        int joined_right = is_word(from[size]) && is_word(cust_no[size - 1]);
+
+        if (!joined_left && !joined_right)
+            return from;
+    }
+    return NULL;
+}
+
+static void hide_cust(char *to, size_t space, const char *message, const char *cust_no,
+                      const char *hash)
+{
+    const char *next = message;
+    const char *found;
+    size_t used = 0;
+
+    to[0] = '\0';
+    while (used < space && (found = find_cust(message, next, cust_no)) != NULL) {
+        int wanted =
+            snprintf(to + used, space - used, "%.*s%s", (int)(found - next), next, hash);
+        used += wanted > 0 ? (size_t)wanted : 0;
+        next = found + strlen(cust_no);
+    }
+    if (used < space)
+        text_copy(to + used, space - used, next);
+}
+
+void log_line(const struct logger *logger, tl_level level, const tl_key *key,
+              uint64_t fence, const char *format, ...)
+{
+    char message[MESSAGE_MAX], hidden[MESSAGE_MAX], hash[LOG_CUST_HASH];
+    tl_log_line line = {.level = level, .fence = fence};
+    va_list arguments;
+
+    if (logger == NULL || logger->fn == NULL)
+        return;
+    va_start(arguments, format);
+    int wanted = vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    if (wanted < 0)
+        message[0] = '\0';
+
+    line.message = message;
+    line.thread_uuid = tl_thread_uuid();
+    line.log_uuid = tl_log_uuid();
+    line.serial_no = key != NULL && key->serial_no != NULL ? key->serial_no : "";
+    line.cust_no = key != NULL && key->cust_no != NULL ? key->cust_no : "";
+    line.op_code = key != NULL && key->op_code != NULL ? key->op_code : "";
+    if (logger->hash_cust && line.cust_no[0] != '\0') {
+        log_hash_cust(hash, line.cust_no);
+        hide_cust(hidden, sizeof(hidden), message, line.cust_no, hash);
+        line.message = hidden;
+        line.cust_no = hash;
+    }
+    logger->fn(logger->context, &line);
+}

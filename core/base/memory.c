@@ -1,0 +1,48 @@
+#include "base/memory.h"
+
+#include "base/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *memory_new(size_t size)
+{
+    return memory_new_array(1, size);
+}
+
+void *memory_new_array(size_t count, size_t size)
+{
+    size_t product;
+
+    /* calloc() looks too, but the sanitizers' calloc() ends the process over it. */
+    if (fault_allocation() || __builtin_mul_overflow(count, size, &product))
+        return NULL;
+    /* A block of no bytes is a block all the same: NULL means only one thing. */
+    return calloc(1, product > 0 ? product : 1);
+}
+
+void *memory_resize(void *old, size_t size)
+{
+    if (fault_allocation())
+        return NULL;
+    return realloc(old, size > 0 ? size : 1);
+}
+
+void *memory_dup(const void *data, size_t size)
+{
+    char *copy = memory_new_array(1, size);
+
+    if (copy != NULL && size > 0)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+char *memory_dup_text(const char *text)
+{
+    return text == NULL ? NULL : memory_dup(text, strlen(text) + 1);
+}
+
+void memory_free(void *block)
+{
+    free(block);
+}

@@ -1,0 +1,18 @@
+/*
+ * Memory.  Everything in core is allocated here, so that a test can let the n-th
+ * allocation fail.  All return NULL when there is none left; memory_free(NULL) is fine.
+ */
+#ifndef TL_BASE_MEMORY_H
+#define TL_BASE_MEMORY_H
+
+#include <stddef.h>
+
+void *memory_new(size_t size);                     /* filled with zeros */
+void *memory_new_array(size_t count, size_t size); /* the same; checks the product */
+/* As realloc(): the old block stays when NULL is returned.  New bytes are not filled. */
+void *memory_resize(void *old, size_t size);
+void *memory_dup(const void *data, size_t size);
+char *memory_dup_text(const char *text); /* NULL gives NULL */
+void memory_free(void *block);
+
+#endif

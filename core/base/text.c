@@ -1,0 +1,259 @@
+#include "base/text.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *byte_kind(unsigned char byte)
+{
+    if (byte == ' ')
+        return "a blank";
+    if (byte < 0x20 || byte == 0x7f)
+        return "a control character";
+    return "not ASCII";
+}
+
+tl_status text_check_name(const char *what, const char *value, size_t max)
+{
+    if (value == NULL)
+        return error_set(TL_INVALID, "%s: is missing", what);
+    if (value[0] == '\0')
+        return error_set(TL_INVALID, "%s: is empty", what);
+    /* Not strlen(): what was passed by mistake may be long, or have no end nearby. */
+    for (size_t i = 0; value[i] != '\0'; i++) {
+        unsigned char byte = (unsigned char)value[i];
+
+        if (i == max)
+            return error_set(TL_INVALID, "%s: is longer than %zu bytes", what, max);
+        if (byte <= ' ' || byte >= 0x7f)
+            return error_set(TL_INVALID,
+                             "%s: byte %zu is %s (0x%02x); only printable ASCII without "
+                             "blanks is allowed",
+                             what, i + 1, byte_kind(byte), byte);
+    }
+    return TL_OK;
+}
+
+static tl_status check_operation(const char *op_code)
+{
+    const size_t suffix = strlen(TL_RETRY_SUFFIX);
+    tl_status status = text_check_name("op_code", op_code, TL_OP_MAX);
+
+    if (status != TL_OK)
+        return status;
+    size_t size = strlen(op_code);
+    if (size > TL_OP_MAX - suffix)
+        return error_set(TL_INVALID,
+                         "op_code: is longer than %zu bytes, so that \"%s\" does not fit "
+                         "behind it",
+                         TL_OP_MAX - suffix, TL_RETRY_SUFFIX);
+    if (size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0)
+        return error_set(TL_INVALID,
+                         "op_code: ends in \"%s\", which is the name of a retry lane; "
+                         "give the business operation",
+                         TL_RETRY_SUFFIX);
+    return TL_OK;
+}
+
+tl_status key_check(const tl_key *key)
+{
+    if (key == NULL)
+        return error_set(TL_INVALID, "key: is missing");
+    tl_status status = text_check_name("serial_no", key->serial_no, TL_SERIAL_MAX);
+    if (status == TL_OK)
+        status = text_check_name("cust_no", key->cust_no, TL_CUST_MAX);
+    if (status == TL_OK)
+        status = check_operation(key->op_code);
+    return status;
+}
+
+int text_copy(char *to, size_t space, const char *from)
+{
+    size_t size = 0;
+
+    if (space == 0)
+        return 0;
+    if (from == NULL)
+        from = "";
+    while (size < space - 1 && from[size] != '\0')
+        size++;
+    int whole = from[size] == '\0';
+    while (!whole && size > 0 && ((unsigned char)from[size] & 0xc0) == 0x80)
+        size--;
+    memmove(to, from, size);
+    to[size] = '\0';
+    return whole;
+}
+
+void text_hex(char *to, const void *data, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i < size; i++) {
+        *to++ = digits[bytes[i] >> 4];
+        *to++ = digits[bytes[i] & 15];
+    }
+    *to = '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+int text_from_hex(void *to, size_t size, const char *from)
+{
+    unsigned char *bytes = to;
+
+    for (size_t i = 0; i < size; i++) {
+        int high = hex_digit(from[2 * i]);
+        int low = high < 0 ? -1 : hex_digit(from[2 * i + 1]);
+
+        if (low < 0)
+            return 0;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return from[2 * size] == '\0';
+}
+
+#define NEAR 2
+
+/* Whether one name can be made of the other by at most so many insertions, removals and
+ * replacements of letters. */
+static int is_near(const char *a, const char *b, int changes)
+{
+    while (*a != '\0' && (*a == *b || (*a == '-' && *b == '_')))
+        a++, b++;
+    if (*a == '\0' && *b == '\0')
+        return 1;
+    if (changes == 0)
+        return 0;
+    return (*a != '\0' && is_near(a + 1, b, changes - 1)) ||
+           (*b != '\0' && is_near(a, b + 1, changes - 1)) ||
+           (*a != '\0' && *b != '\0' && is_near(a + 1, b + 1, changes - 1));
+}
+
+const char *text_nearest(const char *name, const char *const *names, size_t count)
+{
+    size_t size = strlen(name);
+
+    /* Of a short name two changes would leave nothing to recognize. */
+    for (int changes = 0; changes <= NEAR && 2 * (size_t)changes < size; changes++)
+        for (size_t i = 0; i < count; i++)
+            if (is_near(name, names[i], changes))
+                return names[i];
+    return NULL;
+}
+
+/* FNV-1a. */
+uint32_t text_hash(const char *text)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+void text_buffer_init(struct text_buffer *buffer)
+{
+    memset(buffer, 0, sizeof(*buffer));
+}
+
+/* Makes room for so many bytes more and the end. */
+static int make_room(struct text_buffer *buffer, size_t more)
+{
+    if (buffer->failed)
+        return 0;
+    if (more >= SIZE_MAX / 2 - buffer->size) {
+        buffer->failed = 1;
+        return 0;
+    }
+    size_t wanted = buffer->size + more + 1;
+    if (wanted <= buffer->space)
+        return 1;
+    size_t space = buffer->space * 2 > wanted ? buffer->space * 2 : wanted;
+    if (space < 64)
+        space = 64;
+    char *data = memory_resize(buffer->data, space);
+    if (data == NULL) {
+        buffer->failed = 1;
+        return 0;
+    }
+    buffer->data = data;
+    buffer->space = space;
+    return 1;
+}
+
+void text_buffer_append(struct text_buffer *buffer, const void *data, size_t size)
+{
+    if (!make_room(buffer, size))
+        return;
+    if (size > 0)
+        memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+    buffer->data[buffer->size] = '\0';
+}
+
+char *text_buffer_room(struct text_buffer *buffer, size_t more)
+{
+    return make_room(buffer, more) ? buffer->data + buffer->size : NULL;
+}
+
+void text_buffer_grew(struct text_buffer *buffer, const char *end)
+{
+    buffer->size = (size_t)(end - buffer->data);
+    buffer->data[buffer->size] = '\0';
+}
+
+void text_buffer_append_text(struct text_buffer *buffer, const char *text)
+{
+    text_buffer_append(buffer, text, strlen(text));
+}
+
+void text_buffer_append_format(struct text_buffer *buffer, const char *format, ...)
+{
+    va_list arguments, again;
+
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int wanted = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (wanted < 0)
+        buffer->failed = 1;
+    else if (make_room(buffer, (size_t)wanted)) {
+        vsnprintf(buffer->data + buffer->size, (size_t)wanted + 1, format, again);
+        buffer->size += (size_t)wanted;
+    }
+    va_end(again);
+}
+
+void text_buffer_clear(struct text_buffer *buffer)
+{
+    buffer->size = 0;
+    buffer->failed = 0;
+    if (buffer->data != NULL)
+        buffer->data[0] = '\0';
+}
+
+const char *text_buffer_text(const struct text_buffer *buffer)
+{
+    return buffer->data != NULL ? buffer->data : "";
+}
+
+void text_buffer_free(struct text_buffer *buffer)
+{
+    memory_free(buffer->data);
+    text_buffer_init(buffer);
+}

@@ -1,0 +1,54 @@
+#include "client/caller.h"
+
+#include "base/error.h"
+#include "store/store_resource.h"
+
+tl_status caller_must_roll_back(const db *connection, db_answer answer, const char *doing)
+{
+    (void)db_error_status(connection, answer, doing);
+    return error_prefix(TL_ROLL_BACK, "roll back: ");
+}
+
+static tl_status judge(const db_result *result, int any_idle)
+{
+    if (!db_get_int(result, 0, 0))
+        return error_set(TL_NO_TRANSACTION,
+                         "the caller's connection is not in a "
+                         "transaction; what is done on it would commit "
+                         "alone");
+    if (!any_idle && db_get_int(result, 0, 1) == 0)
+        return error_set(
+            TL_INVALID, "the caller's connection has no idle_transaction_timeout: if its "
+                        "process vanished, the lock would stay with it for hours; SET it "
+                        "when connecting, or pass TL_GUARD_ANY_IDLE");
+    return TL_OK;
+}
+
+tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
+{
+    db_result result = DB_RESULT_INIT;
+    db *borrowed = NULL;
+    db_answer answer;
+    tl_status status;
+
+    if (connection == NULL)
+        return error_set(TL_INVALID, "connection is NULL");
+    status = db_borrow(&borrowed, connection);
+    if (status != TL_OK)
+        return status;
+    if (!db_in_transaction(borrowed))
+        status = error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
+                                              "transaction");
+    if (status == TL_OK) {
+        answer = store_caller_transaction(borrowed, &result);
+        status = answer == DB_DONE ? judge(&result, any_idle)
+                                   : caller_must_roll_back(borrowed, answer,
+                                                           "looking at the transaction");
+    }
+    db_result_free(&result);
+    if (status == TL_OK)
+        *out = borrowed;
+    else
+        db_close(borrowed);
+    return status;
+}

@@ -1,0 +1,22 @@
+/*
+ * The caller's own connection, on which a step of ours becomes a part of the caller's
+ * transaction.  It is looked at, and never committed, rolled back or SET.
+ */
+#ifndef TL_CLIENT_CALLER_H
+#define TL_CLIENT_CALLER_H
+
+#include "db/db.h"
+
+/*
+ * Wraps it, and asks the server whether it is in a transaction (libmariadb goes on saying
+ * so after an error has rolled one back) and whether the server ends a silent one; any_idle
+ * leaves out the latter.  TL_OK and a wrapper for db_close(); TL_INVALID,
+ * TL_NO_TRANSACTION, TL_ROLL_BACK.
+ */
+tl_status caller_open(db **out, struct st_mysql *connection, int any_idle);
+
+/* TL_ROLL_BACK with a sentence about what went wrong on the caller's connection. */
+tl_status caller_must_roll_back(const db *connection, db_answer answer,
+                                const char *doing);
+
+#endif

@@ -1,0 +1,344 @@
+#include "client/client.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/thread_context.h"
+#include "client/restored.h"
+#include "client/server.h"
+#include "janitor/janitor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLIENT_GROUP "tradelock-client"
+#define LOG_MESSAGE_SPACE 512
+
+tl_status client_check(const tl_client *client)
+{
+    if (client == NULL)
+        return error_set(TL_INVALID, "client is NULL");
+    if (client->generation != thread_context_generation())
+        return error_set(TL_WRONG_PROCESS,
+                         "this client was opened before fork(); the child process must "
+                         "open a client of its own");
+    return TL_OK;
+}
+
+tl_status client_check_asking(const tl_client *client)
+{
+    tl_status status = client_check(client);
+
+    if (status != TL_OK)
+        return status;
+    if (thread_context_in_callback())
+        return error_set(TL_IN_CALLBACK,
+                         "a lock was asked for inside a database callback; it could wait "
+                         "for its own transaction");
+    if (client->session == NULL)
+        return error_set(TL_WRONG_STATE, "this client was opened without a session and "
+                                         "may look only");
+    if (session_lost(client->session))
+        return error_set(TL_SESSION_LOST,
+                         "session %s was declared dead; close this "
+                         "client and open a new one",
+                         session_id(client->session));
+    /* Others may take it for dead already; what it were granted now could be theirs. */
+    if (session_alive_ms(client->session) == 0)
+        return error_set(TL_UNREACHABLE,
+                         "no heartbeat of this process was confirmed for a whole session "
+                         "time-out; nothing was asked");
+    return TL_OK;
+}
+
+int client_keep_claim(tl_client *client, struct tl_lock *lock)
+{
+    int kept;
+
+    pthread_mutex_lock(&client->claims_mutex);
+    kept = client->claim_count < TL_CLAIM_MAX;
+    if (kept)
+        client->claims[client->claim_count++] = lock;
+    pthread_mutex_unlock(&client->claims_mutex);
+    return kept;
+}
+
+size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX])
+{
+    size_t count;
+
+    pthread_mutex_lock(&client->claims_mutex);
+    count = client->claim_count;
+    memcpy(claims, client->claims, count * sizeof *claims);
+    client->claim_count = 0;
+    pthread_mutex_unlock(&client->claims_mutex);
+    return count;
+}
+
+/* What follows each confirmed beat, on the session's thread. */
+static void run_round(void *context)
+{
+    tl_client *client = context;
+    uint64_t opened = 0, freed = 0;
+
+    restored_look_again(client);
+    if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
+        return;
+    if (janitor_round(client->transitions, &client->logger, client->actor,
+                      client->config.beat_ms / 2, &opened, &freed) != TL_OK)
+        log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
+                 tl_error_message());
+    client_add(&client->counters.opened, opened);
+}
+
+static void look_at_new_connection(void *context, db *connection)
+{
+    restored_look(context, connection);
+}
+
+/* A heartbeat on a connection that died in silence is given up early enough for two more
+ * on another one before the session is over. */
+static unsigned beat_read_timeout_s(const tl_client *client)
+{
+    int64_t third_s = client->config.session_ms / 3000;
+
+    if (third_s < 1)
+        return 1;
+    return third_s < client->config.read_timeout_s ? (unsigned)third_s
+                                                   : client->config.read_timeout_s;
+}
+
+static tl_status open_pool(tl_client *client, const tl_client_options *options)
+{
+    char group[64];
+    pool_options wanted = {
+        .connect = {.option_file = options->config_file,
+                    .group = group,
+                    .database = options->database,
+                    .idle_transaction_s = client->config.idle_transaction_s,
+                    .connect_timeout_s = client->config.connect_timeout_s,
+                    .read_timeout_s = client->config.read_timeout_s,
+                    .allow_insecure = client->config.allow_insecure},
+        .size = {[POOL_QUICK] = client->config.pool_size,
+                 [POOL_BUSINESS] = client->config.business_pool_size},
+        .business_lock_wait_s = client->config.business_lock_wait_s,
+        .beat_read_timeout_s = beat_read_timeout_s(client),
+        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_at_new_connection,
+        .opened_context = client,
+    };
+
+    snprintf(group, sizeof group, "%s%s", CLIENT_GROUP,
+             options->group_suffix != NULL ? options->group_suffix : "");
+    return pool_new(&client->connections, &wanted);
+}
+
+static tl_status start_session(tl_client *client, const tl_client_options *options)
+{
+    session_options wanted = {
+        .program = options->program != NULL ? options->program : "tradelock",
+        .operations = options->operations,
+        .beat_ms = client->config.beat_ms,
+        .timeout_ms = client->config.session_ms,
+        .logger = &client->logger,
+        .loss = options->loss,
+        .loss_context = options->loss_context,
+        .round = run_round,
+        .round_context = client,
+    };
+
+    return session_start(&client->session, client->connections, &wanted);
+}
+
+static void name_actor(tl_client *client, const char *program)
+{
+    char host[32] = "unknown";
+
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(client->actor, sizeof client->actor, "%.20s %ld@%s",
+             program != NULL ? program : "tradelock", (long)getpid(), host);
+}
+
+static tl_status open_parts(tl_client *client, const tl_client_options *options)
+{
+    tl_status status =
+        config_load_for(&client->config, options->config_file, options->group_suffix);
+
+    if (status != TL_OK)
+        return status;
+    config_policy(&client->policy, &client->config);
+    client->logger.fn = options->log;
+    client->logger.context = options->log_context;
+    client->logger.hash_cust = client->config.log_cust == CONFIG_CUST_HASHED;
+    name_actor(client, options->program);
+    client->waiting = waiters_new();
+    client->reads = shared_reads_new();
+    if (client->waiting == NULL || client->reads == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the client");
+    status = open_pool(client, options);
+    if (status == TL_OK)
+        status = transition_engine_new(&client->transitions, client->connections,
+                                       &client->logger);
+    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
+        status = server_check(client->connections, client->config.pool_wait_ms);
+    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
+        status = start_session(client, options);
+    return status;
+}
+
+tl_status tl_client_open(tl_client **out, const tl_client_options *options)
+{
+    tl_client *client;
+    tl_status status;
+
+    error_clear();
+    if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
+        return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
+                                     "was not made with TL_CLIENT_OPTIONS_INIT");
+    if (options->config_file == NULL)
+        return error_set(TL_BAD_CONFIG, "no settings file was named");
+    client = memory_new(sizeof *client);
+    if (client == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the client");
+    pthread_mutex_init(&client->async_mutex, NULL);
+    client->generation = thread_context_generation();
+    client->flags = options->flags;
+    pthread_mutex_init(&client->claims_mutex, NULL);
+    status = open_parts(client, options);
+    if (status != TL_OK) {
+        tl_client_close(client);
+        return status;
+    }
+    *out = client;
+    return TL_OK;
+}
+
+void tl_client_close(tl_client *client)
+{
+    client_part *leases;
+
+    if (client == NULL)
+        return;
+    if (client->async != NULL)
+        client->async_free(client->async);
+    leases = atomic_load(&client->leases);
+    if (leases != NULL)
+        leases->free(leases);
+    for (size_t i = 0; i < client->claim_count; i++)
+        tl_lock_free(client->claims[i]);
+    session_stop(client->session);
+    transition_engine_free(client->transitions);
+    pool_free(client->connections);
+    shared_reads_free(client->reads);
+    waiters_free(client->waiting);
+    pthread_mutex_destroy(&client->async_mutex);
+    memory_free(client);
+}
+
+const char *tl_client_session(const tl_client *client)
+{
+    return client != NULL ? session_id(client->session) : "";
+}
+
+int64_t tl_client_alive_ms(const tl_client *client)
+{
+    return client_check(client) == TL_OK ? session_alive_ms(client->session) : 0;
+}
+
+int tl_client_loss_fd(const tl_client *client)
+{
+    return client != NULL ? session_loss_fd(client->session) : -1;
+}
+
+const tl_policy *tl_client_policy(const tl_client *client)
+{
+    return &client->policy;
+}
+
+const char *tl_client_site(const tl_client *client)
+{
+    return client->config.site;
+}
+
+void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_t fence,
+                   const char *format, ...)
+{
+    char message[LOG_MESSAGE_SPACE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    log_line(&client->logger, level, key, fence, "%s", message);
+}
+
+static uint64_t value_of(const atomic_uint_fast64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void copy_counters(const tl_client *client, tl_stats *stats)
+{
+    const client_counters *c = &client->counters;
+
+    stats->asks = value_of(&c->asks);
+    stats->grants = value_of(&c->grants);
+    stats->refusals = value_of(&c->refusals);
+    stats->finishes = value_of(&c->finishes);
+    stats->lost = value_of(&c->lost);
+    stats->unknown = value_of(&c->unknown);
+    stats->opened = value_of(&c->opened);
+    stats->claimed = value_of(&c->claimed);
+    stats->armed = value_of(&c->armed);
+    stats->parked = value_of(&c->parked);
+}
+
+tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
+{
+    tl_status status = client_check(client);
+    transition_counters *t;
+    session_counters beats;
+    db_counters sum;
+
+    if (status != TL_OK)
+        return status;
+    if (stats == NULL || stats->version != TL_STATS_VERSION)
+        return error_set(TL_INVALID, "stats is NULL or its version is not set");
+    copy_counters(client, stats);
+    pool_count(client->connections, &sum, &stats->reconnects);
+    stats->statements = sum.statements;
+    stats->commits = sum.commits;
+    stats->rollbacks = sum.rollbacks;
+    stats->deadlocks = sum.deadlocks;
+    stats->lock_waits = sum.lock_waits;
+    stats->snapshot_conflicts = sum.snapshot_conflicts;
+    t = transition_count(client->transitions);
+    stats->repeats = value_of(&t->repeats);
+    stats->settled = value_of(&t->settled);
+    stats->killed = value_of(&t->killed);
+    stats->groups = value_of(&t->groups);
+    stats->grouped = value_of(&t->grouped);
+    session_count(client->session, &beats);
+    stats->beats = beats.beats;
+    stats->beats_unreachable = beats.unreachable;
+    return TL_OK;
+}
+
+tl_status tl_reap(tl_client *client, tl_reaped *reaped)
+{
+    tl_status status = client_check(client);
+    tl_reaped done = {0, 0, 0};
+
+    if (status == TL_OK)
+        status = session_observe_once(client->connections, &client->logger,
+                                      client->config.session_ms, client->config.beat_ms,
+                                      &done.sessions);
+    if (status == TL_OK)
+        status = janitor_round(client->transitions, &client->logger, client->actor,
+                               TL_HOLD_MAX_MS, &done.opened, &done.freed);
+    client_add(&client->counters.opened, done.opened);
+    if (reaped != NULL)
+        *reaped = done;
+    return status;
+}

@@ -1,0 +1,79 @@
+/* What a client is made of, for the rooms of the locks and the operators. */
+#ifndef TL_CLIENT_CLIENT_H
+#define TL_CLIENT_CLIENT_H
+
+#include "base/config.h"
+#include "base/log.h"
+#include "client/shared_read.h"
+#include "client/waiters.h"
+#include "pool/pool.h"
+#include "session/session.h"
+#include "transition/transition.h"
+
+#include <pthread.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct client_counters {
+    atomic_uint_fast64_t asks, grants, refusals, finishes, lost, unknown;
+    atomic_uint_fast64_t opened, claimed, armed, parked;
+} client_counters;
+
+/* The asynchronous calls' part of a client, made on first use (core/async). */
+struct async;
+
+/* What the room of a lock keeps for a client: made by the room when it is first needed,
+ * freed with the client, by which time every handle is freed. */
+typedef struct client_part {
+    void (*free)(struct client_part *part);
+} client_part;
+
+struct tl_client {
+    /* Fixed after start. */
+    unsigned generation, flags;
+    struct config config;
+    tl_policy policy;
+    struct logger logger;
+    char actor[64]; /* "program pid@host", for what the janitor does */
+    pool *connections;
+    transition_engine *transitions;
+    session *session;
+    waiters *waiting;
+    shared_reads *reads;
+    pthread_mutex_t async_mutex;
+    struct async *async; /* under async_mutex until made */
+    void (*async_free)(struct async *);
+    /* Atomic. */
+    client_counters counters;
+    /* Under the mutex: claims of due work whose fate is not known yet. */
+    pthread_mutex_t claims_mutex;
+    struct tl_lock *claims[TL_CLAIM_MAX];
+    size_t claim_count;
+    _Atomic(client_part *) leases;
+    atomic_int restored; /* restored.h */
+};
+
+/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_INVALID for NULL. */
+tl_status client_check(const tl_client *client);
+
+/* client_check(), and that locks may be asked for now: a session that is not lost, and
+ * no database callback on this thread. */
+tl_status client_check_asking(const tl_client *client);
+
+/* Keeps a claim for the next look, and owns it until then; 0: there is no room. */
+int client_keep_claim(tl_client *client, struct tl_lock *lock);
+/* Gives all of them to the caller; how many. */
+size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX]);
+
+static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)
+{
+    atomic_fetch_add_explicit(counter, number, memory_order_relaxed);
+}
+
+/* Work that is done again after the server undid it or a connection failed. */
+static inline void client_repeats(tl_client *client)
+{
+    client_add(&transition_count(client->transitions)->repeats, 1);
+}
+
+#endif

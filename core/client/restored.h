@@ -1,0 +1,25 @@
+/*
+ * Whether the database may have lost commits: it was restored, or a copy of it was
+ * promoted.  Then "there is no such row" and "nothing was sent" prove nothing, so nothing
+ * is granted or armed until an operator accepts the server; the retry lane goes on asking
+ * the channel.
+ *
+ * It is looked at with every new connection, since a failover breaks the old ones, and
+ * with every heartbeat, since a restore can be declared at any time.
+ */
+#ifndef TL_CLIENT_RESTORED_H
+#define TL_CLIENT_RESTORED_H
+
+#include "db/db.h"
+
+struct tl_client;
+
+/* Looks, on a connection that nobody else uses now. */
+void restored_look(struct tl_client *client, db *connection);
+/* The same on a connection of the pool. */
+void restored_look_again(struct tl_client *client);
+
+/* TL_OK, or TL_ASK_CHANNEL with a sentence. */
+tl_status restored_check(const struct tl_client *client);
+
+#endif

@@ -1,0 +1,56 @@
+#include "client/schema.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "store/store_operator.h"
+
+#include "sql_text.h"
+
+#include <string.h>
+
+unsigned schema_newest(void)
+{
+    return sql_migrations_count > 0 ? sql_migrations[sql_migrations_count - 1].number : 0;
+}
+
+tl_status schema_read(db *connection, schema_found *found)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = store_schema_version(connection, &result);
+    tl_status status = TL_OK;
+
+    memset(found, 0, sizeof *found);
+    if (answer == DB_DONE && result.rows > 0) {
+        found->version = (unsigned)db_get_uint(&result, 0, 0);
+        found->oldest_client = (unsigned)db_get_uint(&result, 0, 1);
+        text_copy(found->server_identity, sizeof found->server_identity,
+                  db_get_text(&result, 0, 2));
+    } else if (answer != DB_DONE &&
+               (answer != DB_ERROR ||
+                db_error_classify(db_errno(connection)) != DB_CLASS_SCHEMA)) {
+        /* A missing table is an answer too: a database that was never migrated. */
+        status = db_error_status(connection, answer, "reading the schema's version");
+    }
+    db_result_free(&result);
+    return status;
+}
+
+tl_status schema_judge(const schema_found *found)
+{
+    const unsigned newest = schema_newest();
+
+    if (found->version == 0)
+        return error_set(TL_NO_SCHEMA,
+                         "the database has no tradelock schema: run `tradelock migrate`");
+    if (found->version < newest)
+        return error_set(TL_WRONG_SCHEMA,
+                         "the schema is version %u and this program needs %u: run "
+                         "`tradelock migrate` of version %s",
+                         found->version, newest, tl_version());
+    if (found->oldest_client > newest)
+        return error_set(TL_WRONG_SCHEMA,
+                         "the schema is version %u and serves programs of schema %u and "
+                         "newer; this program is of schema %u and must be upgraded",
+                         found->version, found->oldest_client, newest);
+    return TL_OK;
+}

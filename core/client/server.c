@@ -1,0 +1,66 @@
+#include "client/server.h"
+
+#include "base/error.h"
+#include "client/schema.h"
+#include "sql_text.h"
+
+#include <stdio.h>
+
+#define OLDEST_MAJOR 10
+#define OLDEST_MINOR 11
+
+static tl_status check_version(const char *version)
+{
+    unsigned major = 0, minor = 0;
+
+    if (sscanf(version, "%u.%u", &major, &minor) == 2 &&
+        (major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)))
+        return TL_OK;
+    return error_set(TL_SERVER_UNSAFE,
+                     "the server is version %s; tradelock needs MariaDB "
+                     "%d.%d or newer",
+                     version, OLDEST_MAJOR, OLDEST_MINOR);
+}
+
+static tl_status check_settings(const db_result *r)
+{
+    tl_status status = check_version(db_get_text(r, 0, 0));
+
+    if (status != TL_OK)
+        return status;
+    if (db_get_int(r, 0, 1) != 1)
+        return error_set(TL_SERVER_UNSAFE,
+                         "innodb_flush_log_at_trx_commit is %s: a crash of the server "
+                         "would forget commits; set it to 1",
+                         db_get_text(r, 0, 1));
+    if (db_get_int(r, 0, 2) != 0 && db_get_int(r, 0, 3) != 1)
+        return error_set(TL_SERVER_UNSAFE,
+                         "sync_binlog is %s while the binary log is on: a crash of the "
+                         "server could forget commits; set it to 1",
+                         db_get_text(r, 0, 3));
+    if (db_get_int(r, 0, 4) != 0)
+        return error_set(TL_READ_ONLY, "the server is read-only, perhaps a replica");
+    return TL_OK;
+}
+
+tl_status server_check(pool *connections, int64_t wait_ms)
+{
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    schema_found found;
+    db_answer answer;
+    tl_status status = pool_get(connections, POOL_QUICK, wait_ms, &connection);
+
+    if (status != TL_OK)
+        return status;
+    answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
+    status = answer == DB_DONE ? check_settings(&result)
+                               : db_error_status(connection, answer, "asking the server");
+    if (status == TL_OK)
+        status = schema_read(connection, &found);
+    if (status == TL_OK)
+        status = schema_judge(&found);
+    db_result_free(&result);
+    pool_put(connections, connection);
+    return status;
+}

@@ -1,0 +1,289 @@
+/*
+ * Making a connection that is fit for money.
+ *
+ * The option file is read by libmariadb, which does so inside mysql_real_connect() only.
+ * So it is made to try once with a socket that cannot exist: nothing is sent to anybody,
+ * and the settings stay in the handle (CLIENT_REMEMBER_OPTIONS).  Then it is known where
+ * the connection will go before a password can leave, and what must not be left to the
+ * file is set after it: no reconnecting, no LOAD DATA LOCAL, no clear-text passwords,
+ * affected rows counted as changed rows (no CLIENT_FOUND_ROWS), one statement a call.
+ *
+ * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_
+ * SERVER_CERT alone makes libmariadb insist on TLS, also where the file does not ask for
+ * it, and is off by default.
+ */
+#include "db/db_internal.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread_context.h"
+
+#include <arpa/inet.h>
+#include <errmsg.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NO_SOCKET "/dev/null/tradelock"
+#define AUTHENTICATIONS                                                                  \
+    "mysql_native_password,client_ed25519,auth_gssapi_client,caching_sha2_password,"     \
+    "parsec,auth_socket,unix_socket"
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+static int library_failed;
+
+static void start_library(void)
+{
+    library_failed = mysql_library_init(0, NULL, NULL);
+}
+
+/* -------------------------------------------------------------- settings -- */
+
+static tl_status read_settings(MYSQL *mysql, const db_options *options)
+{
+    if (options->option_file && access(options->option_file, R_OK))
+        return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
+                         options->option_file);
+    if (options->option_file)
+        mysql_options(mysql, MYSQL_READ_DEFAULT_FILE, options->option_file);
+    mysql_options(mysql, MYSQL_READ_DEFAULT_GROUP, options->group);
+    if (mysql_real_connect(mysql, "localhost", NULL, NULL, NULL, 0, NO_SOCKET,
+                           CLIENT_REMEMBER_OPTIONS))
+        return error_set(TL_INTERNAL, "a connection was made to %s", NO_SOCKET);
+    if (mysql_errno(mysql) != CR_CONNECTION_ERROR)
+        return db_connect_status(mysql);
+    return TL_OK;
+}
+
+static int host_is_loopback(const char *host)
+{
+    struct in_addr four;
+    struct in6_addr six;
+
+    if (!host || !*host || !strcmp(host, "localhost"))
+        return 1;
+    if (inet_pton(AF_INET, host, &four) == 1)
+        return (ntohl(four.s_addr) >> 24) == 127;
+    if (inet_pton(AF_INET6, host, &six) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&six);
+    return 0;
+}
+
+static void enforce_settings(MYSQL *mysql, const db_options *options)
+{
+    my_bool off = 0, on = 1;
+    unsigned no = 0, io_timeout = options->read_timeout_s;
+
+    mysql_options(mysql, MYSQL_OPT_RECONNECT, &off);
+    mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no);
+    mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &options->connect_timeout_s);
+    mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &io_timeout);
+    mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &io_timeout);
+    mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, AUTHENTICATIONS);
+    mysql_options4(mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "tradelock");
+    mysql->options.client_flag &=
+        ~(unsigned long)(CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
+    if (!options->allow_insecure && !host_is_loopback(mysql->options.host))
+        mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+}
+
+/* ------------------------------------------------------- what was reached -- */
+
+static int peer_is_here(MYSQL *mysql)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+
+    memset(&peer, 0, sizeof(peer));
+    if (getpeername((int)mysql_get_socket(mysql), (struct sockaddr *)&peer, &size))
+        return 0;
+    if (peer.ss_family == AF_UNIX)
+        return 1;
+    if (peer.ss_family == AF_INET) {
+        struct sockaddr_in four;
+
+        memcpy(&four, &peer, sizeof(four));
+        return (ntohl(four.sin_addr.s_addr) >> 24) == 127;
+    }
+    if (peer.ss_family == AF_INET6) {
+        struct sockaddr_in6 six;
+
+        memcpy(&six, &peer, sizeof(six));
+        return IN6_IS_ADDR_LOOPBACK(&six.sin6_addr) ||
+               (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr) && six.sin6_addr.s6_addr[12] == 127);
+    }
+    return 0;
+}
+
+static int is_verified_tls(MYSQL *mysql)
+{
+    my_bool verified = 0;
+
+    mysql_get_option(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verified);
+    return verified && mysql_get_ssl_cipher(mysql);
+}
+
+/* The host was judged by its name before; this is about where it led. */
+static tl_status check_connection(MYSQL *mysql, const db_options *options)
+{
+    if (!options->allow_insecure && !peer_is_here(mysql) && !is_verified_tls(mysql))
+        return error_set(TL_SERVER_UNSAFE,
+                         "the connection to %s is not TLS with a verified certificate",
+                         mysql_get_host_info(mysql));
+    if (mysql->client_flag & CLIENT_FOUND_ROWS)
+        return error_set(TL_BAD_CONFIG,
+                         "the settings ask for found rows; tradelock needs "
+                         "affected rows");
+    return TL_OK;
+}
+
+/* --------------------------------------------------------------- session -- */
+
+static tl_status session_failed(const db *connection, db_answer answer)
+{
+    tl_status status = db_error_status(connection, answer, "preparing a connection");
+
+    /* Nothing of value was asked for yet: a lost answer here is no doubt about money. */
+    if (status == TL_UNKNOWN && db_errno(connection) == CR_OUT_OF_MEMORY)
+        return error_set(TL_NO_MEMORY, "out of memory while connecting");
+    if (status == TL_UNKNOWN)
+        return error_set(TL_UNREACHABLE, "preparing a connection: %s",
+                         db_error(connection));
+    return status;
+}
+
+static tl_status fix_session(db *connection, const db_options *options)
+{
+    char sql[1024];
+    int size;
+    db_answer answer;
+
+    /* lock_wait_timeout is about tables that are being altered; 1 s is enough to let an
+     * online change pass, and never more than a row may be waited for beyond that. */
+    size = snprintf(
+        sql, sizeof(sql),
+        "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin,"
+        "autocommit=1,completion_type='NO_CHAIN',tx_read_only=0,"
+        "tx_isolation='READ-COMMITTED',time_zone='+00:00',"
+        "sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
+        "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION',"
+        "sql_auto_is_null=0,sql_safe_updates=0,sql_select_limit=DEFAULT,"
+        "foreign_key_checks=1,unique_checks=1,check_constraint_checks=1,"
+        "lc_messages='en_US',max_statement_time=0,innodb_lock_wait_timeout=%u,"
+        "lock_wait_timeout=%u,idle_transaction_timeout=%u",
+        options->lock_wait_s, options->lock_wait_s + 1, options->idle_transaction_s);
+    if (size < 0 || (size_t)size >= sizeof(sql))
+        return error_set(TL_INTERNAL, "the session settings do not fit");
+    answer = db_run_text(connection, "session", sql, (size_t)size, NULL);
+    return answer == DB_DONE ? TL_OK : session_failed(connection, answer);
+}
+
+/* The name by which others can find and end this connection, even after its id has been
+ * given to another. */
+static tl_status take_name(db *connection)
+{
+    char sql[128];
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+    tl_status status = TL_OK;
+
+    random_uuid(connection->name);
+    snprintf(sql, sizeof(sql), "SELECT GET_LOCK('tl:%s', 0), CONNECTION_ID()",
+             connection->name);
+    answer = db_run_text(connection, "name", sql, strlen(sql), &result);
+    if (answer != DB_DONE)
+        status = session_failed(connection, answer);
+    else if (db_get_int(&result, 0, 0) != 1)
+        status =
+            error_set(TL_SERVER_ERROR, "the server did not give the connection's name");
+    else if ((db_get_uint(&result, 0, 1) & 0xffffffffu) !=
+             (connection->thread_id & 0xffffffffu))
+        status = error_set(TL_SERVER_UNSAFE, "a proxy between here and the server shares "
+                                             "sessions; connect to the server itself");
+    else
+        connection->thread_id = db_get_uint(&result, 0, 1);
+    db_result_free(&result);
+    return status;
+}
+
+static tl_status reach(db *connection, const db_options *options)
+{
+    MYSQL *mysql = connection->mysql;
+    tl_status status = read_settings(mysql, options);
+    int fd;
+
+    if (status != TL_OK)
+        return status;
+    enforce_settings(mysql, options);
+    fault_point(FAULT_CONNECT, "connect", "before");
+    if (!mysql_real_connect(mysql, NULL, NULL, NULL, options->database, 0, NULL,
+                            CLIENT_REMEMBER_OPTIONS))
+        return db_connect_status(mysql);
+    fault_point(FAULT_CONNECT, "connect", "after");
+    connection->thread_id = mysql_thread_id(mysql);
+    /* A program started by this process must not keep the connection alive. */
+    fd = (int)mysql_get_socket(mysql);
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC))
+        return error_set(TL_INTERNAL, "the connection's descriptor cannot be set up");
+    return check_connection(mysql, options);
+}
+
+tl_status db_open(db **out, const db_options *options)
+{
+    db *connection;
+    tl_status status;
+
+    pthread_once(&library_once, start_library);
+    if (library_failed)
+        return error_set(TL_NO_MEMORY, "the client library of the database cannot start");
+    connection = memory_new(sizeof(*connection));
+    if (!connection)
+        return error_set(TL_NO_MEMORY, "out of memory while connecting");
+    connection->generation = thread_context_generation();
+    connection->mysql = mysql_init(NULL);
+    if (!connection->mysql) {
+        status = error_set(TL_NO_MEMORY, "out of memory while connecting");
+        goto out;
+    }
+    status = reach(connection, options);
+    if (status == TL_OK)
+        status = fix_session(connection, options);
+    if (status == TL_OK)
+        status = take_name(connection);
+out:
+    if (status == TL_OK) {
+        *out = connection;
+        connection = NULL;
+    }
+    db_close(connection);
+    return status;
+}
+
+tl_status db_borrow(db **out, struct st_mysql *caller)
+{
+    db *connection;
+    my_bool reconnect = 0;
+
+    if (!caller || !caller->net.pvio)
+        return error_set(TL_INVALID, "the caller's connection is not open");
+    mysql_get_option(caller, MYSQL_OPT_RECONNECT, &reconnect);
+    if (reconnect)
+        return error_set(TL_INVALID,
+                         "the caller's connection reconnects by itself, which "
+                         "would lose its transaction silently");
+    connection = memory_new(sizeof(*connection));
+    if (!connection)
+        return error_set(TL_NO_MEMORY, "out of memory");
+    connection->mysql = caller;
+    connection->borrowed = 1;
+    connection->generation = thread_context_generation();
+    connection->thread_id = mysql_thread_id(caller);
+    *out = connection;
+    return TL_OK;
+}

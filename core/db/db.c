@@ -1,0 +1,296 @@
+#include "db/db_internal.h"
+
+#include "base/memory.h"
+#include "base/thread_context.h"
+
+#include <errmsg.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the child of a fork the socket is the parent's: whatever libmariadb says while
+ * closing (COM_STMT_CLOSE, COM_QUIT, the end of TLS) must not reach it. */
+static void muffle(MYSQL *mysql)
+{
+    int fd = (int)mysql_get_socket(mysql);
+    int nothing;
+
+    if (fd < 0)
+        return;
+    nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0 || dup2(nothing, fd) < 0)
+        close(fd); /* libmariadb then writes to no descriptor at all */
+    if (nothing >= 0)
+        close(nothing);
+}
+
+void db_close(db *connection)
+{
+    if (!connection)
+        return;
+    if (connection->mysql && !connection->borrowed) {
+        if (connection->generation != thread_context_generation())
+            muffle(connection->mysql);
+        db_statements_free(connection);
+        mysql_close(connection->mysql);
+    }
+    memory_free(connection->binds);
+    memory_free(connection->columns);
+    memory_free(connection);
+}
+
+void db_abandon(db *connection)
+{
+    if (connection && connection->mysql && !connection->borrowed)
+        muffle(connection->mysql);
+}
+
+const char *db_name(const db *connection)
+{
+    return connection->name;
+}
+
+uint64_t db_thread_id(const db *connection)
+{
+    return connection->thread_id;
+}
+
+struct st_mysql *db_raw(db *connection)
+{
+    return connection->mysql;
+}
+
+int db_wrong_process(const db *connection)
+{
+    return connection->generation != thread_context_generation();
+}
+
+void db_spoil(db *connection)
+{
+    connection->broken = 1;
+}
+
+int db_usable(const db *connection)
+{
+    return !connection->broken && !db_wrong_process(connection) &&
+           connection->mysql->net.pvio &&
+           connection->mysql->status == MYSQL_STATUS_READY &&
+           !db_in_transaction(connection);
+}
+
+/* With autocommit switched off, as only a caller's connection can have it, the next
+ * statement belongs to a transaction even when none has begun. */
+int db_in_transaction(const db *connection)
+{
+    unsigned status = connection->mysql->server_status;
+
+    return (status & SERVER_STATUS_IN_TRANS) != 0 ||
+           (connection->borrowed && !(status & SERVER_STATUS_AUTOCOMMIT));
+}
+
+int db_lost_in_transaction(db *connection, db_answer answer)
+{
+    if (!db_in_transaction(connection) || db_wrong_process(connection))
+        return 0;
+    if (answer == DB_ERROR &&
+        db_error_classify(connection->error_number) == DB_CLASS_GONE)
+        db_spoil(connection); /* KILL QUERY alone would leave it open */
+    return answer != DB_DONE && connection->broken;
+}
+
+unsigned db_errno(const db *connection)
+{
+    return connection->error_number;
+}
+
+const char *db_error(const db *connection)
+{
+    return connection->error_text;
+}
+
+const db_counters *db_count(const db *connection)
+{
+    return &connection->counters;
+}
+
+void db_counter_add(uint64_t *counter, uint64_t by)
+{
+    __atomic_store_n(counter, *counter + by, __ATOMIC_RELAXED);
+}
+
+static uint64_t counter_of(const uint64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void db_count_add(db_counters *sum, const db *connection)
+{
+    const db_counters *from = &connection->counters;
+
+    sum->statements += counter_of(&from->statements);
+    sum->commits += counter_of(&from->commits);
+    sum->rollbacks += counter_of(&from->rollbacks);
+    sum->deadlocks += counter_of(&from->deadlocks);
+    sum->lock_waits += counter_of(&from->lock_waits);
+    sum->snapshot_conflicts += counter_of(&from->snapshot_conflicts);
+}
+
+/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without a table before
+ * it. */
+const char *db_duplicate_key(const db *connection)
+{
+    static _Thread_local char key[65];
+    const char *end, *from;
+    size_t size;
+
+    key[0] = '\0';
+    if (connection->error_number != 1062)
+        return key;
+    end = strrchr(connection->error_text, '\'');
+    if (!end)
+        return key;
+    for (from = end; from > connection->error_text && from[-1] != '\'' && from[-1] != '.';
+         from--)
+        ;
+    size = (size_t)(end - from);
+    if (size >= sizeof(key))
+        size = sizeof(key) - 1;
+    memcpy(key, from, size);
+    key[size] = '\0';
+    return key;
+}
+
+/* ------------------------------------------------------- text statements -- */
+
+struct text_call {
+    const char *sql;
+    size_t size;
+    db_result *result;
+};
+
+static int take_text_rows(MYSQL_RES *rows, db_result *result)
+{
+    unsigned columns = mysql_num_fields(rows), column;
+    const MYSQL_FIELD *fields = mysql_fetch_fields(rows);
+    size_t count = (size_t)mysql_num_rows(rows), row;
+
+    if (db_result_shape(result, count, columns))
+        return 1;
+    for (row = 0; row < count; row++) {
+        MYSQL_ROW values = mysql_fetch_row(rows);
+        unsigned long *sizes = mysql_fetch_lengths(rows);
+
+        if (!values || !sizes)
+            return 1;
+        for (column = 0; column < columns; column++) {
+            if (!values[column])
+                db_result_put_null(result, row, column);
+            else if (db_result_put(result, row, column, values[column], sizes[column],
+                                   db_type_is_number(fields[column].type)))
+                return 1;
+        }
+    }
+    result->affected = count;
+    return 0;
+}
+
+static int run_text(db *connection, void *what)
+{
+    const struct text_call *call = what;
+    MYSQL *mysql = connection->mysql;
+    MYSQL_RES *rows;
+    int failed = 0;
+
+    if (mysql_real_query(mysql, call->sql, call->size)) {
+        db_keep_error(connection, mysql_errno(mysql), mysql_error(mysql));
+        return 1;
+    }
+    if (!mysql_field_count(mysql)) {
+        if (call->result)
+            call->result->affected = mysql_affected_rows(mysql);
+        return 0;
+    }
+    rows = mysql_store_result(mysql);
+    if (!rows) {
+        db_keep_error(connection, mysql_errno(mysql), mysql_error(mysql));
+        return 1;
+    }
+    if (call->result && take_text_rows(rows, call->result)) {
+        db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for the answer");
+        failed = 1;
+    }
+    mysql_free_result(rows);
+    return failed;
+}
+
+static db_answer text_trip(db *connection, fault_kind kind, const char *name,
+                           const char *sql, size_t size, db_result *result)
+{
+    struct text_call call = {sql, size, result};
+
+    if (result)
+        db_result_clear(result);
+    return db_round_trip(connection, kind, name, run_text, &call);
+}
+
+db_answer db_run_text(db *connection, const char *name, const char *sql, size_t size,
+                      db_result *result)
+{
+    return text_trip(connection, FAULT_STATEMENT, name, sql, size, result);
+}
+
+static db_answer fixed_trip(db *connection, fault_kind kind, const char *sql)
+{
+    return text_trip(connection, kind, sql, sql, strlen(sql), NULL);
+}
+
+db_answer db_begin(db *connection)
+{
+    return fixed_trip(connection, FAULT_STATEMENT, "START TRANSACTION");
+}
+
+db_answer db_commit(db *connection)
+{
+    return fixed_trip(connection, FAULT_COMMIT, "COMMIT");
+}
+
+db_answer db_rollback(db *connection)
+{
+    return fixed_trip(connection, FAULT_ROLLBACK, "ROLLBACK");
+}
+
+/* A compound statement stops at its first error. */
+db_answer db_begin_guarded(db *connection)
+{
+    return fixed_trip(connection, FAULT_STATEMENT,
+                      "BEGIN NOT ATOMIC START TRANSACTION; SAVEPOINT tl_callback; END");
+}
+
+db_answer db_commit_guarded(db *connection)
+{
+    static const char sql[] =
+        "BEGIN NOT ATOMIC RELEASE SAVEPOINT tl_callback; COMMIT; END";
+
+    return text_trip(connection, FAULT_COMMIT, "COMMIT", sql, sizeof(sql) - 1, NULL);
+}
+
+db_answer db_savepoint_release(db *connection)
+{
+    return fixed_trip(connection, FAULT_STATEMENT, "RELEASE SAVEPOINT tl_callback");
+}
+
+static int ping(db *connection, void *what)
+{
+    (void)what;
+    if (!mysql_ping(connection->mysql))
+        return 0;
+    db_keep_error(connection, mysql_errno(connection->mysql),
+                  mysql_error(connection->mysql));
+    return 1;
+}
+
+int db_ping(db *connection)
+{
+    return db_round_trip(connection, FAULT_STATEMENT, "ping", ping, NULL) == DB_DONE;
+}

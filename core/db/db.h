@@ -1,0 +1,213 @@
+/*
+ * One connection.  The only room that knows libmariadb.
+ *
+ * Every call gives one of five answers, because "connection lost" is never enough:
+ *   DB_DONE        the server did it and the whole answer was read
+ *   DB_ERROR       the server answered with an error; db_errno() says which
+ *   DB_NOT_SENT    the request provably never left this process
+ *   DB_UNANSWERED  it was sent, and whether it was carried out is not known
+ *   DB_NO_MEMORY   out of memory before anything was sent
+ * After NOT_SENT or UNANSWERED the connection is broken: it is closed by its owner and
+ * never used again.  There is no automatic reconnect.
+ *
+ * Needs: one thread at a time for each connection.
+ */
+#ifndef TL_DB_DB_H
+#define TL_DB_DB_H
+
+#include <tradelock/tradelock.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct db db;
+
+typedef enum db_answer {
+    DB_DONE,
+    DB_ERROR,
+    DB_NOT_SENT,
+    DB_UNANSWERED,
+    DB_NO_MEMORY
+} db_answer;
+
+/* A statement from sql/query, made by the build.  Its address is its identity. */
+struct sql_text;
+
+typedef enum db_type { DB_NULL, DB_INT, DB_UINT, DB_TEXT, DB_BYTES } db_type;
+
+typedef struct db_value {
+    db_type type;
+    int64_t int_value; /* DB_UINT: the same bits */
+    const void *data;  /* DB_TEXT, DB_BYTES; borrowed during the call */
+    size_t size;
+} db_value;
+
+static inline db_value db_null(void)
+{
+    db_value value = {DB_NULL, 0, NULL, 0};
+    return value;
+}
+static inline db_value db_int(int64_t number)
+{
+    db_value value = {DB_INT, number, NULL, 0};
+    return value;
+}
+static inline db_value db_uint(uint64_t number)
+{
+    db_value value = {DB_UINT, (int64_t)number, NULL, 0};
+    return value;
+}
+/* NULL text is SQL NULL. */
+db_value db_text(const char *text);
+static inline db_value db_bytes(const void *data, size_t size)
+{
+    db_value value = {data ? DB_BYTES : DB_NULL, 0, data, size};
+    return value;
+}
+
+/* A result, read completely.  Starts as DB_RESULT_INIT, is reused by later calls, and is
+ * freed with db_result_free(). */
+typedef struct db_result {
+    size_t rows, columns;
+    uint64_t affected;
+    struct db_cell *cells; /* rows * columns */
+    char *data;            /* the cells' bytes, each followed by a NUL */
+    size_t cell_space, data_space;
+} db_result;
+
+#define DB_RESULT_INIT                                                                   \
+    {                                                                                    \
+        0, 0, 0, NULL, NULL, 0, 0                                                        \
+    }
+
+void db_result_free(db_result *result);
+int db_is_null(const db_result *result, size_t row, size_t column);
+/* 0 for NULL. */
+int64_t db_get_int(const db_result *result, size_t row, size_t column);
+uint64_t db_get_uint(const db_result *result, size_t row, size_t column);
+/* "" and size 0 for NULL; ends with a NUL. */
+const char *db_get_text(const db_result *result, size_t row, size_t column);
+const void *db_get_bytes(const db_result *result, size_t row, size_t column,
+                         size_t *size);
+
+typedef struct db_options {
+    const char *option_file; /* read by libmariadb itself */
+    const char *group;       /* "tradelock-client", or with a suffix */
+    const char *database;    /* or NULL */
+    unsigned lock_wait_s;    /* innodb_lock_wait_timeout of the connection */
+    unsigned idle_transaction_s;
+    unsigned connect_timeout_s;
+    unsigned read_timeout_s; /* a silent server is a lost answer after this */
+    int allow_insecure;      /* TCP beyond loopback without verified TLS */
+} db_options;
+
+/*
+ * Connects, fixes the session (READ COMMITTED, strict mode, UTC, autocommit, time-outs)
+ * and takes GET_LOCK('tl:' + a random UUID), by which others can name this connection.
+ */
+tl_status db_open(db **out, const db_options *options);
+void db_close(db *connection);
+
+/* In the child of a fork, for a connection that another thread of the parent was using:
+ * gives up the child's copy of the socket and frees nothing, since what libmariadb had in
+ * hand may be half done.  db_close() in the child frees memory, and is as silent. */
+void db_abandon(db *connection);
+
+/* The UUID of the connection's name; its GET_LOCK name is "tl:" and this. */
+const char *db_name(const db *connection);
+uint64_t db_thread_id(const db *connection);
+int db_usable(const db *connection); /* open, clean, not in a transaction */
+/* By the server's last word; on a caller's connection also when autocommit is off.  After
+ * an error that rolled the transaction back (1213, 1020) it still says yes, so that a
+ * statement that must not commit by itself on a caller's connection needs the condition
+ * "AND @@in_transaction = 1", which the server evaluates. */
+int db_in_transaction(const db *connection);
+
+/* From now on the connection counts as broken, so that the pool closes it: for one whose
+ * session a callback may have changed. */
+void db_spoil(db *connection);
+/* Whether the last answer means that the connection is done with while a transaction may
+ * still be open on the server's side, whose row locks are in the way of doing it again. */
+int db_lost_in_transaction(db *connection, db_answer answer);
+int db_wrong_process(const db *connection); /* made before a fork() */
+
+/* Whether the server has not closed the connection, as far as its socket shows: no round
+ * trip.  db_ping() asks the server. */
+int db_alive(db *connection);
+int db_ping(db *connection);
+
+/* Wraps a connection of the caller's.  db_close() frees the wrapper only.  Statements on
+ * it are executed without being cached. */
+tl_status db_borrow(db **out, struct st_mysql *caller);
+struct st_mysql *db_raw(db *connection);
+
+/* Runs a statement with parameters, prepared once for each connection; result may be
+ * NULL. */
+db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
+                 size_t count, db_result *result);
+
+/* The same, as "SET STATEMENT innodb_lock_wait_timeout=0 FOR ...": for a connection
+ * whose other statements wait. */
+db_answer db_run_nowait(db *connection, const struct sql_text *statement,
+                        const db_value *values, size_t count, db_result *result);
+
+/* Runs one text statement as it is. */
+db_answer db_run_text(db *connection, const char *name, const char *sql, size_t size,
+                      db_result *result);
+
+/* Runs a text of several statements, each of which commits by itself, up to the first
+ * that fails; the sentence of db_error() then says which one. */
+db_answer db_run_script(db *connection, const char *name, const char *text);
+
+/* Writes a value as a literal into a text statement; returns the end.  `to` has room for
+ * db_literal_size(). */
+size_t db_literal_size(const db_value *value);
+char *db_literal(char *to, const db_value *value);
+
+db_answer db_begin(db *connection);
+db_answer db_commit(db *connection);
+db_answer db_rollback(db *connection);
+
+/*
+ * A transaction that lets somebody else's statements in: it begins with a savepoint, and
+ * its commit releases that first.  A callback that committed or rolled back has lost the
+ * savepoint; then the commit is not tried, and the error is ERROR_NO_SAVEPOINT.  Each is
+ * one statement and one round trip.
+ */
+#define ERROR_NO_SAVEPOINT 1305
+db_answer db_begin_guarded(db *connection);
+db_answer db_commit_guarded(db *connection);
+/* Whether the savepoint is still there, for a callback that failed. */
+db_answer db_savepoint_release(db *connection);
+
+unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
+const char *db_error(const db *connection);
+
+/* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the
+ * thread's next call. */
+const char *db_duplicate_key(const db *connection);
+
+/* What may be done about the last DB_ERROR: one table (db/error_class.c). */
+typedef enum db_error_class {
+    DB_CLASS_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
+    DB_CLASS_DUPLICATE,  /* 1062 */
+    DB_CLASS_READ_ONLY,  /* 1290, 1792, 1836 */
+    DB_CLASS_OVERLOADED, /* 1040, 1203, 1226 */
+    DB_CLASS_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
+    DB_CLASS_SCHEMA,     /* 1049, 1054, 1146, 1305 */
+    DB_CLASS_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
+    DB_CLASS_OTHER
+} db_error_class;
+db_error_class db_error_classify(unsigned number);
+/* The status and one clear sentence for the last error of the connection. */
+tl_status db_error_status(const db *connection, db_answer answer, const char *doing);
+
+/* Counters, summed by the pool. */
+typedef struct db_counters {
+    uint64_t statements, commits, rollbacks, deadlocks, lock_waits, snapshot_conflicts;
+} db_counters;
+const db_counters *db_count(const db *connection);
+/* Adds them to sum; allowed while another thread uses the connection. */
+void db_count_add(db_counters *sum, const db *connection);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * What the files of this room share.  Nobody outside core/db includes it.
+ */
+#ifndef TL_DB_DB_INTERNAL_H
+#define TL_DB_DB_INTERNAL_H
+
+#include "db/db.h"
+
+#include "base/fault.h"
+
+#include <mysql.h>
+
+#define DB_NAME_SIZE 37
+#define DB_ERROR_SIZE 512
+#define DB_INLINE_CELL 256
+
+struct db_cell {
+    size_t offset, size; /* in data; numbers are there as text too */
+    int64_t number;
+    char is_null, is_number;
+};
+
+/* A prepared statement of this connection. */
+struct db_prepared {
+    const struct sql_text *text;
+    int nowait;
+    MYSQL_STMT *stmt;
+};
+
+/* Where libmariadb puts a fetched value; longer ones are fetched a second time. */
+struct db_column {
+    int64_t number;
+    unsigned long length;
+    my_bool is_null, cut;
+    char text[DB_INLINE_CELL];
+};
+
+struct db {
+    MYSQL *mysql;
+    int borrowed;
+    int broken;          /* never used again */
+    int rolled_back;     /* perhaps, by the last error */
+    unsigned generation; /* the process it was made in */
+    uint64_t thread_id;
+    char name[DB_NAME_SIZE];
+
+    unsigned error_number;
+    char error_text[DB_ERROR_SIZE];
+
+    struct db_prepared *prepared;
+    size_t prepared_count, prepared_space;
+    MYSQL_BIND *binds;
+    size_t bind_space;
+    struct db_column *columns;
+    size_t column_space;
+
+    db_counters counters;
+};
+
+/* -- round_trip.c: every packet passes here -- */
+
+/* Returns 0, or not 0 with the connection's error set. */
+typedef int (*db_trip)(db *connection, void *what);
+
+db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
+                        void *what);
+
+/* Whether libmariadb may be asked anything: even making and freeing a statement throws
+ * away results that a caller has not read yet. */
+int db_ready(db *connection);
+
+/* Keeps number and sentence for db_errno() and db_error(). */
+void db_set_error(db *connection, unsigned number, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void db_keep_error(db *connection, unsigned number, const char *text);
+int db_error_is_client(unsigned number);
+
+/* -- db.c -- */
+
+/* Only the thread that uses the connection writes its counters; others may read. */
+void db_counter_add(uint64_t *counter, uint64_t by);
+
+/* -- result.c -- */
+
+void db_result_clear(db_result *result);
+int db_result_shape(db_result *result, size_t rows, size_t columns);
+int db_result_put(db_result *result, size_t row, size_t column, const void *data,
+                  size_t size, int is_number);
+void db_result_put_null(db_result *result, size_t row, size_t column);
+/* Room for size bytes and a NUL; NULL when out of memory. */
+char *db_result_room(db_result *result, size_t row, size_t column, size_t size);
+int db_type_is_number(enum enum_field_types type);
+
+/* -- statement.c -- */
+
+void db_statements_free(db *connection);
+
+/* -- error_class.c -- */
+
+/* Whether this error, as the answer of a COMMIT or of a statement that commits by
+ * itself, leaves open whether the commit took place. */
+int db_error_is_doubtful(unsigned number, int is_commit);
+/* Whether the server closes the connection with this error. */
+int db_error_ends_connection(unsigned number);
+tl_status db_connect_status(MYSQL *mysql);
+
+#endif

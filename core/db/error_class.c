@@ -1,0 +1,206 @@
+#include "db/db_internal.h"
+
+#include "base/error.h"
+
+#include <errmsg.h>
+#include <string.h>
+
+/* One line for each server error that means something to tradelock. */
+static const struct error_line {
+    unsigned number;
+    db_error_class class_;
+    tl_status status;
+    const char *sentence;
+} table[] = {
+    {1213, DB_CLASS_REPEAT, TL_TRY_AGAIN, "a deadlock was resolved against this work"},
+    {1205, DB_CLASS_REPEAT, TL_TRY_AGAIN, "another transaction holds the row"},
+    {1020, DB_CLASS_REPEAT, TL_TRY_AGAIN,
+     "another transaction changed the row meanwhile"},
+    {1062, DB_CLASS_DUPLICATE, TL_SERVER_ERROR, "a row with this key is there already"},
+    {1290, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
+    {1792, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the transaction is read-only"},
+    {1836, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
+    {1047, DB_CLASS_READ_ONLY, TL_READ_ONLY,
+     "the server is not part of a working cluster now"},
+    {1040, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the server has too many connections"},
+    {1203, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has too many connections"},
+    {1226, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has used up a limit"},
+    {1044, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1045, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1129, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1130, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1142, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1143, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1227, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1370, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1698, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1820, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {4151, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1046, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "no database is named in the settings file"},
+    {1049, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1054, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
+    {1146, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1305, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1053, DB_CLASS_GONE, TL_UNREACHABLE, "the server is shutting down"},
+    {1152, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1153, DB_CLASS_OTHER, TL_SERVER_ERROR,
+     "the request is larger than the server takes"},
+    {1158, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1159, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1160, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1161, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1184, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1317, DB_CLASS_GONE, TL_UNREACHABLE, "the statement was interrupted"},
+    {1927, DB_CLASS_GONE, TL_UNREACHABLE, "the connection was killed"},
+    {1969, DB_CLASS_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},
+    {4031, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended an idle connection"},
+};
+
+static const struct error_line *line_of(unsigned number)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (table[i].number == number)
+            return &table[i];
+    return NULL;
+}
+
+db_error_class db_error_classify(unsigned number)
+{
+    const struct error_line *line = line_of(number);
+
+    if (line)
+        return line->class_;
+    return db_error_is_client(number) ? DB_CLASS_GONE : DB_CLASS_OTHER;
+}
+
+int db_error_is_doubtful(unsigned number, int is_commit)
+{
+    const struct error_line *line = line_of(number);
+
+    /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or
+     * not allowed to begin. */
+    if (is_commit && number == ERROR_NO_SAVEPOINT)
+        return 0; /* the guarded commit stopped before its COMMIT */
+    if (is_commit)
+        return !line || (line->class_ != DB_CLASS_REPEAT &&
+                         !(line->class_ == DB_CLASS_READ_ONLY && number != 1047));
+    switch (number) {
+    case 3:    /* writing the binary log failed ... */
+    case 1026: /* ... */
+    case 1180: /* got an error during COMMIT */
+    case 1181: /* got an error during ROLLBACK */
+    case 1534: /* writing one row to the binary log failed */
+        return 1;
+    default:
+        return line && line->class_ == DB_CLASS_GONE;
+    }
+}
+
+int db_error_ends_connection(unsigned number)
+{
+    switch (number) {
+    case 1317: /* KILL QUERY leaves the connection open */
+    case 1969:
+        return 0;
+    case 1153: /* the rest of the packet is never read */
+        return 1;
+    default:
+        return db_error_classify(number) == DB_CLASS_GONE;
+    }
+}
+
+static int says_connecting_failed(unsigned number)
+{
+    switch (number) {
+    case CR_CONNECTION_ERROR:
+    case CR_CONN_HOST_ERROR:
+    case CR_UNKNOWN_HOST:
+    case CR_IPSOCK_ERROR:
+    case CR_SOCKET_CREATE_ERROR:
+    case CR_SERVER_GONE_ERROR:
+    case CR_SERVER_LOST:
+    case CR_SERVER_HANDSHAKE_ERR:
+    case CR_SERVER_LOST_EXTENDED:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+tl_status db_connect_status(MYSQL *mysql)
+{
+    unsigned number = mysql_errno(mysql);
+    const char *text = mysql_error(mysql);
+    const struct error_line *line = line_of(number);
+
+    if (number == CR_OUT_OF_MEMORY)
+        return error_set(TL_NO_MEMORY, "out of memory while connecting");
+    if (number == CR_SSL_CONNECTION_ERROR)
+        return error_set(TL_SERVER_UNSAFE, "no safe connection to the server: %s", text);
+    if (says_connecting_failed(number) || number == 1053)
+        return error_set(TL_UNREACHABLE, "the server cannot be reached: %s", text);
+    if (db_error_is_client(number))
+        return error_set(TL_ACCESS_DENIED, "the server cannot be logged in to: %s", text);
+    if (line && line->class_ == DB_CLASS_SCHEMA)
+        return error_set(line->status, "%s: %s; run `tradelock migrate`", line->sentence,
+                         text);
+    if (line && line->sentence)
+        return error_set(line->status, "%s: %s", line->sentence, text);
+    if (line)
+        return error_set(line->status, "%s", text);
+    return error_set(TL_SERVER_ERROR, "the server refused the connection: %s (error %u)",
+                     text, number);
+}
+
+static tl_status lost_status(const db *connection, db_answer answer, const char *doing)
+{
+    if (answer == DB_UNANSWERED)
+        return error_set(TL_UNKNOWN, "%s: the answer was lost (%s); it may have happened",
+                         doing, db_error(connection));
+    if (db_wrong_process(connection))
+        return error_set(TL_WRONG_PROCESS,
+                         "%s: the connection belongs to the parent process", doing);
+    if (connection->borrowed && db_errno(connection) == CR_COMMANDS_OUT_OF_SYNC)
+        return error_set(TL_WRONG_STATE, "%s: %s", doing, db_error(connection));
+    return error_set(TL_UNREACHABLE, "%s: nothing was sent, since %s", doing,
+                     db_error(connection));
+}
+
+tl_status db_error_status(const db *connection, db_answer answer, const char *doing)
+{
+    unsigned number = db_errno(connection);
+    const struct error_line *line = line_of(number);
+
+    switch (answer) {
+    case DB_DONE:
+        return TL_OK;
+    case DB_NO_MEMORY:
+        return error_set(TL_NO_MEMORY, "%s: out of memory", doing);
+    case DB_NOT_SENT:
+    case DB_UNANSWERED:
+        return lost_status(connection, answer, doing);
+    case DB_ERROR:
+        break;
+    }
+    if (!line)
+        return error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)", doing,
+                         db_error(connection), number);
+    switch (line->class_) {
+    case DB_CLASS_SCHEMA:
+        return error_set(line->status, "%s: %s: %s; run `tradelock migrate`", doing,
+                         line->sentence, db_error(connection));
+    case DB_CLASS_DUPLICATE: /* the server's sentence would quote the key's values */
+        return error_set(line->status, "%s: %s (key %s)", doing, line->sentence,
+                         db_duplicate_key(connection));
+    case DB_CLASS_REPEAT:
+        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
+                         number);
+    case DB_CLASS_ACCESS:
+        return error_set(line->status, "%s: %s", doing, db_error(connection));
+    default:
+        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
+                         number);
+    }
+}

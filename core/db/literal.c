@@ -1,0 +1,76 @@
+/* Values as literals, for multi-row text statements on the library's own connections,
+ * whose sql_mode (no NO_BACKSLASH_ESCAPES) and character set (utf8mb4) are fixed. */
+#include "db/db_internal.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+db_value db_text(const char *text)
+{
+    db_value value = {text ? DB_TEXT : DB_NULL, 0, text, text ? strlen(text) : 0};
+
+    return value;
+}
+
+size_t db_literal_size(const db_value *value)
+{
+    switch (value->type) {
+    case DB_NULL:
+        return sizeof("NULL");
+    case DB_INT:
+    case DB_UINT:
+        return 24;
+    case DB_TEXT:
+    case DB_BYTES:
+        break;
+    }
+    return value->size * 2 + sizeof("x''");
+}
+
+static char *quote(char *to, const char *from, size_t size)
+{
+    size_t i;
+
+    *to++ = '\'';
+    for (i = 0; i < size; i++) {
+        char c = from[i];
+
+        if (c == '\'' || c == '\\') {
+            *to++ = '\\';
+        } else if (c == '\0') {
+            *to++ = '\\';
+            c = '0';
+        } else if (c == '\032') {
+            *to++ = '\\';
+            c = 'Z';
+        }
+        *to++ = c;
+    }
+    *to++ = '\'';
+    return to;
+}
+
+char *db_literal(char *to, const db_value *value)
+{
+    switch (value->type) {
+    case DB_NULL:
+        memcpy(to, "NULL", 4);
+        return to + 4;
+    case DB_INT:
+        return to + sprintf(to, "%lld", (long long)value->int_value);
+    case DB_UINT:
+        return to + sprintf(to, "%llu", (unsigned long long)(uint64_t)value->int_value);
+    case DB_TEXT:
+        return quote(to, value->data, value->size);
+    case DB_BYTES:
+        break;
+    }
+    *to++ = 'x';
+    *to++ = '\'';
+    text_hex(to, value->data, value->size);
+    to += value->size * 2;
+    *to++ = '\'';
+    return to;
+}

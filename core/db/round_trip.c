@@ -1,0 +1,182 @@
+/*
+ * The one passage of every round trip, and the rule by which its answer is judged.
+ *
+ * NOT_SENT is only said when libmariadb was not asked to write at all: the connection
+ * was broken before, belongs to another process, or a look at the socket just before the
+ * call shows that the server has already closed it or has said something unasked (a
+ * server that kills or shuts down an idle connection says so first).  A client error of
+ * libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the bytes had
+ * left: UNANSWERED.
+ *
+ * An error that the server answered proves that nothing was committed, with exceptions
+ * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been
+ * committed when the server answers that it is shutting down, that the connection was
+ * killed or the query interrupted, or that the commit went wrong.
+ */
+#include "db/db_internal.h"
+
+#include "base/thread_context.h"
+
+#include <errmsg.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int db_error_is_client(unsigned number)
+{
+    return (number >= CR_MIN_ERROR && number <= 2999) ||
+           (number >= 5000 && number <= 5999);
+}
+
+void db_keep_error(db *connection, unsigned number, const char *text)
+{
+    connection->error_number = number;
+    snprintf(connection->error_text, sizeof(connection->error_text), "%s", text);
+}
+
+void db_set_error(db *connection, unsigned number, const char *format, ...)
+{
+    va_list arguments;
+
+    connection->error_number = number;
+    va_start(arguments, format);
+    vsnprintf(connection->error_text, sizeof(connection->error_text), format, arguments);
+    va_end(arguments);
+}
+
+/* The server never speaks first between two statements: whatever can be read now is its
+ * farewell, or the end of the stream. */
+static int peer_is_silent(db *connection)
+{
+    struct pollfd watched;
+    int seen;
+
+    if (!connection->mysql->net.pvio)
+        return 0;
+    watched.fd = (int)mysql_get_socket(connection->mysql);
+    watched.events = POLLIN | POLLRDHUP;
+    watched.revents = 0;
+    if (watched.fd < 0)
+        return 0;
+    do
+        seen = poll(&watched, 1, 0);
+    while (seen < 0 && errno == EINTR);
+    return seen == 0;
+}
+
+int db_alive(db *connection)
+{
+    return connection->mysql && !connection->broken &&
+           connection->generation == thread_context_generation() &&
+           peer_is_silent(connection);
+}
+
+int db_ready(db *connection)
+{
+    if (connection->generation != thread_context_generation()) {
+        db_set_error(connection, CR_COMMANDS_OUT_OF_SYNC,
+                     "the connection belongs to the parent process");
+        return 0;
+    }
+    if (connection->broken || !connection->mysql) {
+        db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was lost before");
+        return 0;
+    }
+    if (connection->mysql->status != MYSQL_STATUS_READY ||
+        connection->mysql->server_status & SERVER_MORE_RESULTS_EXIST) {
+        db_set_error(connection, CR_COMMANDS_OUT_OF_SYNC,
+                     "the connection has results that were not read");
+        return 0;
+    }
+    return 1;
+}
+
+static int may_write(db *connection)
+{
+    if (!db_ready(connection))
+        return 0;
+    if (!peer_is_silent(connection)) {
+        connection->broken = 1;
+        db_set_error(connection, CR_SERVER_GONE_ERROR,
+                     "the server had closed the connection");
+        return 0;
+    }
+    return 1;
+}
+
+static void count_error(db *connection)
+{
+    switch (connection->error_number) {
+    case 1213:
+        db_counter_add(&connection->counters.deadlocks, 1);
+        break;
+    case 1205:
+        db_counter_add(&connection->counters.lock_waits, 1);
+        break;
+    case 1020:
+        db_counter_add(&connection->counters.snapshot_conflicts, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+static db_answer judge(db *connection, fault_kind kind, int commits)
+{
+    unsigned number = connection->error_number;
+
+    if (db_error_is_client(number)) {
+        connection->broken = 1;
+        return DB_UNANSWERED;
+    }
+    count_error(connection);
+    /* An error does not carry the server's status: the transaction may be gone although
+     * the last word was that there is one. */
+    if (db_error_classify(number) == DB_CLASS_REPEAT)
+        connection->rolled_back = 1;
+    if (db_error_ends_connection(number))
+        connection->broken = 1;
+    if (commits && db_error_is_doubtful(number, kind == FAULT_COMMIT)) {
+        connection->broken = 1;
+        return DB_UNANSWERED;
+    }
+    return DB_ERROR;
+}
+
+db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
+                        void *what)
+{
+    int commits = kind == FAULT_COMMIT ||
+                  (kind == FAULT_STATEMENT &&
+                   (!db_in_transaction(connection) || connection->rolled_back));
+    int failed;
+
+    (void)name;
+    fault_point(kind, name, "before");
+    if (!may_write(connection))
+        return DB_NOT_SENT;
+    db_keep_error(connection, 0, "");
+    failed = trip(connection, what);
+    fault_point(kind, name, "after");
+    if (!failed && mysql_thread_id(connection->mysql) !=
+                       (unsigned long)(connection->thread_id & 0xffffffffu)) {
+        db_set_error(connection, CR_SERVER_LOST,
+                     "the connection was replaced by another");
+        failed = 1;
+    }
+    if (kind == FAULT_STATEMENT)
+        db_counter_add(&connection->counters.statements, 1);
+    if (!failed) {
+        connection->rolled_back = 0;
+        if (kind == FAULT_COMMIT)
+            db_counter_add(&connection->counters.commits, 1);
+        if (kind == FAULT_ROLLBACK)
+            db_counter_add(&connection->counters.rollbacks, 1);
+        return DB_DONE;
+    }
+    if (!connection->error_number)
+        db_set_error(connection, CR_UNKNOWN_ERROR, "the answer could not be read");
+    return judge(connection, kind, commits);
+}

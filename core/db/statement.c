@@ -1,0 +1,418 @@
+/*
+ * Prepared statements.  The first use sends prepare and execute in one packet, so that it
+ * costs one round trip like every later one.
+ */
+#include "db/db_internal.h"
+
+#include "base/memory.h"
+#include "sql_text.h"
+
+#include <errmsg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
+
+struct execution {
+    struct db_prepared *prepared;
+    const struct sql_text *text;
+    char *direct; /* text to prepare; NULL when it is prepared already */
+    size_t count;
+    db_result *result;
+};
+
+/* ------------------------------------------------------------ parameters -- */
+
+static int has_high_bytes(const char *data, size_t size)
+{
+    size_t i;
+
+    for (i = 0; i < size; i++)
+        if ((unsigned char)data[i] >= 0x80)
+            return 1;
+    return 0;
+}
+
+static void bind_value(MYSQL_BIND *bind, const db_value *value, int borrowed)
+{
+    union {
+        const void *from;
+        void *to;
+    } data = {value->data};
+
+    memset(bind, 0, sizeof(*bind));
+    switch (value->type) {
+    case DB_NULL:
+        bind->buffer_type = MYSQL_TYPE_NULL;
+        return;
+    case DB_INT:
+    case DB_UINT:
+        data.from = &value->int_value;
+        bind->buffer_type = MYSQL_TYPE_LONGLONG;
+        bind->is_unsigned = value->type == DB_UINT;
+        bind->buffer_length = sizeof(value->int_value);
+        break;
+    case DB_TEXT:
+        /* The caller's connection may have another character set: UTF-8 goes as bytes
+         * there, which the server stores as they are. */
+        bind->buffer_type = borrowed && has_high_bytes(value->data, value->size)
+                                ? MYSQL_TYPE_BLOB
+                                : MYSQL_TYPE_STRING;
+        bind->buffer_length = value->size;
+        break;
+    case DB_BYTES:
+        bind->buffer_type = MYSQL_TYPE_BLOB;
+        bind->buffer_length = value->size;
+        break;
+    }
+    bind->buffer = data.to;
+}
+
+static int bind_values(db *connection, const db_value *values, size_t count)
+{
+    size_t i;
+
+    if (count > connection->bind_space) {
+        MYSQL_BIND *grown = memory_resize(connection->binds, count * sizeof(*grown));
+
+        if (!grown)
+            return 1;
+        connection->binds = grown;
+        connection->bind_space = count;
+    }
+    for (i = 0; i < count; i++)
+        bind_value(&connection->binds[i], &values[i], connection->borrowed);
+    return 0;
+}
+
+/* --------------------------------------------------------------- results -- */
+
+static void keep_statement_error(db *connection, MYSQL_STMT *stmt)
+{
+    if (mysql_stmt_errno(stmt))
+        db_keep_error(connection, mysql_stmt_errno(stmt), mysql_stmt_error(stmt));
+    else if (mysql_errno(connection->mysql))
+        db_keep_error(connection, mysql_errno(connection->mysql),
+                      mysql_error(connection->mysql));
+    else
+        db_set_error(connection, CR_MALFORMED_PACKET, "the answer could not be read");
+}
+
+static int bind_columns(db *connection, MYSQL_STMT *stmt, unsigned columns)
+{
+    MYSQL_BIND binds[64];
+    MYSQL_BIND *bind = binds;
+    MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
+    unsigned i;
+    int failed = 1;
+
+    if (columns > connection->column_space) {
+        struct db_column *grown =
+            memory_resize(connection->columns, columns * sizeof(*grown));
+
+        if (!grown)
+            return 1;
+        connection->columns = grown;
+        connection->column_space = columns;
+    }
+    if (columns > sizeof(binds) / sizeof(binds[0]))
+        bind = memory_new_array(columns, sizeof(*bind));
+    if (!bind || !fields)
+        goto out;
+    memset(bind, 0, columns * sizeof(*bind));
+    for (i = 0; i < columns; i++) {
+        struct db_column *column = &connection->columns[i];
+
+        bind[i].length = &column->length;
+        bind[i].is_null = &column->is_null;
+        bind[i].error = &column->cut;
+        if (db_type_is_number(fields[i].type)) {
+            bind[i].buffer_type = MYSQL_TYPE_LONGLONG;
+            bind[i].is_unsigned = (fields[i].flags & UNSIGNED_FLAG) != 0;
+            bind[i].buffer = &column->number;
+            bind[i].buffer_length = sizeof(column->number);
+        } else {
+            bind[i].buffer_type = MYSQL_TYPE_STRING;
+            bind[i].buffer = column->text;
+            bind[i].buffer_length = sizeof(column->text);
+        }
+    }
+    failed = mysql_stmt_bind_result(stmt, bind) != 0;
+out:
+    if (bind != binds)
+        memory_free(bind);
+    return failed;
+}
+
+static int fetch_long(db *connection, MYSQL_STMT *stmt, db_result *result, size_t row,
+                      unsigned column)
+{
+    unsigned long length = connection->columns[column].length;
+    my_bool is_null = 0, cut = 0;
+    MYSQL_BIND bind;
+    char *to = db_result_room(result, row, column, length);
+
+    if (!to)
+        return 1;
+    memset(&bind, 0, sizeof(bind));
+    bind.buffer_type = MYSQL_TYPE_STRING;
+    bind.buffer = to;
+    bind.buffer_length = length;
+    bind.length = &length;
+    bind.is_null = &is_null;
+    bind.error = &cut;
+    if (mysql_stmt_fetch_column(stmt, &bind, column, 0))
+        return 1;
+    to[connection->columns[column].length] = '\0';
+    return 0;
+}
+
+static int take_cell(db *connection, MYSQL_STMT *stmt, db_result *result, size_t row,
+                     unsigned column, const MYSQL_FIELD *field)
+{
+    const struct db_column *from = &connection->columns[column];
+    char digits[24];
+    int size;
+
+    if (from->is_null) {
+        db_result_put_null(result, row, column);
+        return 0;
+    }
+    if (db_type_is_number(field->type)) {
+        size = field->flags & UNSIGNED_FLAG
+                   ? snprintf(digits, sizeof(digits), "%llu",
+                              (unsigned long long)from->number)
+                   : snprintf(digits, sizeof(digits), "%lld", (long long)from->number);
+        return db_result_put(result, row, column, digits, (size_t)size, 1);
+    }
+    if (from->length > sizeof(from->text))
+        return fetch_long(connection, stmt, result, row, column);
+    return db_result_put(result, row, column, from->text, from->length, 0);
+}
+
+/* The rows are in memory already; what fails here is memory. */
+static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
+{
+    unsigned columns = mysql_stmt_field_count(stmt);
+    const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
+    size_t rows = (size_t)mysql_stmt_num_rows(stmt);
+    size_t row;
+    unsigned column;
+    int fetched;
+
+    if (db_result_shape(result, rows, columns))
+        return 1;
+    for (row = 0; row < rows; row++) {
+        fetched = mysql_stmt_fetch(stmt);
+        if (fetched && fetched != MYSQL_DATA_TRUNCATED)
+            return 1;
+        for (column = 0; column < columns; column++)
+            if (take_cell(connection, stmt, result, row, column, &fields[column]))
+                return 1;
+    }
+    result->affected = rows;
+    return 0;
+}
+
+/* A result is believed only when its last packet was read: rows of RETURNING arrive
+ * before the commit can fail. */
+static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
+{
+    unsigned columns = mysql_stmt_field_count(stmt);
+    int failed = 0;
+
+    if (!columns) {
+        if (result)
+            result->affected = mysql_stmt_affected_rows(stmt);
+        return 0;
+    }
+    if (result && bind_columns(connection, stmt, columns)) {
+        db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for the answer");
+        failed = 1;
+    }
+    if (mysql_stmt_store_result(stmt)) {
+        keep_statement_error(connection, stmt);
+        return 1;
+    }
+    if (!failed && result && take_rows(connection, stmt, result)) {
+        db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for the answer");
+        failed = 1;
+    }
+    mysql_stmt_free_result(stmt);
+    return failed;
+}
+
+static int execute(db *connection, void *what)
+{
+    struct execution *execution = what;
+    MYSQL_STMT *stmt = execution->prepared->stmt;
+    int failed;
+
+    if (execution->direct)
+        failed = mariadb_stmt_execute_direct(stmt, execution->direct,
+                                             strlen(execution->direct));
+    else
+        failed = mysql_stmt_execute(stmt);
+    if (failed) {
+        keep_statement_error(connection, stmt);
+        return 1;
+    }
+    return read_answer(connection, stmt, execution->result);
+}
+
+/* ------------------------------------------------------------- the cache -- */
+
+static struct db_prepared *find(db *connection, const struct sql_text *text, int nowait)
+{
+    size_t i;
+
+    for (i = 0; i < connection->prepared_count; i++)
+        if (connection->prepared[i].text == text &&
+            connection->prepared[i].nowait == nowait)
+            return &connection->prepared[i];
+    return NULL;
+}
+
+static void keep(db *connection, const struct db_prepared *fresh)
+{
+    if (connection->prepared_count == connection->prepared_space) {
+        size_t space = connection->prepared_space ? connection->prepared_space * 2 : 16;
+        struct db_prepared *grown =
+            memory_resize(connection->prepared, space * sizeof(*grown));
+
+        if (!grown) { /* It is prepared again next time. */
+            mysql_stmt_close(fresh->stmt);
+            return;
+        }
+        connection->prepared = grown;
+        connection->prepared_space = space;
+    }
+    connection->prepared[connection->prepared_count++] = *fresh;
+}
+
+void db_statements_free(db *connection)
+{
+    size_t i;
+
+    for (i = 0; i < connection->prepared_count; i++)
+        mysql_stmt_close(connection->prepared[i].stmt);
+    connection->prepared_count = 0;
+    memory_free(connection->prepared);
+    connection->prepared = NULL;
+    connection->prepared_space = 0;
+}
+
+static char *statement_text(const struct sql_text *text, int nowait)
+{
+    const char *prefix = nowait ? NOWAIT_PREFIX : "";
+    size_t prefix_size = strlen(prefix);
+    size_t size = strlen(text->text) + 1;
+    char *whole = memory_new(prefix_size + size);
+
+    if (!whole)
+        return NULL;
+    memcpy(whole, prefix, prefix_size);
+    memcpy(whole + prefix_size, text->text, size);
+    return whole;
+}
+
+/* The first use on this connection, or any use on a caller's. */
+static db_answer run_first(db *connection, struct execution *execution, int nowait)
+{
+    struct db_prepared fresh = {execution->text, nowait, NULL};
+    unsigned count = (unsigned)execution->count;
+    db_answer answer = DB_NO_MEMORY;
+
+    execution->direct = statement_text(execution->text, nowait);
+    if (!execution->direct)
+        return DB_NO_MEMORY;
+    execution->prepared = &fresh;
+    fresh.stmt = mysql_stmt_init(connection->mysql);
+    if (!fresh.stmt)
+        goto out;
+    if (count) {
+        mysql_stmt_attr_set(fresh.stmt, STMT_ATTR_PREBIND_PARAMS, &count);
+        if (mysql_stmt_bind_param(fresh.stmt, connection->binds))
+            goto out;
+    }
+    answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
+                           execution);
+    /* An error of the execution leaves the statement prepared; one of the preparation
+     * does not. */
+    if (!connection->borrowed && !connection->broken &&
+        fresh.stmt->state >= MYSQL_STMT_PREPARED) {
+        keep(connection, &fresh);
+        fresh.stmt = NULL;
+    }
+out:
+    execution->prepared = NULL;
+    if (fresh.stmt)
+        mysql_stmt_close(fresh.stmt);
+    memory_free(execution->direct);
+    return answer;
+}
+
+static db_answer run_again(db *connection, struct execution *execution)
+{
+    MYSQL_STMT *stmt = execution->prepared->stmt;
+
+    /* A callback that was lent the connection reset it: settings and name are gone. */
+    if (!stmt->mysql) {
+        db_spoil(connection);
+        db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was reset");
+        return DB_NOT_SENT;
+    }
+    if (mysql_stmt_param_count(stmt) != execution->count) {
+        db_set_error(connection, 1210, "statement %s takes %lu parameters, not %zu",
+                     execution->text->name, mysql_stmt_param_count(stmt),
+                     execution->count);
+        return DB_ERROR;
+    }
+    if (execution->count && mysql_stmt_bind_param(stmt, connection->binds))
+        return DB_NO_MEMORY;
+    return db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
+                         execution);
+}
+
+static void forget(db *connection, struct db_prepared *prepared)
+{
+    mysql_stmt_close(prepared->stmt);
+    *prepared = connection->prepared[--connection->prepared_count];
+}
+
+static db_answer run(db *connection, const struct sql_text *text, const db_value *values,
+                     size_t count, db_result *result, int nowait)
+{
+    struct execution execution = {NULL, text, NULL, count, result};
+    db_answer answer;
+
+    if (result)
+        db_result_clear(result);
+    if (!db_ready(connection))
+        return DB_NOT_SENT;
+    if (bind_values(connection, values, count))
+        return DB_NO_MEMORY;
+    if (!connection->borrowed)
+        execution.prepared = find(connection, text, nowait);
+    if (!execution.prepared)
+        return run_first(connection, &execution, nowait);
+    answer = run_again(connection, &execution);
+    /* The server has forgotten the statement, and says so before it does anything. */
+    if (answer == DB_ERROR && connection->error_number == 1243) {
+        forget(connection, execution.prepared);
+        answer = run_first(connection, &execution, nowait);
+    }
+    return answer;
+}
+
+db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
+                 size_t count, db_result *result)
+{
+    return run(connection, statement, values, count, result, 0);
+}
+
+db_answer db_run_nowait(db *connection, const struct sql_text *statement,
+                        const db_value *values, size_t count, db_result *result)
+{
+    return run(connection, statement, values, count, result, 1);
+}

@@ -1,0 +1,332 @@
+/*
+ * engine.h - what stands between the locks and those who drive them: the workflow layer,
+ * retry workers and the operators' command.  Services need tradelock.h only.
+ *
+ * Everything said there about threads, fork, memory and errors holds here too.
+ */
+#ifndef TRADELOCK_ENGINE_H
+#define TRADELOCK_ENGINE_H
+
+#include <tradelock/row_lock.h>
+#include <tradelock/rw_lock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------- business rows ride along -- */
+
+/*
+ * Database work of the caller's inside the library's transaction, on the library's
+ * connection.  It may run again (deadlock, lock wait), must not commit, roll back or
+ * change the session (a callback that did is noticed and refused), and may wait for row
+ * locks no longer than the settings allow.  TL_OK goes on; TL_REFUSED (ask only) leaves no
+ * row behind; TL_TRY_AGAIN says that the last statement met 1213, 1205 or 1020; anything
+ * else fails the transaction.  Asking for a lock inside is refused with TL_IN_CALLBACK.
+ */
+typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
+
+/* tl_lock_ask() with rows written in the transaction that makes P.  Sync lane.  `prepare`
+ * may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was written. */
+TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context);
+
+/*
+ * tl_lock_finish() with rows written in the transaction that ends the hold; the
+ * compare-and-set is its first statement.  1213, 1205 and 1020 repeat the transaction
+ * within commit_ms.  TL_CALLBACK_FAILED: rolled back, the lock is still held, the caller
+ * decides what to do with what it knows.  SUCCESS and FAILURE only.
+ */
+TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending,
+                                        tl_tx_fn apply, void *context, int64_t commit_ms);
+
+/* ------------------------------------------------------ compensating attempts -- */
+
+/* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
+ * send_until.  TL_OK: the send may go out (while tl_may_send()).  TL_LOST.  TL_EVIDENCE:
+ * conflict, success evidence, a tried cancel or the deadline forbid it; still held.
+ * TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out. */
+TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
+
+/* What a compensating attempt learned besides the outcome; with tl_lock_put_back(). */
+typedef struct tl_findings {
+    int not_found_first; /* "no such payment" after send_until: the grace starts */
+    int not_found_reset; /* the channel knew it after all */
+    int seen_by_channel; /* a later "no such payment" contradicts */
+    int cancel_tried;    /* nothing is sent again in this epoch */
+    int apply_failed; /* a database callback failed: by schedule, whatever is on file */
+} tl_findings;
+
+/* tl_lock_finish() for the outcomes that open the lane, with findings. */
+TL_EXPORT tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending,
+                                     const tl_findings *findings);
+
+typedef struct tl_claim_options {
+    unsigned version; /* TL_CLAIM_OPTIONS_VERSION */
+    const char *op_code;
+    int64_t max_hold_ms;
+    /* 1: only rows whose last holder died at them, to be run with nothing else in
+     * flight; 0: only the others. */
+    int suspects;
+} tl_claim_options;
+
+#define TL_CLAIM_OPTIONS_VERSION 1u
+#define TL_CLAIM_OPTIONS_INIT                                                            \
+    {                                                                                    \
+        TL_CLAIM_OPTIONS_VERSION, NULL, 0, 0                                             \
+    }
+#define TL_CLAIM_MAX 64
+
+/*
+ * Claims due work of one operation, oldest first: at most *count handles (at most
+ * TL_CLAIM_MAX), each TL_GRANTED on the retry lane with its view and payload.  *count
+ * becomes how many there are.  TL_OK with 0: nothing is due.  Rows that others are at are
+ * stepped over.  An error is never "nothing to do".  TL_UNKNOWN: claims may have been made;
+ * the next call finds out and gives them.
+ */
+TL_EXPORT tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
+                                 tl_lock **locks, size_t *count);
+
+/* When the next row of this operation becomes due: ms from now, 0 when one is due, -1 when
+ * none waits.  For a worker's sleep and for "still waiting for" messages. */
+TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code,
+                                   int64_t *due_ms);
+
+/* The operation codes that have rows, retry lanes included; for those who look for due
+ * work that nobody serves. */
+typedef int (*tl_operation_fn)(void *context, const char *op_code);
+TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context);
+
+/* The janitor's round, once: ends sessions that were observed expired, opens the lanes of
+ * P rows without a living holder, frees the dead holders of read-write locks.  Any number
+ * may run at once. */
+typedef struct tl_reaped {
+    uint64_t sessions, opened, freed;
+} tl_reaped;
+TL_EXPORT tl_status tl_reap(tl_client *client, tl_reaped *reaped);
+
+/* ------------------------------------------------------------------ policy -- */
+
+#define TL_SCHEDULE_MAX 16
+
+/* The defaults of the settings file; every workflow may have its own. */
+typedef struct tl_policy {
+    int64_t max_hold_ms, execute_ms, commit_ms, deadline_ms, grace_ms;
+    int64_t schedule_ms[TL_SCHEDULE_MAX];
+    unsigned schedule_count, attempts, poison;
+} tl_policy;
+
+TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);
+/* The site's name in channel keys. */
+TL_EXPORT const char *tl_client_site(const tl_client *client);
+/* Through the client's log callback, with the thread's UUIDs. */
+TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key,
+                             uint64_t fence, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 5, 6)))
+#endif
+    ;
+
+/* Leaves the sentence that tl_error_message() gives, and returns status: a layer above the
+ * locks reports its problems in the same place. */
+TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+#if defined(__clang_analyzer__) && !defined(__cplusplus)
+/* Shows the analyzer, which sees one file at a time, that the status comes back. */
+#define tl_error_report(status, ...)                                                     \
+    ((void)tl_error_report((status), __VA_ARGS__), (status))
+#endif
+
+#ifdef TL_TEST_HOOKS
+/* Test builds only: a passage of the layers above through the one function that counts,
+ * stops and kills.  kind: 'C' a callback, 'H' an HTTP call, 'S' a statement, 'X' a commit.
+ * when: "before" or "after". */
+TL_EXPORT void tl_test_point(char kind, const char *name, const char *when);
+/* Whether TL_MUTATION switches this safety rule off. */
+TL_EXPORT int tl_test_mutated(const char *rule);
+#else
+#define tl_test_point(kind, name, when) ((void)0)
+#define tl_test_mutated(rule) 0
+#endif
+
+/* ---------------------------------------------------------------- evidence -- */
+
+/* What a web-hook, a statement or a fenced-out holder knows of a payment. */
+typedef struct tl_evidence {
+    unsigned version; /* TL_EVIDENCE_VERSION */
+    tl_key key;
+    uint32_t epoch;          /* 0: the row's */
+    const char *channel_key; /* NULL: the row's */
+    const char *outcome; /* SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT */
+    int final;           /* FAILED: the channel documents this answer as final */
+    const char *channel_ref;
+    const char *source; /* who says so */
+    const char *remark;
+} tl_evidence;
+
+#define TL_EVIDENCE_VERSION 1u
+
+/*
+ * Files it with the sync row locked first, and what follows from it in the same
+ * transaction: the lane of a P row becomes due at once (or when it is next opened);
+ * success for an F row or for an older epoch sets the conflict.  TL_OK, TL_IN_CONFLICT
+ * (filed, and it contradicts the row), TL_NOT_FOUND.
+ */
+TL_EXPORT tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence);
+
+typedef struct tl_evidence_row {
+    uint64_t evidence_id;
+    uint32_t epoch;
+    const char *channel_key, *outcome, *channel_ref, *source, *remark, *account;
+    int final;
+    int64_t filed_us;
+} tl_evidence_row;
+
+/* A callback of a list returns 0 to go on. */
+typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);
+TL_EXPORT tl_status tl_evidence_list(tl_client *client, const tl_key *key,
+                                     tl_evidence_fn each, void *context);
+
+/* --------------------------------------------------------------- operators -- */
+
+typedef struct tl_filter {
+    unsigned version; /* TL_FILTER_VERSION */
+    char lane;        /* 'S', 'R'; 0: both */
+    char status;      /* 'P', 'F', 'Y'; 0: all */
+    const char *op;   /* business operation; its retry rows too unless lane says S */
+    const char *cust;
+    const char *serial;
+    int64_t older_ms; /* not changed for that long; 0: all */
+    int parked, in_doubt, conflict;
+    unsigned limit; /* 0: 100 */
+} tl_filter;
+
+#define TL_FILTER_VERSION 1u
+
+typedef int (*tl_view_fn)(void *context, const tl_view *view);
+TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
+                            void *context);
+
+/* The row of one lane, payload and result included.  TL_OK or TL_NOT_FOUND. */
+TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane,
+                            tl_view_fn each, void *context);
+
+/* One committed step of a row, from the log that no application account can alter. */
+typedef struct tl_step {
+    const char *op_code, *step, *thread_no, *log_no, *session_id, *parked, *channel_key;
+    const char *channel_ref, *remark, *actor, *account;
+    char status, proof;
+    uint64_t rev, fence;
+    uint32_t epoch, attempts, claims, sends;
+    int conflict;
+    int64_t logged_us, send_until_us, max_hold_until_us, next_run_us; /* 0: none */
+} tl_step;
+
+typedef int (*tl_step_fn)(void *context, const tl_step *step);
+/* Both lanes, oldest first.  Needs an operator's or reader's account. */
+TL_EXPORT tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
+                                void *context);
+
+/* Makes a waiting or parked lane due now; parking is lifted.  Bound to the fence that was
+ * seen: TL_LOST when the trade has moved on since.  The reason goes on record. */
+TL_EXPORT tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence,
+                                 const char *actor, const char *reason);
+
+/* ------------------------------------------------------------------- audit -- */
+
+/* One payment as the channel's ledger or statement has it. */
+typedef struct tl_payment {
+    const char *serial_no, *cust_no;
+    const char *op_code;     /* NULL: the statement does not say */
+    const char *channel_key; /* NULL: the same */
+    const char *channel_ref;
+} tl_payment;
+
+/* What contradicts the promises; the words of `rule` are stable (tools/README.md). */
+typedef struct tl_violation {
+    const char *rule;
+    tl_key key;   /* op_code as on the row; _RETRY for the retry lane */
+    uint64_t rev; /* of the step; 0: of the row, or of the statement */
+    const char *sentence;
+} tl_violation;
+
+/* A callback returns 0 to go on. */
+typedef int (*tl_violation_fn)(void *context, const tl_violation *violation);
+
+typedef struct tl_audit_counts {
+    unsigned version; /* TL_AUDIT_COUNTS_VERSION */
+    uint64_t rows, steps, grants, payments, violations;
+} tl_audit_counts;
+
+#define TL_AUDIT_COUNTS_VERSION 1u
+
+/*
+ * Reads rows and history, page by page, and believes nothing else: no history has a gap,
+ * fences only rise, no two holds of a trade overlap, a trade succeeds once, by its newest
+ * holder, and nothing follows, every failure has its proof, nothing was changed by hand.
+ * With payments (NULL: without) it also compares them with the rows: nobody paid twice,
+ * nothing paid that failed, nothing succeeded that was not paid.  TL_OK also with
+ * violations, which are counted.  Needs an operator's or reader's account.
+ */
+TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments,
+                             size_t payment_count, tl_violation_fn each, void *context,
+                             tl_audit_counts *counts);
+
+/*
+ * After a restore, or on a server that was promoted, payments may be missing.  Declared (or
+ * noticed, when the server is not the accepted one), nothing is granted or armed:
+ * TL_ASK_CHANNEL; the retry lane only asks the channel.  Accepting ends that, and turns
+ * every queued row into one in doubt; *doubtful tells how many.
+ */
+TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor,
+                                       const char *reason);
+TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
+                                      const char *reason, uint64_t *doubtful);
+
+/* ------------------------------------------------------------------- purge -- */
+
+typedef struct tl_purged {
+    uint64_t trades, looked_at; /* removed; rows */
+} tl_purged;
+
+/*
+ * Removes finished trades that have not changed for older_ms, with both rows, their history
+ * and evidence, a small batch in each transaction, in the order of the key.  Never one in
+ * process or in conflict.  TL_INVALID when older_ms is shorter than the setting
+ * retention_ms: a purged key can be paid again.  Needs an operator's account; may be
+ * stopped and started again at any time.
+ */
+TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
+
+/* ------------------------------------------------------- schema and server -- */
+
+/* Applies what is missing; any number may run at once.  Needs an administrator. */
+TL_EXPORT tl_status tl_migrate(tl_client *client, unsigned *from, unsigned *to);
+
+/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives
+ * them what they need in this database (sql/grants.sql).  Needs an administrator. */
+TL_EXPORT tl_status tl_grant_roles(tl_client *client);
+
+typedef enum tl_finding_level {
+    TL_FINDING_OK,
+    TL_FINDING_WARNING,
+    TL_FINDING_UNSAFE
+} tl_finding_level;
+
+typedef struct tl_finding {
+    tl_finding_level level;
+    const char *check;    /* short name, stable */
+    const char *found;    /* what the server says */
+    const char *sentence; /* what it means and what to do */
+} tl_finding;
+
+typedef int (*tl_finding_fn)(void *context, const tl_finding *finding);
+/* TL_OK, or TL_SERVER_UNSAFE when a finding is; all findings are reported either way. */
+TL_EXPORT tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

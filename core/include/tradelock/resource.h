@@ -1,0 +1,246 @@
+/*
+ * resource.h - locks for the things around a payment: an account, a product, a nightly
+ * job.
+ *
+ * THE STORY
+ *
+ * A resource is a name.  Its row in `resource_lock` is made by the first ask and stays.
+ * A *lease mutex* lets one holder have the resource until it unlocks, until its lease is
+ * over, until its process is seen dead, or until max_hold is over; then whoever asks next
+ * takes it over.  Every grant, unlock and operator's decision raises the resource's
+ * *fence*.  Nothing a late holder does through this library takes effect: its unlock
+ * answers TL_LOST, and its transaction fails at the guard.
+ *
+ * A lease is renewed in one of two ways:
+ *   automatically   lease_ms is 0: the heartbeat of the client's session counts for all
+ *                   its locks, and no lock is written for it.  The lock lives as long as
+ *                   the session, at most until max_hold.
+ *   by hand         lease_ms is given: the lock is over that long after the grant or the
+ *                   last tl_mutex_renew(), whether its process lives or not.
+ *
+ * CALLING ORDER
+ *
+ *     tl_mutex_new          a handle; nothing is written yet
+ *     tl_mutex_lock         TL_GRANTED, or why not (tl_mutex_view says who has it)
+ *       ... work ...        only while tl_mutex_remaining_ms() is above 0
+ *       tl_mutex_guard      in the transaction that changes what the lock protects
+ *     tl_mutex_unlock       the handle may lock again afterwards
+ *     tl_mutex_free
+ *
+ * WHY THE GUARD
+ *
+ * A lease that a clock ends can end while its holder sleeps, between any check and the
+ * next write.  So the write itself must prove possession: tl_mutex_guard() locks the
+ * resource's row in the caller's own transaction, after which nobody can take the lock
+ * over until that transaction has ended.  Work outside this database cannot be guarded;
+ * give its receiver the fence, and let it refuse lower ones.
+ *
+ * SEVERAL AT ONCE
+ *
+ * tl_mutex_new_set() makes one handle for up to TL_RESOURCES_MAX resources: all are
+ * granted, or none.  They are locked in the order of their bytes, everywhere, and an ask
+ * never waits for a row lock, so that no two such asks can block each other.
+ *
+ * WHAT A DYING PROCESS OR THREAD LEAVES
+ *
+ * A process: locked rows, free for others when its session is seen dead (10 s by
+ * default), or when their own leases are over.  A thread: nothing happens to its locks;
+ * any thread may unlock by the handle.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
+ */
+#ifndef TRADELOCK_RESOURCE_H
+#define TRADELOCK_RESOURCE_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TL_RESOURCE_MAX 128 /* bytes of a name */
+#define TL_RESOURCES_MAX 64 /* names in a set */
+#define TL_RESOURCE_PAYLOAD_MAX 1024
+
+typedef enum tl_resource_state {
+    TL_RESOURCE_FREE,
+    TL_RESOURCE_HELD,   /* its holder lives */
+    TL_RESOURCE_KEPT,   /* nobody holds it, and its minimum hold is not over */
+    TL_RESOURCE_EXPIRED /* its holder is dead or late; the next ask takes it over */
+} tl_resource_state;
+
+TL_EXPORT const char *tl_resource_state_name(tl_resource_state state);
+
+/* A row as the server showed it. */
+typedef struct tl_resource_view {
+    unsigned version; /* TL_RESOURCE_VIEW_VERSION */
+    tl_resource_state state;
+    char resource[TL_RESOURCE_MAX + 1];
+    char step[17];     /* the last one: "lock", "take over", "renew", "unlock", ... */
+    int renewed;       /* locked, and its holder's session renews it */
+    int being_decided; /* an open transaction, a guard's for one, holds the row */
+    uint64_t fence, rev;
+    char thread_no[TL_UUID_TEXT]; /* of the last step */
+    char log_no[TL_UUID_TEXT];
+    char session_id[TL_UUID_TEXT]; /* of the holder, "" without one */
+    char holder[96];               /* "program pid@host" of that session */
+    char remark[TL_REMARK_MAX + 1];
+    char actor[64];
+    int64_t locked_us, updated_us, now_us;
+    int64_t lease_until_us, max_hold_until_us, free_us; /* 0: none */
+    const void *payload; /* of the holder, or of the last one */
+    size_t payload_size;
+} tl_resource_view;
+
+#define TL_RESOURCE_VIEW_VERSION 1u
+
+/* -------------------------------------------------------------- lease mutex -- */
+
+typedef struct tl_mutex tl_mutex;
+
+/*
+ * Called once for a grant that is no longer certain, from a thread of the library's own,
+ * within a beat (1 s by default).  resource: the first one concerned.  why:
+ *   TL_LOST          taken over, or taken away by an operator
+ *   TL_TIMEOUT       the lease or max_hold is over
+ *   TL_SESSION_LOST  this process was declared dead
+ *   TL_UNREACHABLE   no heartbeat was confirmed for a whole session time-out
+ * Must return quickly and must not call the library.  It is not running any more when
+ * tl_mutex_unlock() or tl_mutex_free() of the handle that was granted returns.
+ */
+typedef void (*tl_mutex_loss_fn)(void *context, const char *resource, tl_status why);
+
+/*
+ * Re-entrant by thread: any handle of this client for the same resource that has this
+ * flag joins a hold of the calling thread.  Such a lock is unlocked by its thread only
+ * (tl_mutex_free() is allowed from any).  Without the flag the handle alone is re-entrant,
+ * whichever thread uses it.
+ */
+#define TL_MUTEX_BY_THREAD 1u
+
+typedef struct tl_mutex_options {
+    unsigned version;    /* TL_MUTEX_OPTIONS_VERSION */
+    unsigned flags;      /* TL_MUTEX_... */
+    int64_t lease_ms;    /* 0: renewed by the session; else how long without a renewal */
+    int64_t max_hold_ms; /* at most, renewals included; mandatory unless there is a lease,
+                            whose length is the default; at most TL_HOLD_MAX_MS */
+    int64_t min_hold_ms; /* nobody is granted it sooner after this grant, not even after
+                            an unlock or a crash: for jobs that must not run twice */
+    const void *payload; /* copied; shown to operators; at most TL_RESOURCE_PAYLOAD_MAX */
+    size_t payload_size;
+    tl_mutex_loss_fn loss; /* or NULL */
+    void *loss_context;
+    const char *remark;
+    const char *actor;
+} tl_mutex_options;
+
+#define TL_MUTEX_OPTIONS_VERSION 1u
+#define TL_MUTEX_OPTIONS_INIT                                                            \
+    {                                                                                    \
+        TL_MUTEX_OPTIONS_VERSION, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, NULL            \
+    }
+
+/* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
+TL_EXPORT tl_status tl_mutex_new(tl_mutex **out, tl_client *client, const char *resource,
+                                 const tl_mutex_options *options);
+
+/* One handle for several resources, each named once, in any order. */
+TL_EXPORT tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
+                                     const char *const *resources, size_t count,
+                                     const tl_mutex_options *options);
+
+/* Unlocks what is still held, once and without insisting, and frees. */
+TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
+
+/*
+ * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody has it.  Else until the
+ * deadline, TL_TIMEOUT when somebody still has it then; of all waiters of a client for one
+ * resource only the first asks the server, the others come after it in the order in which
+ * they came, and an unlock in this client wakes the next at once.
+ *
+ * TL_GRANTED: it is held; also when this handle (or thread) held it already, without a
+ * round trip and with the same fence; each grant wants its unlock.  TL_LOST: this handle
+ * held it, and its time is over: unlock it as often as it was granted, then ask anew.
+ * TL_UNKNOWN: the answer was lost; ask again with the same handle.
+ */
+TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
+
+/*
+ * TL_OK: released (or one grant fewer, when it was re-entered), and nobody else had it
+ * since it was granted.  TL_RELEASED: this handle had released it already.  TL_LOST: it
+ * had been taken over, or taken away; of a set, what was still held is released.
+ * TL_UNKNOWN: unlock again with the same handle.  TL_NOT_HELD: it was never granted.
+ */
+TL_EXPORT tl_status tl_mutex_unlock(tl_mutex *mutex);
+
+/*
+ * The lock lasts lease_ms from now, at most until max_hold.  On a lock that the session
+ * renews this ends the automatic renewal.  TL_OK, TL_LOST, or TL_UNKNOWN (renew again).
+ */
+TL_EXPORT tl_status tl_mutex_renew(tl_mutex *mutex, int64_t lease_ms);
+
+/* How long it is certainly held without another renewal or heartbeat; no round trip. */
+TL_EXPORT int64_t tl_mutex_remaining_ms(const tl_mutex *mutex);
+
+/* How many unlocks this handle owes. */
+TL_EXPORT unsigned tl_mutex_depth(const tl_mutex *mutex);
+
+/* The fence of the grant; 0 when it is not held or the resource is not of this handle.
+ * resource NULL: of the first one. */
+TL_EXPORT uint64_t tl_mutex_fence(const tl_mutex *mutex, const char *resource);
+
+/* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT. */
+TL_EXPORT const tl_resource_view *tl_mutex_view(const tl_mutex *mutex);
+
+/* The caller answers for a connection without idle_transaction_timeout: a caller that
+ * vanishes in its transaction would keep the resource from everybody for hours. */
+#define TL_GUARD_ANY_IDLE 1u
+
+/*
+ * In the caller's own transaction, on the caller's connection: proves that the lock is
+ * held, and keeps it from being lost before that transaction ends.  The connection is
+ * never committed, rolled back or SET.  Its innodb_lock_wait_timeout bounds the wait.
+ *
+ * TL_OK: go on and commit.  Anything else: nothing that follows may be committed.
+ * TL_ROLL_BACK: the lock is lost, or the server undid the statement; roll back.
+ * TL_NO_TRANSACTION, TL_INVALID, TL_NOT_HELD, TL_RELEASED: the call is wrong.
+ */
+TL_EXPORT tl_status tl_mutex_guard(tl_mutex *mutex, struct st_mysql *connection,
+                                   unsigned flags);
+
+/* ---------------------------------------------------------------- operators -- */
+
+typedef struct tl_resource_filter {
+    unsigned version;   /* TL_RESOURCE_FILTER_VERSION */
+    const char *prefix; /* of the name; NULL: all */
+    int all;            /* free ones too */
+    unsigned limit;     /* 0: 100 */
+} tl_resource_filter;
+
+#define TL_RESOURCE_FILTER_VERSION 1u
+
+/* Returns 0 to go on.  Views live during the call. */
+typedef int (*tl_resource_fn)(void *context, const tl_resource_view *view);
+
+/* In the order of the names.  filter may be NULL. */
+TL_EXPORT tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter,
+                                     tl_resource_fn each, void *context);
+
+/* TL_OK or TL_NOT_FOUND. */
+TL_EXPORT tl_status tl_resource_show(tl_client *client, const char *resource,
+                                     tl_resource_fn each, void *context);
+
+/*
+ * Takes the lock from its holder, who learns it at the next beat, at the guard, or from
+ * the unlock; lifts a minimum hold as well.  Bound to the fence that was seen.  The name
+ * and the reason go on record.  TL_OK; TL_LOST: the resource has moved on; TL_NOT_HELD:
+ * there is nothing to unlock; TL_BUSY: a guarded transaction is under way; TL_NOT_FOUND.
+ */
+TL_EXPORT tl_status tl_resource_unlock(tl_client *client, const char *resource,
+                                       uint64_t fence, const char *actor,
+                                       const char *reason);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,590 @@
+/*
+ * tradelock.h - pay exactly once, from many threads in many processes.
+ *
+ * THE STORY
+ *
+ * A trade is one payment that a customer asked for.  Its key is (serial number, customer,
+ * operation code); the originator of the payment chooses the serial number and keeps it
+ * for every repetition.  tradelock keeps one row for each key in MariaDB, with a status:
+ *
+ *     P  in process        somebody pays, or it is not yet known whether money moved
+ *     F  failed            it is *proven* that no money moved; the proof is in the row
+ *     Y  succeeded         money moved, once; final
+ *
+ * Two locks are rows of that table.  The *trade-sync lock* (operation `WITHDRAW`) lets
+ * one attempt in.  The *retry-compensation lock* (operation `WITHDRAW_RETRY`) lets one
+ * compensating attempt in after a time-out or a crash, and every later one takes the row
+ * over again, F -> P -> Y or F.  Both come from the article "Java distributed lock:
+ * database implementation"; the rules that make them safe against crashes, lost answers
+ * and sleeping processes were added here.
+ *
+ * CALLING ORDER
+ *
+ *     tl_client_open        once per process: connections, a session row, its heartbeat
+ *     tl_lock_new           a handle for one key; nothing is written yet
+ *     tl_lock_ask           TL_GRANTED, or the reason why not, with the row as it stood
+ *       ... pay ...         only after TL_GRANTED, only while tl_may_send() is true
+ *     tl_lock_finish        Y, F with a proof, or "I do not know"
+ *     tl_lock_free
+ *     tl_client_close       ends the session
+ *
+ * Services that register a workflow (<tradelock/workflow.h>) make one call instead.
+ *
+ * THE ONE RULE
+ *
+ * A time-out is not a failure.  An ending without an answer from the channel is
+ * TL_OUTCOME_UNKNOWN: the row stays P and the retry lane finds out.  Whoever turns the
+ * row into F must say which proof there is.
+ *
+ * WHAT A DYING PROCESS LEAVES
+ *
+ * Rows with status P under its session.  Nobody else can ask for them until the session
+ * is seen dead (10 s by default) or max_hold is over; then the janitor in any other
+ * process opens the retry lane, and a compensating attempt asks the channel first.
+ *
+ * A service that uses plain locks writes its compensating job itself, and two rules are
+ * its own: ask the channel before paying, and believe a "no such payment" only after the
+ * view's send_until_us and the channel's own latency are over.  The dead holder's request
+ * may still be on its way.  Workflows keep both rules by themselves.
+ *
+ * THREADS, FORK, MEMORY
+ *
+ * A client may be used by any number of threads.  A lock handle may move between threads
+ * but is used by one at a time.  After fork() neither may be used in the child: calls
+ * return TL_WRONG_PROCESS, and the child must open a client of its own; freeing them there
+ * is allowed and frees memory only.  Returned pointers are borrowed from the handle and
+ * live until its next call.  Outputs are untouched when a call fails.  Destructors accept
+ * NULL.  Times that end in _ms are milliseconds, relative; times that end in _us are
+ * microseconds since 1970 UTC by the server's clock.
+ *
+ * ERRORS
+ *
+ * Every call returns a tl_status.  tl_status_class() says what to do next, and
+ * tl_error_message() gives the last problem of the calling thread in one sentence.
+ */
+#ifndef TRADELOCK_TRADELOCK_H
+#define TRADELOCK_TRADELOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TL_VERSION_MAJOR 0
+#define TL_VERSION_MINOR 1
+#define TL_VERSION_PATCH 0
+#define TL_VERSION_STRING "0.1.0"
+
+#if defined(__GNUC__)
+#define TL_EXPORT __attribute__((visibility("default")))
+#else
+#define TL_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A connection of the caller's own, MYSQL in mysql.h; named here so that this header
+ * needs no other. */
+struct st_mysql;
+
+/* ---------------------------------------------------------------- statuses -- */
+
+/*
+ * What to do next, by class:
+ *   DONE       the call did what it was asked; read the answer
+ *   CONFLICT   somebody or something else decides this trade now: do not pay
+ *   RETRY      nothing happened; the same call may be made again later
+ *   UNKNOWN    it may have happened; ask again with the same handle, never assume "no"
+ *   ROLL_BACK  the caller's own transaction must be rolled back
+ *   CALLER     the call itself is wrong
+ *   BROKEN     the library, the server or the machine needs a person
+ */
+typedef enum tl_class {
+    TL_CLASS_DONE,
+    TL_CLASS_CONFLICT,
+    TL_CLASS_RETRY,
+    TL_CLASS_UNKNOWN,
+    TL_CLASS_ROLL_BACK,
+    TL_CLASS_CALLER,
+    TL_CLASS_BROKEN
+} tl_class;
+
+/* Number, name, class, text.  Numbers are stable; new ones are added at the end of a
+ * class's range. */
+#define TL_STATUS_MAP(X)                                                                 \
+    X(0, OK, DONE, "done")                                                               \
+    X(1, GRANTED, DONE, "the lock is yours")                                             \
+    X(2, SUCCEEDED, DONE, "the trade succeeded")                                         \
+    X(3, FAILED, DONE, "the trade failed, with proof")                                   \
+    X(4, ALREADY_DONE, DONE, "the trade had already succeeded")                          \
+    X(20, BUSY, CONFLICT, "another attempt is in process")                               \
+    X(21, CUSTOMER_BUSY, CONFLICT, "another trade of this customer is in process")       \
+    X(22, MISMATCH, CONFLICT, "the same key was asked for with other contents")          \
+    X(23, IN_DOUBT, CONFLICT, "money may have moved; the retry lane will find out")      \
+    X(24, QUEUED, CONFLICT, "nothing was sent yet; the retry lane will send")            \
+    X(25, PARKED, CONFLICT, "the trade waits for a person")                              \
+    X(26, NOT_DUE, CONFLICT, "the next compensating attempt is not due yet")             \
+    X(27, NO_TRADE, CONFLICT, "there is no such trade to compensate")                    \
+    X(28, LOST, CONFLICT, "the lock is no longer yours; nothing was written")            \
+    X(29, IN_CONFLICT, CONFLICT, "evidence contradicts this row; operators must decide") \
+    X(30, REFUSED, CONFLICT, "the workflow refused; no row was left")                    \
+    X(31, EVIDENCE, CONFLICT, "evidence says that money moved; this failure is refused") \
+    X(32, NOT_HELD, CONFLICT, "the lock is not held by this handle")                     \
+    X(33, RELEASED, CONFLICT, "the lock was already released by this handle")            \
+    X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")      \
+    X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")       \
+    X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                        \
+    X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")          \
+    X(42, OVERLOADED, RETRY, "no connection became free in time")                        \
+    X(43, TRY_AGAIN, RETRY, "the server undid the work; it may be repeated")             \
+    X(44, READ_ONLY, RETRY, "the server is read-only")                                   \
+    X(50, UNKNOWN, UNKNOWN, "the answer was lost; it may have happened")                 \
+    X(60, ROLL_BACK, ROLL_BACK, "the caller's transaction must be rolled back")          \
+    X(70, INVALID, CALLER, "an argument is not valid")                                   \
+    X(71, IN_CALLBACK, CALLER, "not allowed inside a database callback")                 \
+    X(72, WRONG_PROCESS, CALLER, "the handle belongs to the parent process")             \
+    X(73, WRONG_STATE, CALLER, "the handle is not in the state for this call")           \
+    X(74, UNKNOWN_OPERATION, CALLER, "no such operation is registered")                  \
+    X(75, UNSAFE, CALLER, "this registration could pay twice and is refused")            \
+    X(76, BAD_CONFIG, CALLER, "the settings file cannot be used")                        \
+    X(77, NO_TRANSACTION, CALLER, "the connection is not in a transaction")              \
+    X(78, NOT_FOUND, CALLER, "there is no such row")                                     \
+    X(90, NO_MEMORY, BROKEN, "out of memory")                                            \
+    X(91, ACCESS_DENIED, BROKEN, "the server refused the account")                       \
+    X(92, NO_SCHEMA, BROKEN, "the schema is missing")                                    \
+    X(93, WRONG_SCHEMA, BROKEN, "the schema does not serve this version")                \
+    X(94, SERVER_UNSAFE, BROKEN, "the server's settings are not safe for money")         \
+    X(95, SESSION_LOST, BROKEN, "this process was declared dead; open a new client")     \
+    X(96, SERVER_ERROR, BROKEN, "the server reported an unexpected error")               \
+    X(97, INTERNAL, BROKEN, "an internal check failed")                                  \
+    X(98, CALLBACK_FAILED, BROKEN, "a database callback failed")
+
+typedef enum tl_status {
+#define TL_STATUS_ENUM(number, name, class_, text) TL_##name = number,
+    TL_STATUS_MAP(TL_STATUS_ENUM)
+#undef TL_STATUS_ENUM
+        TL_STATUS_LAST_
+} tl_status;
+
+/* "TL_GRANTED", "the lock is yours", TL_CLASS_DONE.  Static; any number is accepted. */
+TL_EXPORT const char *tl_status_name(tl_status status);
+TL_EXPORT const char *tl_status_text(tl_status status);
+TL_EXPORT tl_class tl_status_class(tl_status status);
+TL_EXPORT const char *tl_class_name(tl_class class_);
+
+/* The last problem of the calling thread, one sentence, "" when there was none.  Valid
+ * until the thread's next call into the library. */
+TL_EXPORT const char *tl_error_message(void);
+
+TL_EXPORT const char *tl_version(void);
+
+/* ------------------------------------------------- threads, work and the log -- */
+
+#define TL_UUID_TEXT 37 /* 36 characters and the end */
+
+/* The random identity of the calling thread, made on first use and anew after fork().  It
+ * is on every row and every log line, for correlation; it proves nothing. */
+TL_EXPORT const char *tl_thread_uuid(void);
+
+/*
+ * The log UUID names a piece of work.  tl_work_begin() gives the thread one and returns 1,
+ * or returns 0 and changes nothing when it has one already, so that nested entry points
+ * do not cut one piece of work in two; only the caller that got 1 ends it.  A child thread
+ * continues its parent's work with tl_work_adopt(parent's UUID).  tl_work_end() clears
+ * the log UUID, and the thread's own UUID too when renew_thread is not 0, as a pool does
+ * before it hands the thread to other work.
+ */
+TL_EXPORT int tl_work_begin(void);
+TL_EXPORT tl_status tl_work_adopt(const char *log_uuid);
+TL_EXPORT void tl_work_end(int renew_thread);
+TL_EXPORT const char *tl_log_uuid(void); /* "" outside a piece of work */
+/* "<uuid=...>" inside a piece of work, "" outside; for the caller's own log lines. */
+TL_EXPORT const char *tl_log_prefix(void);
+
+typedef enum tl_level { TL_DEBUG, TL_INFO, TL_WARNING, TL_ALARM } tl_level;
+
+typedef struct tl_log_line {
+    tl_level level;
+    const char *message;
+    const char *thread_uuid;
+    const char *log_uuid;  /* "" when there is none */
+    const char *serial_no; /* "" when the line is not about a key */
+    const char *cust_no;   /* hashed when the settings say so */
+    const char *op_code;
+    uint64_t fence; /* 0 when there is none */
+} tl_log_line;
+
+/* Called from any thread, also from the library's own; must not call the library.  The
+ * library itself never prints. */
+typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
+
+/* ------------------------------------------------------------------ client -- */
+
+typedef struct tl_client tl_client;
+
+/* A client without a session: it may look, but not ask for locks. */
+#define TL_CLIENT_NO_SESSION 1u
+/* Do not run the janitor in this process's session thread. */
+#define TL_CLIENT_NO_JANITOR 2u
+/* Connect without looking at the schema: for migrate and doctor. */
+#define TL_CLIENT_NO_SCHEMA 4u
+
+/*
+ * Called once from the session thread when a heartbeat found that this process was
+ * declared dead: every lock of the client is lost for good, and new asks need a new
+ * client.  (While heartbeats are merely unanswered, tl_client_alive_ms() runs down to 0
+ * and tl_may_send() is false.)  Must return quickly and must not close the client.
+ */
+typedef void (*tl_loss_fn)(void *context);
+
+typedef struct tl_client_options {
+    unsigned version;         /* TL_CLIENT_OPTIONS_VERSION */
+    unsigned flags;           /* TL_CLIENT_... */
+    const char *config_file;  /* settings and connection; see config/tradelock.cnf */
+    const char *program;      /* on the session row; default "tradelock" */
+    const char *operations;   /* on the session row: what this process serves; or NULL */
+    const char *group_suffix; /* read [tradelock-client<suffix>]; NULL for none */
+    const char *database;     /* instead of the one in the file; NULL keeps it */
+    tl_log_fn log;            /* or NULL */
+    void *log_context;
+    tl_loss_fn loss; /* or NULL */
+    void *loss_context;
+} tl_client_options;
+
+#define TL_CLIENT_OPTIONS_VERSION 1u
+#define TL_CLIENT_OPTIONS_INIT                                                           \
+    {                                                                                    \
+        TL_CLIENT_OPTIONS_VERSION, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
+            NULL                                                                         \
+    }
+
+/* Reads the file, connects, checks server and schema, writes the session row and starts
+ * its heartbeat thread. */
+TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
+
+/* Ends the session (its locks that are still P become open to the retry lane at once) and
+ * frees the client.  Free every handle first. */
+TL_EXPORT void tl_client_close(tl_client *client);
+
+/* The session's UUID, "" without one. */
+TL_EXPORT const char *tl_client_session(const tl_client *client);
+
+/* How long the session is certainly alive without another confirmed heartbeat, without a
+ * round trip; 0 when it is lost or was never there. */
+TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
+
+/* A descriptor that becomes readable when the session is lost; owned by the client. */
+TL_EXPORT int tl_client_loss_fd(const tl_client *client);
+
+typedef struct tl_stats {
+    unsigned version; /* set to TL_STATS_VERSION by the caller */
+    uint64_t asks, grants, refusals, finishes, lost, unknown;
+    uint64_t opened, claimed, armed, parked;
+    uint64_t statements, commits, rollbacks;
+    uint64_t deadlocks, lock_waits, snapshot_conflicts; /* 1213, 1205, 1020 */
+    uint64_t repeats, settled, reconnects, killed;
+    uint64_t groups, grouped; /* transition groups, and transitions in them */
+    uint64_t beats, beats_unreachable;
+} tl_stats;
+
+#define TL_STATS_VERSION 1u
+
+/* Copies the counters of this client since it was opened. */
+TL_EXPORT tl_status tl_client_stats(const tl_client *client, tl_stats *stats);
+
+/* -------------------------------------------------------------- trade locks -- */
+
+#define TL_SERIAL_MAX 64
+#define TL_CUST_MAX 32
+#define TL_OP_MAX 32 /* of a row; business operations are shorter by "_RETRY" */
+#define TL_RETRY_SUFFIX "_RETRY"
+#define TL_PAYLOAD_MAX 65536
+#define TL_RESULT_MAX 8192
+#define TL_REMARK_MAX 255
+#define TL_REF_MAX 128
+#define TL_CHANNEL_MAX 32
+#define TL_CHANNEL_KEY_MAX 64
+#define TL_FINGERPRINT 32
+#define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
+
+/* Printable ASCII without blanks; case matters; op_code is the business operation on both
+ * lanes. */
+typedef struct tl_key {
+    const char *serial_no;
+    const char *cust_no;
+    const char *op_code;
+} tl_key;
+
+typedef enum tl_lane { TL_LANE_SYNC, TL_LANE_RETRY } tl_lane;
+
+/* What a trade is doing, derived from both rows and the holder's session. */
+typedef enum tl_state {
+    TL_STATE_ABSENT,
+    TL_STATE_LIVE,     /* P, and its holder lives */
+    TL_STATE_WORKING,  /* P, and its holder is a compensating attempt that lives */
+    TL_STATE_IN_DOUBT, /* P, no living holder, something may have been sent */
+    TL_STATE_QUEUED,   /* P, no living holder, nothing was sent */
+    TL_STATE_PARKED,   /* P, no living holder, waits for a person */
+    TL_STATE_FAILED,
+    TL_STATE_SUCCEEDED,
+    TL_STATE_WAITING, /* a retry row that is due at next_run */
+    TL_STATE_CLOSED   /* a retry row of a trade that is finished, or was never needed */
+} tl_state;
+
+TL_EXPORT const char *tl_state_name(tl_state state);
+
+/* Why it is certain that no money moved.  Code, name, text. */
+#define TL_PROOF_MAP(X)                                                                  \
+    X('-', NONE, "no proof")                                                             \
+    X('D', DECLINED, "the channel declined")                                             \
+    X('L', NEVER_LEFT, "the request never left")                                         \
+    X('N', NOT_FOUND, "the channel's final word is that there is no such payment")       \
+    X('C', CANCELLED, "the channel cancelled it for good")                               \
+    X('S', DECLARED, "the service that held the lock declared it")                       \
+    X('O', OPERATORS, "two operators decided")
+
+typedef enum tl_proof {
+#define TL_PROOF_ENUM(code, name, text) TL_PROOF_##name = code,
+    TL_PROOF_MAP(TL_PROOF_ENUM)
+#undef TL_PROOF_ENUM
+} tl_proof;
+
+TL_EXPORT const char *tl_proof_name(tl_proof proof);
+TL_EXPORT const char *tl_proof_text(tl_proof proof);
+
+/* A row as the server showed it, with what belongs to it on the other lane. */
+typedef struct tl_view {
+    unsigned version; /* TL_VIEW_VERSION */
+    tl_state state;
+    char lane;   /* 'S' or 'R'; of the row that was asked for */
+    char status; /* 'P', 'F', 'Y'; ' ' when there is no row */
+    char serial_no[TL_SERIAL_MAX + 1];
+    char cust_no[TL_CUST_MAX + 1];
+    char op_code[TL_OP_MAX + 1];
+    uint64_t fence, rev;
+    uint32_t epoch, sends, attempts, claims;
+    char thread_no[TL_UUID_TEXT]; /* of the last step */
+    char log_no[TL_UUID_TEXT];
+    char session_id[TL_UUID_TEXT]; /* of the holder, "" without one */
+    char holder[96];               /* "program pid@host" of that session */
+    int being_decided; /* an open transaction holds the row; nothing was read */
+    int retryable, conflict, exclusive, has_retry_row;
+    int seen_by_channel, cancel_tried; /* what compensating attempts found, this epoch */
+    char retry_status;                 /* of the retry row, ' ' without one */
+    char proof;                        /* a tl_proof */
+    char parked[64];                   /* why; "" when not parked */
+    char channel[TL_CHANNEL_MAX + 1];
+    char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    char channel_ref[TL_REF_MAX + 1];
+    char remark[TL_REMARK_MAX + 1];
+    char actor[64];
+    char other_serial[TL_SERIAL_MAX + 1]; /* TL_CUSTOMER_BUSY: which */
+    tl_state other_state;
+    int64_t created_us, updated_us, now_us;
+    int64_t max_hold_until_us, send_until_us, next_run_us, deadline_us; /* 0: none */
+    int64_t not_found_since_us;
+    unsigned char fingerprint[TL_FINGERPRINT];
+    const void *payload;
+    size_t payload_size;
+    const void *result;
+    size_t result_size;
+} tl_view;
+
+#define TL_VIEW_VERSION 1u
+
+/* At most one trade of this operation in process for a customer. */
+#define TL_ASK_EXCLUSIVE 1u
+/* The article's use as a mutex: a finished row may be taken again; no retry lane. */
+#define TL_ASK_REPEATABLE 2u
+/* Retry lane only: no sync row; the retry row alone decides. */
+#define TL_ASK_STANDALONE 4u
+/* Try a proven, retryable failure anew; names the epoch that was seen. */
+#define TL_ASK_RECLAIM 8u
+/* Operator: a parked or not yet due row, bound to the fence that was seen. */
+#define TL_ASK_OVERRIDE 16u
+
+typedef struct tl_lock_options {
+    unsigned version; /* TL_LOCK_OPTIONS_VERSION */
+    unsigned flags;   /* TL_ASK_... */
+    tl_lane lane;
+    int64_t max_hold_ms;    /* how long at most; mandatory, at most TL_HOLD_MAX_MS */
+    int64_t deadline_ms;    /* after which nothing is sent any more; 0: none */
+    uint32_t reclaim_epoch; /* with TL_ASK_RECLAIM */
+    uint64_t override_fence;
+    const void *payload; /* copied; what is needed to pay */
+    size_t payload_size;
+    const unsigned char *fingerprint; /* TL_FINGERPRINT bytes; NULL: SHA-256 of payload */
+    const char *channel;              /* NULL: no channel key is made */
+    unsigned channel_key_chars;       /* 20 to 64 hexadecimal digits; 0: 64 */
+    int not_sent;                     /* P is made without a send: sends starts at 0 */
+    const char *remark;
+    const char *actor;
+} tl_lock_options;
+
+#define TL_LOCK_OPTIONS_VERSION 1u
+#define TL_LOCK_OPTIONS_INIT                                                             \
+    {                                                                                    \
+        TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, \
+            NULL, NULL                                                                   \
+    }
+
+typedef struct tl_lock tl_lock;
+
+/* Makes a handle.  Checks key and options; writes nothing. */
+TL_EXPORT tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
+                                const tl_lock_options *options);
+
+/* Frees memory only: a lock that is held stays P until its session or max_hold ends.
+ * Finish it, with TL_OUTCOME_UNKNOWN if nothing better is known. */
+TL_EXPORT void tl_lock_free(tl_lock *lock);
+
+/*
+ * Asks for the lock.  With wait_ms > 0 a conflict that may pass (TL_BUSY,
+ * TL_CUSTOMER_BUSY, TL_NOT_DUE) is asked again, with a growing, jittered delay, until
+ * wait_ms is over; in each process one of a key's waiters asks for all of them.
+ *
+ * sync lane:  TL_GRANTED, TL_MISMATCH, TL_CUSTOMER_BUSY, TL_BUSY, TL_IN_DOUBT, TL_QUEUED,
+ *             TL_PARKED, TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
+ * retry lane: TL_GRANTED, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED, TL_ALREADY_DONE,
+ *             TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
+ *
+ * After TL_UNKNOWN ask again with the same handle: if the first ask was carried out, the
+ * answer is TL_GRANTED.  A refusal writes nothing.
+ */
+TL_EXPORT tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms);
+
+/* The row as the last call saw it; never NULL. */
+TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
+
+/*
+ * Whether a send may start now: the session certainly lives, and send_ms, the longest that
+ * the send can take, fits into what is left of max_hold.  No round trip; false too once the
+ * lock is known lost.  The session need not be certain for the whole of send_ms: should it
+ * die meanwhile, nobody believes a "no such payment" before send_until, which is the end of
+ * max_hold.
+ */
+TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
+
+/* What is left of max_hold; 0 when the lock is lost or the session not certainly alive.  No
+ * round trip. */
+TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
+
+typedef enum tl_outcome {
+    TL_OUTCOME_SUCCESS,     /* P -> Y */
+    TL_OUTCOME_FAILURE,     /* P -> F; needs a proof */
+    TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened */
+    TL_OUTCOME_ACCEPTED,    /* the channel took it and will pay later */
+    TL_OUTCOME_PENDING,     /* the channel is at it */
+    TL_OUTCOME_RETRY_LATER, /* the channel provably did nothing; this send does not count */
+    TL_OUTCOME_NOT_SENT     /* nothing left; this send does not count */
+} tl_outcome;
+
+typedef struct tl_ending {
+    unsigned version; /* TL_ENDING_VERSION */
+    tl_outcome outcome;
+    tl_proof proof;          /* FAILURE: mandatory */
+    int retryable;           /* FAILURE: may be tried anew as another epoch */
+    int64_t next_run_ms;     /* opened: when the next compensating attempt is due */
+    const char *park_reason; /* opened: wait for a person, because */
+    const char *channel_ref; /* the channel's name of the payment; NULL keeps the row's */
+    const void *result;      /* kept with Y and returned to every later ask */
+    size_t result_size;
+    const char *remark;
+    const char *actor;
+} tl_ending;
+
+#define TL_ENDING_VERSION 1u
+#define TL_ENDING_INIT                                                                   \
+    {                                                                                    \
+        TL_ENDING_VERSION, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, 0, NULL, NULL, NULL, 0, \
+            NULL, NULL                                                                   \
+    }
+
+/*
+ * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what
+ * the trade is now.  TL_LOST: the lock had been taken over; nothing was changed, and what
+ * the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
+ * evidence says money moved; the lock is still held.  TL_UNKNOWN: call again with the same
+ * handle and ending.  The handle can be freed after any of them.
+ */
+TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
+
+/*
+ * For services with an event loop: submitted now, carried out together with what else was
+ * submitted, and completed later.  One thread of the library's, made on first use, does the
+ * waiting.  Until its completion the handle, the ending and everything the ending points
+ * to belong to the library.
+ *
+ * done != NULL: called on the library's thread; it may submit, must not block, and must not
+ * close the client.  done == NULL: the completion waits until tl_client_completed() takes
+ * it; the descriptor is readable while any waits.
+ *
+ * TL_OK: submitted, and will be completed once.  Anything else: it was not.  status, at
+ * completion, is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
+ */
+typedef void (*tl_done_fn)(void *context, tl_lock *lock, tl_status status);
+
+TL_EXPORT tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context);
+TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending,
+                                          tl_done_fn done, void *context);
+
+typedef struct tl_completion {
+    tl_lock *lock;
+    void *context; /* as submitted */
+    tl_status status;
+} tl_completion;
+
+/* Takes at most max completions, oldest first; returns how many.  Never waits. */
+TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completions,
+                                     size_t max);
+
+/* Made on first use; owned by the client.  -1 when it cannot be made. */
+TL_EXPORT int tl_client_completed_fd(tl_client *client);
+
+/*
+ * The same inside the caller's transaction on the caller's connection, which is never
+ * committed, rolled back or SET here.  TL_OK: the compare-and-set is part of the
+ * transaction; the caller goes on, commits, and reports with tl_lock_committed().
+ * Anything but TL_OK has class ROLL_BACK or CALLER: the caller must roll back.
+ * Outcomes: SUCCESS and FAILURE.
+ */
+TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
+                                      const tl_ending *ending);
+
+typedef enum tl_commit {
+    TL_COMMIT_OK,
+    TL_COMMIT_ROLLED_BACK,
+    TL_COMMIT_UNANSWERED
+} tl_commit;
+
+/* Reports how the caller's transaction ended.  OK: the handle is finished.  ROLLED_BACK:
+ * it is held again.  UNANSWERED: asks the server, as tl_lock_settle(). */
+TL_EXPORT tl_status tl_lock_committed(tl_lock *lock, tl_commit commit);
+
+/* Finds out what became of a step whose answer was lost.  TL_SUCCEEDED or TL_FAILED: the
+ * ending was committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST;
+ * TL_UNKNOWN: still not knowable. */
+TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
+
+/*
+ * The channel key of a payment: lower-case hexadecimal digits of SHA-256 over site,
+ * channel, serial_no, cust_no, op_code (each as a four-byte big-endian length and its
+ * bytes) and epoch (four bytes, big-endian), cut to `chars` (20 to 64).  `out` takes
+ * chars + 1 bytes.  It can be computed again anywhere:
+ *
+ *     site "bank-a", channel "fastpay", serial "W20240001", customer "C1001",
+ *     operation "WITHDRAW", epoch 1, 64 characters:
+ *     TL_CHANNEL_KEY_VECTOR_1; the same with epoch 2: TL_CHANNEL_KEY_VECTOR_2
+ */
+TL_EXPORT tl_status tl_channel_key(char *out, unsigned chars, const char *site,
+                                   const char *channel, const tl_key *key,
+                                   uint32_t epoch);
+#define TL_CHANNEL_KEY_VECTOR_1                                                          \
+    "8fb97bad933a454d3c2f0feccc1f77273a6274af58e5eccb859ef2727bb92ce5"
+#define TL_CHANNEL_KEY_VECTOR_2                                                          \
+    "c5f2f2a6ef2c0c2b87f926582b8de7ca51cdbdeeae48fbc65e194fe42b839084"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

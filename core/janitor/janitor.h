@@ -1,0 +1,21 @@
+/*
+ * The janitor opens the retry lane of trades whose holder is not alive, and frees the dead
+ * holders of read-write locks.  It reads by index, never waits for a row lock and never
+ * touches a living holder's row: each step checks for itself that the holder is dead.  Any
+ * number may run.
+ */
+#ifndef TL_JANITOR_JANITOR_H
+#define TL_JANITOR_JANITOR_H
+
+#include "transition/transition.h"
+
+/* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
+ * sessions, as far as the
+ * budget goes; the next round goes on.  On a heartbeat's thread the budget is what the
+ * heartbeat can spare: a dead process with many locks must not make its heirs look dead.
+ * actor: who, for the log.  opened and freed are increased. */
+tl_status janitor_round(transition_engine *engine, const struct logger *logger,
+                        const char *actor, int64_t budget_ms, uint64_t *opened,
+                        uint64_t *freed);
+
+#endif

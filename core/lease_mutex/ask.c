@@ -1,0 +1,345 @@
+/*
+ * Asking for a mutex.  One statement when nobody is in the way; for several resources one
+ * transaction of one statement.  A refusal wrote nothing.
+ */
+#include "lease_mutex/mutex.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WAIT_KEY_SPACE (TL_RESOURCE_MAX + 2)
+#define WAIT_MAX_MS TL_HOLD_MAX_MS
+
+struct asking {
+    tl_mutex *m;
+    resource_step step;
+    uint64_t fences[TL_RESOURCES_MAX];
+    int taken;
+    size_t refused;
+    int64_t before_ms, lease_left_ms, hold_left_ms; /* of a step that was settled */
+};
+
+/* ------------------------------------------------------------------ asking once -- */
+
+/* A row is ours when it carries our token. */
+static void read_rows(struct asking *a, const db_result *result)
+{
+    a->taken = result->rows == a->step.count;
+    a->refused = 0;
+    for (size_t i = 0; i < result->rows && a->taken; i++) {
+        size_t size;
+        const void *token = db_get_bytes(result, i, 0, &size);
+
+        a->fences[i] = db_get_uint(result, i, 1);
+        a->taken =
+            size == RESOURCE_TOKEN && memcmp(token, a->step.token, RESOURCE_TOKEN) == 0;
+        a->refused = i;
+    }
+}
+
+static db_answer run_ask(void *context, db *connection)
+{
+    struct asking *a = context;
+    db_result result = DB_RESULT_INIT;
+    int several = a->step.count > 1;
+    db_answer answer = several ? db_begin(connection) : DB_DONE;
+
+    if (answer == DB_DONE)
+        answer = store_resource_ask(connection, &a->step, &result);
+    if (answer == DB_DONE)
+        read_rows(a, &result);
+    db_result_free(&result);
+    if (answer == DB_DONE && several)
+        answer = a->taken ? db_commit(connection) : db_rollback(connection);
+    return answer;
+}
+
+/* What one resource says of an ask whose answer was lost: whether it was committed, and
+ * whether it is still worth anything. */
+static db_answer read_one(struct asking *a, db *connection, size_t i, int *committed)
+{
+    const char *resource = a->step.resources[i];
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = store_resource_now(connection, resource, a->step.token, &result);
+
+    if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0)) {
+        *committed = 1;
+        a->fences[i] = db_get_uint(&result, 0, 2);
+        a->hold_left_ms = db_get_int(&result, 0, 3);
+        a->lease_left_ms =
+            db_is_null(&result, 0, 4) ? CLOCK_NEVER : db_get_int(&result, 0, 4);
+        if (a->hold_left_ms <= 0 || a->lease_left_ms <= 0)
+            a->taken = 0;
+    } else if (answer == DB_DONE) {
+        a->taken = 0;
+        a->refused = i;
+        answer = store_resource_token_seen(connection, resource, a->step.token, &result);
+        if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0))
+            *committed = 1;
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+static db_answer read_ask(void *context, db *connection, int *committed)
+{
+    struct asking *a = context;
+    db_answer answer = DB_DONE;
+
+    a->taken = 1;
+    a->before_ms = clock_boottime_ms();
+    for (size_t i = 0; i < a->step.count && answer == DB_DONE; i++)
+        answer = read_one(a, connection, i, committed);
+    return answer;
+}
+
+static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
+{
+    hold *h = m->hold;
+    leases *l;
+    tl_status status = leases_of(m->client, &l);
+
+    if (status != TL_OK)
+        return status;
+    leases_lock(l);
+    memcpy(h->token, a->step.token, RESOURCE_TOKEN);
+    memcpy(h->fences, a->fences, h->count * sizeof *h->fences);
+    h->owner = mutex_thread();
+    h->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
+    h->lease_until_ms = CLOCK_NEVER;
+    if (a->step.lease_ms > 0)
+        h->lease_until_ms =
+            a->before_ms + (settled ? a->lease_left_ms : a->step.lease_ms);
+    h->depth = m->depth = 1;
+    atomic_store(&h->lost, 0);
+    leases_unlock(l);
+    m->state = MUTEX_HELD;
+    status = leases_add(l, h);
+    if (status != TL_OK) {
+        /* A lock that nobody watches is not what was asked for. */
+        (void)tl_mutex_unlock(m);
+        return status;
+    }
+    client_add(&m->client->counters.grants, 1);
+    log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s locked",
+             h->resources[0], h->count > 1 ? " and others" : "");
+    return TL_GRANTED;
+}
+
+/* The ask was committed, and is over already: whoever has the rows now answers for them;
+ * what is left of it is given back. */
+static void give_rest_back(tl_mutex *m, const struct asking *a)
+{
+    memcpy(m->hold->token, a->step.token, RESOURCE_TOKEN);
+    (void)mutex_release(m, m->client->config.pool_wait_ms);
+}
+
+tl_status mutex_ask_once(tl_mutex *m)
+{
+    struct asking a = {.m = m};
+    work w = {.name = "lock", .run = run_ask, .read = read_ask, .context = &a, .asks = 1};
+
+    mutex_begin_step(m, &a.step, m->state != MUTEX_ASK_UNKNOWN);
+    if (m->state == MUTEX_ASK_UNKNOWN)
+        memcpy(w.lost_connection, m->lost_connection, sizeof w.lost_connection);
+    a.before_ms = clock_boottime_ms();
+    work_run(m->client->transitions, &w, m->client->config.pool_wait_ms);
+    m->state = MUTEX_NEW;
+    switch (w.verdict) {
+    case VERDICT_APPLIED:
+        if (a.taken)
+            return granted(m, &a, w.settled);
+        if (w.settled)
+            give_rest_back(m, &a);
+        m->refused = a.refused;
+        m->state = MUTEX_NEW;
+        return TL_BUSY;
+    case VERDICT_DECIDING:
+        m->refused = 0;
+        return TL_BUSY;
+    case VERDICT_UNKNOWN:
+        m->state = MUTEX_ASK_UNKNOWN;
+        memcpy(m->lost_connection, w.lost_connection, sizeof m->lost_connection);
+        client_add(&m->client->counters.unknown, 1);
+        return TL_UNKNOWN;
+    default:
+        return w.status != TL_OK ? w.status : TL_INTERNAL;
+    }
+}
+
+/* --------------------------------------------------------------------- waiting -- */
+
+/* The turn on every resource, in their order, so that two sets of this process never wait
+ * for each other.  1, or 0 when the deadline came. */
+static tl_status take_turns(tl_mutex *m, waiter **turns, int64_t deadline_ms)
+{
+    for (size_t i = 0; i < m->hold->count; i++) {
+        char key[WAIT_KEY_SPACE];
+
+        /* No trade's key begins with a blank. */
+        snprintf(key, sizeof key, " %s", m->hold->resources[i]);
+        turns[i] = waiters_join(m->client->waiting, key);
+        if (turns[i] == NULL)
+            return error_set(TL_NO_MEMORY, "out of memory for waiting");
+        if (!waiters_turn(turns[i], deadline_ms)) {
+            m->refused = i;
+            return TL_BUSY;
+        }
+    }
+    return TL_OK;
+}
+
+static void leave_turns(tl_mutex *m, waiter **turns)
+{
+    for (size_t i = 0; i < m->hold->count; i++)
+        if (turns[i] != NULL)
+            waiters_leave(turns[i]);
+}
+
+static tl_status ask_waiting(tl_mutex *m, int64_t wait_ms)
+{
+    const struct config *config = &m->client->config;
+    int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
+    waiter *turns[TL_RESOURCES_MAX] = {NULL};
+    tl_status status = take_turns(m, turns, deadline_ms);
+
+    while (status == TL_OK) {
+        int64_t until_ms;
+
+        status = mutex_ask_once(m);
+        if (status != TL_BUSY || clock_left_ms(deadline_ms) == 0)
+            break;
+        status = TL_OK;
+        until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
+        waiters_pause(turns[m->refused], until_ms < deadline_ms ? until_ms : deadline_ms);
+        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2
+                                                          : config->ask_wait_max_ms;
+    }
+    leave_turns(m, turns);
+    return status;
+}
+
+/* ------------------------------------------------------------ why it was refused -- */
+
+static tl_status explain(tl_mutex *m, tl_status status)
+{
+    const char *resource = m->hold->resources[m->refused];
+    tl_client *client = m->client;
+    db *connection;
+    int there;
+
+    memset(&m->view, 0, sizeof m->view);
+    m->view.version = TL_RESOURCE_VIEW_VERSION;
+    if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
+                 &connection) != TL_OK)
+        return error_set(status, "%s is locked", resource);
+    there =
+        store_resource_show(connection, resource, &m->row) == DB_DONE && m->row.rows == 1;
+    if (there)
+        resource_view_read(&m->view, &m->row, 0);
+    pool_put(client->connections, connection);
+    if (there && m->view.state == TL_RESOURCE_HELD)
+        return error_set(status, "%s is locked by %s", resource,
+                         m->view.holder[0] != '\0' ? m->view.holder : "another process");
+    if (there && m->view.state == TL_RESOURCE_KEPT)
+        return error_set(status, "%s is free, and kept until its minimum hold is over",
+                         resource);
+    m->view.being_decided = 1;
+    return error_set(status, "%s is just changing hands", resource);
+}
+
+/* ------------------------------------------------------------------- re-entrance -- */
+
+static tl_status enter_again(tl_mutex *m, leases *l, hold *h)
+{
+    tl_status status = TL_GRANTED;
+
+    if (hold_remaining_ms(h) == 0)
+        status =
+            error_set(TL_LOST, "the time of this lock is over; unlock it as often as "
+                               "it was granted, then ask anew");
+    leases_lock(l);
+    if (status == TL_GRANTED) {
+        if (h != m->hold) {
+            m->hold = h;
+            if (h != m->own)
+                h->refs++;
+        }
+        h->depth++;
+        m->depth++;
+        m->state = MUTEX_HELD;
+    }
+    leases_unlock(l);
+    return status;
+}
+
+/* Whether the lock is held already, by this handle or for this thread; then *status is
+ * the answer. */
+static int is_held_already(tl_mutex *m, leases *l, tl_status *status)
+{
+    hold *h;
+
+    if (!(m->options.flags & TL_MUTEX_BY_THREAD)) {
+        if (m->state != MUTEX_HELD)
+            return 0;
+        *status = enter_again(m, l, m->hold);
+        return 1;
+    }
+    leases_lock(l);
+    h = leases_find(l, m->own->resources[0], mutex_thread());
+    leases_unlock(l);
+    if (m->state == MUTEX_HELD && h != m->hold) {
+        *status =
+            error_set(TL_WRONG_STATE, "this handle's lock belongs to another thread");
+        return 1;
+    }
+    if (h == NULL)
+        return 0;
+    *status = enter_again(m, l, h);
+    return 1;
+}
+
+static tl_status check_asking(tl_mutex *m, int64_t wait_ms)
+{
+    tl_status status = mutex_check(m);
+
+    if (status == TL_OK)
+        status = client_check_asking(m->client);
+    if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
+        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld",
+                           (long long)wait_ms, (long long)WAIT_MAX_MS);
+    if (status == TL_OK && m->state == MUTEX_UNLOCK_UNKNOWN)
+        status =
+            error_set(TL_WRONG_STATE, "the answer to the last unlock was lost; unlock "
+                                      "again first");
+    return status;
+}
+
+tl_status tl_mutex_lock(tl_mutex *m, int64_t wait_ms)
+{
+    leases *l;
+    tl_status status;
+
+    error_clear();
+    status = check_asking(m, wait_ms);
+    if (status == TL_OK)
+        status = leases_of(m->client, &l);
+    if (status != TL_OK)
+        return status;
+    if (is_held_already(m, l, &status))
+        return status;
+    status = mutex_own_hold(m, l);
+    if (status != TL_OK)
+        return status;
+    client_add(&m->client->counters.asks, 1);
+    status = wait_ms > 0 ? ask_waiting(m, wait_ms) : mutex_ask_once(m);
+    if (status != TL_BUSY)
+        return status;
+    client_add(&m->client->counters.refusals, 1);
+    return explain(m, wait_ms > 0 ? TL_TIMEOUT : TL_BUSY);
+}

@@ -1,0 +1,26 @@
+/* What the two halves of an audit share: rows and statement, and the history. */
+#ifndef TL_OPERATOR_AUDIT_H
+#define TL_OPERATOR_AUDIT_H
+
+#include "store/store_audit.h"
+
+typedef struct audit {
+    db *connection;
+    tl_violation_fn each;
+    void *context;
+    tl_audit_counts *counts;
+    int stopped;
+} audit;
+
+/* Reports one violation of the row named by the place. */
+void audit_report(audit *self, const char *rule, const store_audit_place *at,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+int audit_is_retry_op(const char *op_code);
+/* Takes key (and rev, when it has one) of a page's row. */
+void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
+
+/* audit_log.c: the whole history */
+tl_status audit_history(audit *self);
+
+#endif

@@ -1,0 +1,296 @@
+/* What stands in the tables: history, rights, and work that nobody does. */
+#include "operator/doctor.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "store/store.h"
+#include "store/store_operator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBE_CUST "tl-doctor"
+#define PROBE_OP "TL_DOCTOR"
+#define TRIGGERS 3
+/* Due work that waits longer than this has no worker. */
+#define OVERDUE_MS INT64_C(60000)
+
+/* ----------------------------------------------------------------- history -- */
+
+/*
+ * The only proof that the triggers write the log and that their definers still have the
+ * rights for it: a row is written, the log is asked for its token, and all is rolled back.
+ */
+static db_answer probe(doctor *d, int *seen)
+{
+    char serial[RANDOM_UUID];
+    db_result result = DB_RESULT_INIT;
+    step s = {.kind = STEP_ASK,
+              .cust_no = PROBE_CUST,
+              .serial_no = serial,
+              .op_code = PROBE_OP,
+              .thread_no = tl_thread_uuid(),
+              .lane = 'S',
+              .max_hold_ms = 1000,
+              .deadline_ms = -1};
+    db_answer answer;
+
+    random_uuid(serial);
+    random_token(s.token);
+    answer = db_begin(d->connection);
+    if (answer == DB_DONE)
+        answer = store_step(d->connection, &s, 0);
+    if (answer == DB_DONE)
+        answer = store_token_seen(d->connection, &s, &result);
+    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1;
+    if (answer == DB_ERROR) {
+        /* The sentence is read before the rollback replaces it. */
+        (void)db_error_status(d->connection, answer, "writing a probe");
+        (void)db_rollback(d->connection);
+    } else if (answer == DB_DONE) {
+        answer = db_rollback(d->connection);
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+static tl_status count_routines(doctor *d, unsigned *triggers, unsigned *functions)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_doctor_routines(d->connection, &r),
+                    "looking for the triggers");
+
+    *triggers = *functions = 0;
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        if (strcmp(db_get_text(&r, row, 0), "trigger") == 0)
+            ++*triggers;
+        else
+            ++*functions;
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* An account that may not write cannot try; it can look whether the parts are there. */
+static tl_status look_at_routines(doctor *d)
+{
+    unsigned triggers, functions;
+    char found[64];
+    tl_status status = count_routines(d, &triggers, &functions);
+
+    if (status != TL_OK)
+        return status;
+    snprintf(found, sizeof found, "%u of %d triggers, %u of 1 function", triggers,
+             TRIGGERS, functions);
+    if (triggers == TRIGGERS && functions == 1)
+        doctor_tell(d, TL_FINDING_OK, "log", found,
+                    "the parts that write the log are there; whether they work can only "
+                    "be tried with the account of a service");
+    else
+        doctor_tell(d, TL_FINDING_WARNING, "log", found,
+                    "this account does not see all parts that write the log: run the "
+                    "doctor with the account of a service");
+    return TL_OK;
+}
+
+tl_status doctor_history(doctor *d)
+{
+    int seen;
+    db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
+
+    if (answer == DB_ERROR)
+        return look_at_routines(d);
+    if (answer == DB_DONE)
+        answer = probe(d, &seen);
+    if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was refused",
+                    "locks cannot be written and recorded (%s): the account that ran the "
+                    "migration must exist and keep its rights; else apply the files of "
+                    "sql/schema anew as an administrator",
+                    tl_error_message());
+    else if (answer == DB_DONE && seen)
+        doctor_tell(d, TL_FINDING_OK, "log", "a probe was recorded",
+                    "each step is recorded with the rights of the migrating account");
+    else if (answer == DB_DONE)
+        doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was not recorded",
+                    "steps leave no trace: the triggers are missing; apply the files of "
+                    "sql/schema anew as an administrator");
+    return answer == DB_ERROR ? TL_OK
+                              : read_status(d->connection, answer, "trying the log");
+}
+
+/* ------------------------------------------------------------------ rights -- */
+
+static const struct right {
+    store_right_of right;
+    const char *what;
+} dangerous[] = {
+    {STORE_RIGHT_WRITE_LOG, "change the log"},
+    {STORE_RIGHT_DELETE_LOG, "remove history"},
+    {STORE_RIGHT_DELETE_LOCK, "remove locks"},
+    {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},
+};
+
+/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS"; 0 for lines about anything
+ * smaller than the whole server, or nothing. */
+static int global_rights(const char *line, char *to, size_t space)
+{
+    const char *end = strstr(line, " ON *.* TO ");
+    size_t size;
+
+    if (strncmp(line, "GRANT ", 6) != 0 || end == NULL)
+        return 0;
+    size = (size_t)(end - line) - 6;
+    if (size >= space)
+        size = space - 1;
+    memcpy(to, line + 6, size);
+    to[size] = '\0';
+    return strcmp(to, "USAGE") != 0;
+}
+
+static tl_status judge_global_rights(doctor *d)
+{
+    char rights[128];
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
+                                   "asking for the rights of this account");
+
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
+            doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
+                        "%s has rights on the whole server: keep it for migrations, and "
+                        "give services the role tradelock_application",
+                        d->account);
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status judge_table_rights(doctor *d)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < sizeof dangerous / sizeof dangerous[0]; i++) {
+        const db_answer answer = store_right(d->connection, dangerous[i].right);
+
+        if (answer == DB_DONE) {
+            found++;
+            doctor_tell(d, TL_FINDING_WARNING, "rights", dangerous[i].what,
+                        "%s may %s: no service, worker or operator needs that; give it "
+                        "one of the roles of sql/grants.sql instead",
+                        d->account, dangerous[i].what);
+        } else if (answer != DB_ERROR) {
+            return read_status(d->connection, answer, "trying the rights");
+        }
+    }
+    if (found == 0)
+        doctor_tell(d, TL_FINDING_OK, "rights", d->role[0] != '\0' ? d->role : d->account,
+                    "%s can neither change history nor remove locks", d->account);
+    return TL_OK;
+}
+
+tl_status doctor_account(doctor *d)
+{
+    tl_status status = judge_global_rights(d);
+
+    return status == TL_OK ? judge_table_rights(d) : status;
+}
+
+/* ------------------------------------------------------------------ trades -- */
+
+static tl_status judge_sessions(doctor *d)
+{
+    char found[64];
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_doctor_sessions(d->connection, &r),
+                    "looking at the sessions");
+
+    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+        doctor_tell(d, TL_FINDING_OK, "sessions", "0 silent",
+                    "no session is silent that was not ended");
+    } else if (status == TL_OK && r.rows == 1) {
+        snprintf(found, sizeof found, "%llu silent",
+                 (unsigned long long)db_get_uint(&r, 0, 0));
+        doctor_tell(
+            d, TL_FINDING_WARNING, "sessions", found,
+            "processes have been silent for up to %lld s and nobody has ended their "
+            "sessions, so nobody has opened their trades: run a worker",
+            (long long)db_get_int(&r, 0, 1));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status judge_operation(doctor *d, const char *op_code, unsigned *overdue)
+{
+    char found[96];
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_doctor_overdue(d->connection, op_code, &r),
+                    "looking for due work");
+    const int64_t late_ms = status == TL_OK && r.rows == 1 ? db_get_int(&r, 0, 0) : 0;
+
+    if (late_ms > OVERDUE_MS) {
+        ++*overdue;
+        snprintf(found, sizeof found, "%s, %lld s late", op_code,
+                 (long long)(late_ms / 1000));
+        doctor_tell(d, TL_FINDING_WARNING, "due work", found,
+                    "nobody claims the due work of %s: start a worker that has this "
+                    "operation registered, or look at the parked trades",
+                    op_code);
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status judge_due_work(doctor *d)
+{
+    unsigned overdue = 0;
+    db_result operations = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_operations(d->connection, &operations),
+                    "reading the operations");
+
+    for (size_t row = 0; status == TL_OK && row < operations.rows; row++)
+        status = judge_operation(d, db_get_text(&operations, row, 0), &overdue);
+    if (status == TL_OK && overdue == 0)
+        doctor_tell(d, TL_FINDING_OK, "due work", "none is late",
+                    "what is due is being claimed");
+    db_result_free(&operations);
+    return status;
+}
+
+static tl_status judge_conflicts(doctor *d)
+{
+    char found[64];
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_doctor_conflicts(d->connection, &r),
+                    "looking for conflicts");
+
+    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+        doctor_tell(d, TL_FINDING_OK, "conflicts", "none",
+                    "no evidence contradicts a row");
+    } else if (status == TL_OK && r.rows == 1) {
+        snprintf(found, sizeof found, "%llu trades",
+                 (unsigned long long)db_get_uint(&r, 0, 0));
+        doctor_tell(d, TL_FINDING_WARNING, "conflicts", found,
+                    "evidence says that money moved where a row says otherwise: see "
+                    "`tradelock ls --conflict`; two operators must decide");
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status doctor_trades(doctor *d)
+{
+    tl_status status = judge_sessions(d);
+
+    if (status == TL_OK)
+        status = judge_due_work(d);
+    if (status == TL_OK)
+        status = judge_conflicts(d);
+    return status;
+}

@@ -1,0 +1,41 @@
+#include "operator/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdio.h>
+
+tl_status read_begin(tl_client *client, db **out)
+{
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status =
+            pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
+    return status;
+}
+
+void read_end(tl_client *client, db *connection)
+{
+    pool_put(client->connections, connection);
+}
+
+tl_status read_status(const db *connection, db_answer answer, const char *doing)
+{
+    if (answer == DB_DONE)
+        return TL_OK;
+    return db_error_status(connection, answer == DB_UNANSWERED ? DB_NOT_SENT : answer,
+                           doing);
+}
+
+tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
+{
+    tl_status status =
+        key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
+
+    if (status == TL_OK)
+        snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
+    return status;
+}

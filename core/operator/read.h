@@ -1,0 +1,17 @@
+/* How the operators' side reads: one pooled connection for the whole of a call. */
+#ifndef TL_OPERATOR_READ_H
+#define TL_OPERATOR_READ_H
+
+#include "client/client.h"
+
+/* TL_OK and a connection that read_end() gives back. */
+tl_status read_begin(tl_client *client, db **out);
+void read_end(tl_client *client, db *connection);
+
+/* A read whose answer was lost has changed nothing, so it is merely unreachable. */
+tl_status read_status(const db *connection, db_answer answer, const char *doing);
+
+/* Checks the key and writes op_code + "_RETRY" into retry_op. */
+tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1]);
+
+#endif

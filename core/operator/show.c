@@ -1,0 +1,135 @@
+/* One trade: a row, its steps, and what was filed about it. */
+#include "operator/read.h"
+
+#include "base/error.h"
+#include "store/store.h"
+#include "store/store_operator.h"
+#include "store/view.h"
+
+tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
+                  void *context)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db_result result = DB_RESULT_INIT;
+    view_inside inside;
+    tl_view view;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_status(connection,
+                             store_view(connection, key->cust_no, key->serial_no,
+                                        lane == TL_LANE_SYNC ? key->op_code : retry_op,
+                                        &result),
+                             "reading the row");
+    if (status == TL_OK && result.rows == 0)
+        status = error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no,
+                           key->cust_no, lane == TL_LANE_SYNC ? key->op_code : retry_op);
+    if (status == TL_OK) {
+        view_read(&view, &inside, &result, 0);
+        each(context, &view);
+    }
+    db_result_free(&result);
+    read_end(client, connection);
+    return status;
+}
+
+static const char *text_or_null(const db_result *result, size_t row, size_t column)
+{
+    return db_is_null(result, row, column) ? NULL : db_get_text(result, row, column);
+}
+
+static void step_read(tl_step *one, const db_result *result, size_t row)
+{
+    one->op_code = db_get_text(result, row, STEP_OP);
+    one->step = db_get_text(result, row, STEP_STEP);
+    one->thread_no = db_get_text(result, row, STEP_THREAD);
+    one->log_no = text_or_null(result, row, STEP_LOG);
+    one->session_id = text_or_null(result, row, STEP_SESSION);
+    one->parked = text_or_null(result, row, STEP_PARKED);
+    one->channel_key = text_or_null(result, row, STEP_CHANNEL_KEY);
+    one->channel_ref = text_or_null(result, row, STEP_CHANNEL_REF);
+    one->remark = text_or_null(result, row, STEP_REMARK);
+    one->actor = text_or_null(result, row, STEP_ACTOR);
+    one->account = db_get_text(result, row, STEP_ACCOUNT);
+    one->status = db_get_text(result, row, STEP_STATUS)[0];
+    one->proof = db_get_text(result, row, STEP_PROOF)[0];
+    one->rev = db_get_uint(result, row, STEP_REV);
+    one->fence = db_get_uint(result, row, STEP_FENCE);
+    one->epoch = (uint32_t)db_get_uint(result, row, STEP_EPOCH);
+    one->attempts = (uint32_t)db_get_uint(result, row, STEP_ATTEMPTS);
+    one->claims = (uint32_t)db_get_uint(result, row, STEP_CLAIMS);
+    one->sends = (uint32_t)db_get_uint(result, row, STEP_SENDS);
+    one->conflict = db_get_int(result, row, STEP_CONFLICT) != 0;
+    one->logged_us = db_get_int(result, row, STEP_LOGGED);
+    one->send_until_us = db_get_int(result, row, STEP_SEND_UNTIL);
+    one->max_hold_until_us = db_get_int(result, row, STEP_MAX_HOLD);
+    one->next_run_us = db_get_int(result, row, STEP_NEXT_RUN);
+}
+
+tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
+                      void *context)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+    int stopped = 0;
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status =
+            read_status(connection, store_timeline(connection, key, retry_op, &result),
+                        "reading the log of the trade");
+    for (size_t row = 0; status == TL_OK && row < result.rows && !stopped; row++) {
+        tl_step one;
+
+        step_read(&one, &result, row);
+        stopped = each(context, &one) != 0;
+    }
+    db_result_free(&result);
+    read_end(client, connection);
+    return status;
+}
+
+static void evidence_read(tl_evidence_row *evidence, const db_result *result, size_t row)
+{
+    evidence->evidence_id = db_get_uint(result, row, EVIDENCE_ID);
+    evidence->epoch = (uint32_t)db_get_uint(result, row, EVIDENCE_EPOCH);
+    evidence->channel_key = text_or_null(result, row, EVIDENCE_CHANNEL_KEY);
+    evidence->outcome = db_get_text(result, row, EVIDENCE_OUTCOME);
+    evidence->channel_ref = text_or_null(result, row, EVIDENCE_CHANNEL_REF);
+    evidence->source = db_get_text(result, row, EVIDENCE_SOURCE);
+    evidence->remark = text_or_null(result, row, EVIDENCE_REMARK);
+    evidence->account = db_get_text(result, row, EVIDENCE_ACCOUNT);
+    evidence->final = db_get_int(result, row, EVIDENCE_FINAL) != 0;
+    evidence->filed_us = db_get_int(result, row, EVIDENCE_FILED);
+}
+
+tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
+                           void *context)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+    int stopped = 0;
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_status(connection, store_evidence_list(connection, key, &result),
+                             "reading the evidence");
+    for (size_t row = 0; status == TL_OK && row < result.rows && !stopped; row++) {
+        tl_evidence_row evidence;
+
+        evidence_read(&evidence, &result, row);
+        stopped = each(context, &evidence) != 0;
+    }
+    db_result_free(&result);
+    read_end(client, connection);
+    return status;
+}

@@ -1,0 +1,511 @@
+/*
+ * A place for each connection that may exist.  A place is EMPTY, or somebody is FILLING
+ * it (connecting, or closing what was in it), or its connection is IDLE or LENT; there is
+ * one function that moves it on.  Connecting, rolling back, asking and closing happen
+ * outside the mutex.
+ *
+ * Whoever finds nothing queues at the end of its kind's queue and sleeps on a condition
+ * variable of its own.  What becomes free is handed to the first of the queue directly, a
+ * connection or an empty place, so that nobody who comes later can take it.
+ */
+#include "pool/pool.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread_context.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+/* A connection that was idle for longer is asked whether it is still there. */
+#define POOL_STALE_MS 30000
+
+enum place_state { PLACE_EMPTY, PLACE_FILLING, PLACE_IDLE, PLACE_LENT };
+
+struct place {
+    pool_kind kind;
+    enum place_state state;
+    db *connection; /* of IDLE and LENT */
+    int64_t idle_since_ms;
+    struct place *next; /* of EMPTY or IDLE */
+};
+
+struct waiter {
+    pthread_cond_t given;
+    struct place *place; /* FILLING or LENT, when it was given one */
+    struct waiter *next;
+};
+
+struct queue {
+    struct place *idle, *empty; /* the last one put is the first taken: it is warm */
+    struct waiter *first, **end;
+};
+
+struct extra {
+    db *connection;
+    struct extra *next;
+};
+
+struct pool {
+    /* fixed after pool_new() */
+    db_options connect[POOL_KINDS];
+    char *option_file, *group, *database;
+    unsigned generation;
+    void (*opened)(void *context, db *connection);
+    void *opened_context;
+    struct place *places;
+    size_t place_count;
+
+    pthread_mutex_t mutex;
+    pthread_t holder;
+    int held;
+    /* under the mutex */
+    struct queue queues[POOL_KINDS];
+    struct extra *extras;
+    db_counters closed;
+    uint64_t lost, reconnects; /* connections lost and not replaced yet; replaced */
+};
+
+/* ------------------------------------------------------------- the mutex -- */
+
+static void lock(pool *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->holder = pthread_self();
+    p->held = 1;
+}
+
+static void unlock(pool *p)
+{
+    p->held = 0;
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* clock_wait() lets others hold the mutex meanwhile. */
+static int wait_for(pool *p, struct waiter *waiter, int64_t deadline_ms)
+{
+    int result;
+
+    p->held = 0;
+    result = clock_wait(&waiter->given, &p->mutex, deadline_ms);
+    p->holder = pthread_self();
+    p->held = 1;
+    return result;
+}
+
+#define ASSERT_HELD(p) assert((p)->held &&pthread_equal((p)->holder, pthread_self()))
+
+/* ------------------------------------------------------------ the places -- */
+
+/* Needs: pool->mutex held. */
+static void place_move(pool *p, struct place *place, enum place_state state,
+                       db *connection)
+{
+    struct queue *queue = &p->queues[place->kind];
+
+    ASSERT_HELD(p);
+    assert(place->state != state);
+    assert((state == PLACE_IDLE || state == PLACE_LENT) == (connection != NULL));
+    assert(state != PLACE_EMPTY || place->state == PLACE_FILLING);
+    assert(state != PLACE_IDLE || place->state == PLACE_LENT);
+    place->state = state;
+    place->connection = connection;
+    if (state == PLACE_EMPTY) {
+        place->next = queue->empty;
+        queue->empty = place;
+    } else if (state == PLACE_IDLE) {
+        place->idle_since_ms = clock_boottime_ms();
+        place->next = queue->idle;
+        queue->idle = place;
+    }
+}
+
+/* Takes an idle connection or, without one, an empty place to fill.
+ * Needs: pool->mutex held. */
+static struct place *place_take(pool *p, pool_kind kind)
+{
+    struct queue *queue = &p->queues[kind];
+    struct place *place = queue->idle;
+
+    ASSERT_HELD(p);
+    if (place) {
+        queue->idle = place->next;
+        place_move(p, place, PLACE_LENT, place->connection);
+        return place;
+    }
+    place = queue->empty;
+    if (place) {
+        queue->empty = place->next;
+        place_move(p, place, PLACE_FILLING, NULL);
+    }
+    return place;
+}
+
+/* Gives the place, LENT or FILLING, to the first in the queue.
+ * Needs: pool->mutex held. */
+static int place_hand_over(pool *p, struct place *place)
+{
+    struct queue *queue = &p->queues[place->kind];
+    struct waiter *waiter = queue->first;
+
+    ASSERT_HELD(p);
+    if (!waiter)
+        return 0;
+    queue->first = waiter->next;
+    if (!queue->first)
+        queue->end = &queue->first;
+    waiter->place = place;
+    pthread_cond_signal(&waiter->given);
+    return 1;
+}
+
+/* Needs: pool->mutex held. */
+static struct place *place_of(pool *p, const db *connection)
+{
+    size_t i;
+
+    ASSERT_HELD(p);
+    for (i = 0; i < p->place_count; i++)
+        if (p->places[i].connection == connection && p->places[i].state == PLACE_LENT)
+            return &p->places[i];
+    return NULL;
+}
+
+/* Closes the connection of a place that is LENT to the calling thread, and leaves the
+ * place FILLING. */
+static void place_close(pool *p, struct place *place)
+{
+    db *connection = place->connection;
+
+    lock(p);
+    db_count_add(&p->closed, connection);
+    p->lost++;
+    place_move(p, place, PLACE_FILLING, NULL);
+    unlock(p);
+    db_close(connection);
+}
+
+static tl_status open_connection(pool *p, pool_kind kind, db **out)
+{
+    tl_status status = db_open(out, &p->connect[kind]);
+
+    if (status == TL_OK && p->opened != NULL)
+        p->opened(p->opened_context, *out);
+    return status;
+}
+
+/* Connects for a place that is FILLING; a failure gives the place on. */
+static tl_status place_open(pool *p, struct place *place)
+{
+    db *connection = NULL;
+    tl_status status = open_connection(p, place->kind, &connection);
+
+    lock(p);
+    if (status == TL_OK) {
+        place_move(p, place, PLACE_LENT, connection);
+        if (p->lost) {
+            p->lost--;
+            p->reconnects++;
+        }
+    } else if (!place_hand_over(p, place)) {
+        place_move(p, place, PLACE_EMPTY, NULL);
+    }
+    unlock(p);
+    return status;
+}
+
+/* --------------------------------------------------------- making, freeing -- */
+
+static int keep_text(char **to, const char *from)
+{
+    *to = memory_dup_text(from);
+    return from && !*to;
+}
+
+static int keep_options(pool *p, const pool_options *options)
+{
+    int kind;
+
+    if (keep_text(&p->option_file, options->connect.option_file) ||
+        keep_text(&p->group, options->connect.group) ||
+        keep_text(&p->database, options->connect.database))
+        return 1;
+    for (kind = 0; kind < POOL_KINDS; kind++) {
+        p->connect[kind] = options->connect;
+        p->connect[kind].option_file = p->option_file;
+        p->connect[kind].group = p->group;
+        p->connect[kind].database = p->database;
+    }
+    p->connect[POOL_BUSINESS].lock_wait_s = options->business_lock_wait_s;
+    if (options->beat_read_timeout_s > 0)
+        p->connect[POOL_BEAT].read_timeout_s = options->beat_read_timeout_s;
+    return 0;
+}
+
+static int make_places(pool *p, const pool_options *options)
+{
+    struct place *place;
+    int kind;
+    unsigned i;
+
+    p->place_count = (size_t)options->size[POOL_QUICK] + options->size[POOL_BUSINESS];
+    p->places = memory_new_array(p->place_count, sizeof(*p->places));
+    if (!p->places)
+        return 1;
+    place = p->places;
+    for (kind = 0; kind < POOL_KINDS; kind++) {
+        p->queues[kind].end = &p->queues[kind].first;
+        for (i = 0; i < options->size[kind]; i++, place++) {
+            place->kind = (pool_kind)kind;
+            place->next = p->queues[kind].empty;
+            p->queues[kind].empty = place;
+        }
+    }
+    return 0;
+}
+
+tl_status pool_new(pool **out, const pool_options *options)
+{
+    pool *p;
+
+    if (!options->size[POOL_QUICK] || !options->size[POOL_BUSINESS])
+        return error_set(TL_INVALID, "a pool needs at least one connection of each kind");
+    p = memory_new(sizeof(*p));
+    if (!p)
+        return error_set(TL_NO_MEMORY, "out of memory for the connections");
+    p->generation = thread_context_generation();
+    p->opened = options->opened;
+    p->opened_context = options->opened_context;
+    if (keep_options(p, options) || make_places(p, options) ||
+        pthread_mutex_init(&p->mutex, NULL)) {
+        memory_free(p->places);
+        memory_free(p->option_file);
+        memory_free(p->group);
+        memory_free(p->database);
+        memory_free(p);
+        return error_set(TL_NO_MEMORY, "out of memory for the connections");
+    }
+    *out = p;
+    return TL_OK;
+}
+
+/* In the child of a fork the mutex may be held for ever by a thread that does not exist
+ * here, and a connection that was lent may be half way through an answer. */
+static void free_connections(pool *p, int here)
+{
+    size_t i;
+    struct extra *extra;
+
+    for (i = 0; i < p->place_count; i++) {
+        struct place *place = &p->places[i];
+
+        assert(!here || place->state == PLACE_IDLE || place->state == PLACE_EMPTY);
+        if (here || place->state == PLACE_IDLE)
+            db_close(place->connection);
+        else
+            db_abandon(place->connection);
+    }
+    assert(!here || !p->extras);
+    while ((extra = p->extras) != NULL) {
+        p->extras = extra->next;
+        if (!here)
+            db_abandon(extra->connection);
+        memory_free(extra);
+    }
+}
+
+void pool_free(pool *p)
+{
+    int here;
+
+    if (!p)
+        return;
+    here = p->generation == thread_context_generation();
+    free_connections(p, here);
+    if (here)
+        pthread_mutex_destroy(&p->mutex);
+    memory_free(p->places);
+    memory_free(p->option_file);
+    memory_free(p->group);
+    memory_free(p->database);
+    memory_free(p);
+}
+
+/* ------------------------------------------------------------ get and put -- */
+
+/* Sleeps in the queue until a place is given or the deadline is over.
+ * Needs: pool->mutex held. */
+static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
+{
+    struct queue *queue = &p->queues[kind];
+    struct waiter self, **link;
+
+    ASSERT_HELD(p);
+    memset(&self, 0, sizeof(self));
+    if (clock_condition_init(&self.given))
+        return NULL;
+    *queue->end = &self;
+    queue->end = &self.next;
+    while (!self.place && wait_for(p, &self, deadline_ms) == 0)
+        ;
+    if (!self.place) {
+        for (link = &queue->first; *link != &self; link = &(*link)->next)
+            ;
+        *link = self.next;
+        if (!self.next)
+            queue->end = link;
+    }
+    pthread_cond_destroy(&self.given);
+    return self.place;
+}
+
+static int still_there(const struct place *place)
+{
+    if (!db_alive(place->connection))
+        return 0;
+    return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS ||
+           db_ping(place->connection);
+}
+
+tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
+{
+    static const char *const names[POOL_KINDS] = {"quick", "business", "beat"};
+    struct place *place = NULL;
+    tl_status status;
+    int filled;
+
+    if (p->generation != thread_context_generation())
+        return error_set(TL_WRONG_PROCESS,
+                         "the connections belong to the parent process");
+    lock(p);
+    if (!p->queues[kind].first)
+        place = place_take(p, kind);
+    if (!place && wait_ms > 0)
+        place = queue_up(p, kind, clock_deadline(wait_ms));
+    filled = place && place->state == PLACE_LENT;
+    unlock(p);
+    if (!place)
+        return error_set(TL_OVERLOADED,
+                         "none of the %s connections became free within "
+                         "%lld ms",
+                         names[kind], (long long)wait_ms);
+    if (filled && still_there(place)) {
+        *out = place->connection;
+        return TL_OK;
+    }
+    if (filled)
+        place_close(p, place);
+    status = place_open(p, place);
+    if (status == TL_OK)
+        *out = place->connection;
+    return status;
+}
+
+static int is_clean(db *connection)
+{
+    if (db_usable(connection))
+        return 1;
+    return db_in_transaction(connection) && db_rollback(connection) == DB_DONE &&
+           db_usable(connection);
+}
+
+void pool_put(pool *p, db *connection)
+{
+    struct place *place;
+
+    if (!connection)
+        return;
+    /* In a child it stays in its place, and pool_free() gives it up with the others. */
+    if (p->generation != thread_context_generation())
+        return;
+    if (!is_clean(connection)) {
+        lock(p);
+        place = place_of(p, connection);
+        unlock(p);
+        assert(place);
+        place_close(p, place);
+        lock(p);
+        if (!place_hand_over(p, place))
+            place_move(p, place, PLACE_EMPTY, NULL);
+        unlock(p);
+        return;
+    }
+    lock(p);
+    place = place_of(p, connection);
+    assert(place);
+    place->idle_since_ms = clock_boottime_ms();
+    if (!place_hand_over(p, place))
+        place_move(p, place, PLACE_IDLE, connection);
+    unlock(p);
+}
+
+/* ----------------------------------------------------- outside the bounds -- */
+
+tl_status pool_open_extra(pool *p, pool_kind kind, db **out)
+{
+    struct extra *extra;
+    tl_status status;
+
+    if (p->generation != thread_context_generation())
+        return error_set(TL_WRONG_PROCESS,
+                         "the connections belong to the parent process");
+    extra = memory_new(sizeof(*extra));
+    if (!extra)
+        return error_set(TL_NO_MEMORY, "out of memory for a connection");
+    status = open_connection(p, kind, &extra->connection);
+    if (status != TL_OK) {
+        memory_free(extra);
+        return status;
+    }
+    lock(p);
+    extra->next = p->extras;
+    p->extras = extra;
+    unlock(p);
+    *out = extra->connection;
+    return TL_OK;
+}
+
+void pool_close_extra(pool *p, db *connection)
+{
+    struct extra **link, *extra;
+
+    if (!connection)
+        return;
+    /* In a child after fork another thread of the parent's may have had it in hand;
+     * pool_free() abandons it. */
+    if (p->generation != thread_context_generation())
+        return;
+    lock(p);
+    for (link = &p->extras; *link && (*link)->connection != connection;
+         link = &(*link)->next)
+        ;
+    extra = *link;
+    assert(extra);
+    *link = extra->next;
+    db_count_add(&p->closed, connection);
+    unlock(p);
+    memory_free(extra);
+    db_close(connection);
+}
+
+void pool_count(pool *p, db_counters *sum, uint64_t *reconnects)
+{
+    struct extra *extra;
+    size_t i;
+
+    memset(sum, 0, sizeof(*sum));
+    *reconnects = 0;
+    if (p->generation != thread_context_generation())
+        return;
+    lock(p);
+    *sum = p->closed;
+    *reconnects = p->reconnects;
+    for (i = 0; i < p->place_count; i++)
+        if (p->places[i].connection)
+            db_count_add(sum, p->places[i].connection);
+    for (extra = p->extras; extra; extra = extra->next)
+        db_count_add(sum, extra->connection);
+    unlock(p);
+}

@@ -1,0 +1,92 @@
+/*
+ * The row lock.  Two connections: the library's own, on which the resource's row is made
+ * and committed, and the caller's, on which it is locked.
+ */
+#include "base/error.h"
+#include "base/text.h"
+#include "client/caller.h"
+#include "client/client.h"
+#include "store/store_rw.h"
+#include "transition/work.h"
+
+static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,
+                       unsigned flags)
+{
+    tl_status status = client_check(client);
+
+    if (status == TL_OK)
+        status = text_check_name("resource", resource, TL_RESOURCE_MAX);
+    if (status == TL_OK &&
+        (wait_s < TL_ROW_LOCK_BLOCK || wait_s > TL_ROW_LOCK_WAIT_MAX_S))
+        status = error_set(TL_INVALID,
+                           "wait_s is %lld; it must be TL_ROW_LOCK_BLOCK, "
+                           "TL_ROW_LOCK_NOWAIT, or up to %d",
+                           (long long)wait_s, TL_ROW_LOCK_WAIT_MAX_S);
+    if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
+        status = error_set(TL_INVALID, "flags has bits that this version does not know");
+    return status == TL_OK ? client_check_asking(client) : status;
+}
+
+/* Looking first: the row of a resource that is in use is locked by its user, and an INSERT
+ * would wait for that. */
+static db_answer run_make(void *context, db *connection)
+{
+    const char *resource = context;
+    int there;
+    db_answer answer = store_row_lock_there(connection, resource, &there);
+
+    return answer == DB_DONE && !there ? store_row_lock_make(connection, resource)
+                                       : answer;
+}
+
+/* Made twice it is there once, so a lost answer needs no settling. */
+static tl_status make_row(tl_client *client, const char *resource)
+{
+    work w = {
+        .name = "row lock", .run = run_make, .context = (void *)(uintptr_t)resource};
+
+    work_run(client->transitions, &w, client->config.pool_wait_ms);
+    if (w.verdict == VERDICT_APPLIED)
+        return TL_OK;
+    if (w.verdict == VERDICT_UNKNOWN)
+        return error_set(TL_UNREACHABLE,
+                         "the row of %s could not be made: the answer "
+                         "was lost",
+                         resource);
+    return w.status != TL_OK ? w.status : TL_INTERNAL;
+}
+
+static tl_status lock_row(const tl_client *client, const char *resource, db *borrowed,
+                          int64_t wait_s)
+{
+    int locked = 0;
+    db_answer answer = store_row_lock(borrowed, resource, wait_s, &locked);
+
+    if (answer != DB_DONE)
+        return caller_must_roll_back(borrowed, answer, "locking the row");
+    if (!locked)
+        return error_set(TL_ROLL_BACK,
+                         "roll back: %s has no row in the database of this connection; "
+                         "is it the client's?",
+                         resource);
+    log_line(&client->logger, TL_DEBUG, NULL, 0, "%s locked in a transaction", resource);
+    return TL_GRANTED;
+}
+
+tl_status tl_row_lock(tl_client *client, const char *resource,
+                      struct st_mysql *connection, int64_t wait_s, unsigned flags)
+{
+    db *borrowed = NULL;
+    tl_status status;
+
+    error_clear();
+    status = check(client, resource, wait_s, flags);
+    if (status == TL_OK)
+        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
+    if (status == TL_OK)
+        status = make_row(client, resource);
+    if (status == TL_OK)
+        status = lock_row(client, resource, borrowed, wait_s);
+    db_close(borrowed);
+    return status;
+}

@@ -1,0 +1,153 @@
+#include "session/observer.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "store/store.h"
+
+#include <string.h>
+
+/* An observer without a session of its own leaves nobody out. */
+#define NO_SESSION "00000000-0000-0000-0000-000000000000"
+
+struct seen {
+    char id[RANDOM_UUID];
+    uint64_t beat;
+    int64_t unchanged_since_ms; /* boot time */
+    int64_t timeout_ms;
+    int present; /* in the look that is under way */
+};
+
+struct observer {
+    char own_id[RANDOM_UUID];
+    const struct logger *logger;
+    struct seen *seen;
+    size_t count, space;
+};
+
+tl_status observer_new(observer **out, const char *own_id, const struct logger *logger)
+{
+    observer *o = memory_new(sizeof *o);
+
+    if (o == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for observing sessions");
+    text_copy(o->own_id, sizeof o->own_id, own_id);
+    o->logger = logger;
+    *out = o;
+    return TL_OK;
+}
+
+void observer_free(observer *o)
+{
+    if (o == NULL)
+        return;
+    memory_free(o->seen);
+    memory_free(o);
+}
+
+void observer_interrupt(observer *o)
+{
+    o->count = 0;
+}
+
+static struct seen *find_or_add(observer *o, const char *id)
+{
+    struct seen *added;
+
+    for (size_t i = 0; i < o->count; i++)
+        if (strcmp(o->seen[i].id, id) == 0)
+            return &o->seen[i];
+    if (o->count == o->space) {
+        size_t space = o->space == 0 ? 16 : o->space * 2;
+        struct seen *larger = memory_resize(o->seen, space * sizeof *larger);
+
+        if (larger == NULL)
+            return NULL;
+        o->seen = larger;
+        o->space = space;
+    }
+    added = &o->seen[o->count++];
+    memset(added, 0, sizeof *added);
+    text_copy(added->id, sizeof added->id, id);
+    added->unchanged_since_ms = -1;
+    return added;
+}
+
+/* Takes one row of the look over; a beat that moved starts the wait anew. */
+static tl_status note(observer *o, const char *id, uint64_t beat, int64_t timeout_ms,
+                      int64_t now_ms)
+{
+    struct seen *seen = find_or_add(o, id);
+
+    if (seen == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for observing sessions");
+    if (seen->unchanged_since_ms < 0 || seen->beat != beat) {
+        seen->beat = beat;
+        seen->unchanged_since_ms = now_ms;
+    }
+    seen->timeout_ms = timeout_ms;
+    seen->present = 1;
+    return TL_OK;
+}
+
+static void forget_absent(observer *o)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        if (o->seen[i].present)
+            o->seen[kept++] = o->seen[i];
+    o->count = kept;
+}
+
+static tl_status expire(observer *o, db *connection, const struct seen *seen,
+                        uint64_t *ended)
+{
+    db_result result = DB_RESULT_INIT;
+    const char *by = o->own_id[0] != '\0' ? o->own_id : NULL;
+    db_answer answer =
+        store_session_expire(connection, by, seen->id, seen->beat, &result);
+    tl_status status = TL_OK;
+
+    if (answer != DB_DONE) {
+        status = db_error_status(connection, answer, "ending an expired session");
+    } else if (result.affected == 1) {
+        (*ended)++;
+        log_line(o->logger, TL_WARNING, NULL, 0,
+                 "session %s showed no heartbeat for %lld ms and was ended", seen->id,
+                 (long long)seen->timeout_ms);
+    }
+    db_result_free(&result);
+    return status;
+}
+
+tl_status observer_look(observer *o, db *connection, uint64_t *ended)
+{
+    db_result result = DB_RESULT_INIT;
+    /* Silence ends before the look was sent, and begins after its answer was read: what
+     * the look itself took is nobody's silence. */
+    int64_t before_ms = clock_boottime_ms(), now_ms;
+    db_answer answer = store_session_others(
+        connection, o->own_id[0] != '\0' ? o->own_id : NO_SESSION, &result);
+    tl_status status = TL_OK;
+
+    if (answer != DB_DONE) {
+        status = db_error_status(connection, answer, "observing sessions");
+        goto out;
+    }
+    now_ms = clock_boottime_ms();
+    for (size_t i = 0; i < o->count; i++)
+        o->seen[i].present = 0;
+    for (size_t row = 0; row < result.rows && status == TL_OK; row++)
+        status = note(o, db_get_text(&result, row, 0), db_get_uint(&result, row, 1),
+                      db_get_int(&result, row, 2), now_ms);
+    forget_absent(o);
+    for (size_t i = 0; i < o->count && status == TL_OK; i++)
+        if (before_ms - o->seen[i].unchanged_since_ms >= o->seen[i].timeout_ms)
+            status = expire(o, connection, &o->seen[i], ended);
+out:
+    db_result_free(&result);
+    return status;
+}

@@ -1,0 +1,65 @@
+/*
+ * Who is alive.  One row for each running process, renewed by one statement a beat from a
+ * thread and a connection of its own, whatever the number of locks.
+ *
+ * A beat has three answers.  Confirmed: the session certainly lives until one time-out
+ * after the moment *before* the beat was sent, by CLOCK_BOOTTIME.  Unreachable: it may
+ * live or not; the certain time runs down.  Lost: somebody declared it dead, for good.
+ *
+ * Each session observes the others: one that shows no new beat at any of the observer's
+ * own confirmed beats during one whole time-out of the observer's clock is ended, in a
+ * transaction of its own, before any of its locks is touched.  When the observer's own
+ * beats are interrupted it starts to count anew, so that a server that was away for a
+ * while does not make everybody look dead.
+ */
+#ifndef TL_SESSION_SESSION_H
+#define TL_SESSION_SESSION_H
+
+#include "base/log.h"
+#include "base/random.h"
+#include "pool/pool.h"
+
+typedef struct session session;
+
+/* Called by the session's thread after each confirmed beat; the janitor's place. */
+typedef void (*session_round_fn)(void *context);
+
+typedef struct session_options {
+    const char *program, *operations; /* copied */
+    int64_t beat_ms, timeout_ms;
+    const struct logger *logger;
+    tl_loss_fn loss;
+    void *loss_context;
+    session_round_fn round; /* or NULL */
+    void *round_context;
+} session_options;
+
+/* Writes the row and starts the thread. */
+tl_status session_start(session **out, pool *connections, const session_options *options);
+
+/* Ends the row (best effort), stops the thread, frees. */
+void session_stop(session *s);
+
+const char *session_id(const session *s);
+
+/* The name of a connection that is held now and as long as the server runs and the line
+ * stands, "" without one: while it is held, it is the same run of the server. */
+void session_witness(session *s, char name[RANDOM_UUID]);
+
+/* Certain life left, 0 when lost or not confirmed for a whole time-out. */
+int64_t session_alive_ms(const session *s);
+int session_lost(const session *s);
+int session_loss_fd(const session *s);
+
+typedef struct session_counters {
+    uint64_t beats, unreachable, ended_others;
+} session_counters;
+void session_count(const session *s, session_counters *counters);
+
+/* One observation outside the thread's rounds is meaningless without time passing; this
+ * observes for one time-out and ends whom it found expired.  For `reap` without waiting
+ * for a service.  Returns how many were ended. */
+tl_status session_observe_once(pool *connections, const struct logger *logger,
+                               int64_t timeout_ms, int64_t beat_ms, uint64_t *ended);
+
+#endif

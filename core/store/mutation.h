@@ -1,0 +1,19 @@
+/*
+ * Statements with a safety rule switched off, for builds with TL_TEST_HOOKS: a test that
+ * passes without the rule proves nothing about it.
+ *   fence   no statement compares the fence any more
+ *   token   nor the token; a lost answer is settled without looking at it
+ * In every other build this costs nothing and does nothing.
+ */
+#ifndef TL_STORE_MUTATION_H
+#define TL_STORE_MUTATION_H
+
+#ifdef TL_TEST_HOOKS
+struct sql_text;
+/* The same statement, or its mutated form; valid for ever. */
+const struct sql_text *store_mutated(const struct sql_text *statement);
+#else
+#define store_mutated(statement) (statement)
+#endif
+
+#endif

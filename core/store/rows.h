@@ -1,0 +1,24 @@
+/* Statements that carry any number of rows. */
+#ifndef TL_STORE_ROWS_H
+#define TL_STORE_ROWS_H
+
+#include "base/text.h"
+#include "db/db.h"
+
+/* The values of a statement whose group of rows is repeated, in the order of its question
+ * marks: those before the group, those of each row one after the other, those after it. */
+typedef struct store_rows {
+    const db_value *head, *rows, *tail;
+    size_t head_count, row_values, tail_count;
+    size_t count; /* of rows */
+} store_rows;
+
+/* One row runs as a prepared statement; several run as one text.  result may be NULL.
+ * Needs: a connection of the library's own (the text is quoted for its settings). */
+db_answer store_run_rows(db *connection, const struct sql_text *statement,
+                         const store_rows *values, db_result *result);
+
+/* Appends a piece of SQL with its question marks replaced by literals of the values. */
+void store_append(struct text_buffer *to, const char *piece, const db_value *values);
+
+#endif

@@ -1,0 +1,26 @@
+#include "store/step.h"
+
+int step_is_compound(step_kind kind)
+{
+    return kind == STEP_OPEN || kind == STEP_REAP;
+}
+
+int step_is_grant(step_kind kind)
+{
+    return kind == STEP_ASK || kind == STEP_ASK_REPEATABLE || kind == STEP_RECLAIM ||
+           kind == STEP_CLAIM || kind == STEP_ARM;
+}
+
+const char *step_name(step_kind kind)
+{
+    static const char *const names[STEP_KINDS] = {
+        [STEP_ASK] = "ask",          [STEP_ASK_REPEATABLE] = "ask",
+        [STEP_RECLAIM] = "reclaim",  [STEP_FINISH_SYNC] = "end",
+        [STEP_FINISH_RETRY] = "end", [STEP_OPEN] = "open",
+        [STEP_RELEASE] = "release",  [STEP_REAP] = "reap",
+        [STEP_CLAIM] = "claim",      [STEP_ARM] = "arm",
+        [STEP_CLOSE] = "close",      [STEP_OPERATOR_RETRY] = "operator",
+    };
+
+    return names[kind];
+}

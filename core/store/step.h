@@ -1,0 +1,80 @@
+/*
+ * One step of one trade, as data: what a transition wants to write, and what the server
+ * said.  The store binds it to its statement; it decides nothing.
+ */
+#ifndef TL_STORE_STEP_H
+#define TL_STORE_STEP_H
+
+#include <tradelock/engine.h>
+
+#define STEP_TOKEN 16
+#define STEP_OP_SPACE (TL_OP_MAX + 1)
+
+typedef enum step_kind {
+    STEP_ASK,            /* sync row absent -> P */
+    STEP_ASK_REPEATABLE, /* absent, finished or dead -> P; mutexes and standalone rows */
+    STEP_RECLAIM,        /* F -> P, next epoch */
+    STEP_FINISH_SYNC,    /* P -> Y or F, one row */
+    STEP_FINISH_RETRY,   /* P -> Y or F, both rows */
+    STEP_OPEN,           /* the holder gives back: P stays, retry row waiting or parked */
+    STEP_RELEASE,        /* the same for a row without a retry lane */
+    STEP_REAP,           /* an observer opens a dead holder's row */
+    STEP_CLAIM,          /* waiting -> working, both rows */
+    STEP_ARM,            /* one more send */
+    STEP_CLOSE,          /* a retry row left open beside a finished trade */
+    STEP_OPERATOR_RETRY, /* a person makes a waiting or parked lane due */
+    STEP_KINDS
+} step_kind;
+
+typedef struct step {
+    step_kind kind;
+
+    /* The row.  op_code is the sync row's, or the standalone retry row's own. */
+    const char *cust_no, *serial_no, *op_code;
+    const char *retry_op; /* of the kinds that write both rows */
+
+    /* Who does it: a fresh token for this step, and the hold it rests on. */
+    uint8_t token[STEP_TOKEN];
+    uint8_t held_token[STEP_TOKEN];
+    uint64_t
+        held_fence; /* REAP: the fence that was seen; ASK_REPEATABLE: of a dead holder */
+    const char *thread_no, *log_no, *session_id;
+
+    /* What it writes; which fields count depends on the kind. */
+    char lane, status; /* status: of the ending */
+    uint32_t sends;
+    int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
+    int exclusive, retryable;
+    uint32_t reclaim_epoch;
+    int claim_as; /* a step_claim */
+    uint64_t override_fence;
+    const unsigned char *fingerprint;
+    const char *channel, *channel_key, *channel_ref, *remark, *actor;
+    const void *payload, *result;
+    size_t payload_size, result_size;
+    char proof;
+    int64_t next_run_ms;            /* < 0: none */
+    const char *park_reason, *name; /* name: the step's word in the log */
+    int unsend, keep_claims;
+    int in_caller; /* an ending in the caller's own transaction */
+    tl_findings findings;
+
+    /* What the server said. */
+    int changed; /* the compare-and-set, or the insert, took effect */
+    /* After ASK, ASK_REPEATABLE (RETURNING) and ARM; an UPDATE cannot return what it made,
+     * so after RECLAIM and CLAIM the row is read (0 here). */
+    uint64_t fence;
+    uint32_t epoch;
+} step;
+
+/* By whom a waiting row is claimed: who may take parked ones, and not yet due ones. */
+enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
+
+/* Whether the step is two statements, the second depending on the first. */
+int step_is_compound(step_kind kind);
+/* Whether an answer that was lost and turns out committed still needs a living P: asks,
+ * claims and armings, whose value is what may be done after them. */
+int step_is_grant(step_kind kind);
+const char *step_name(step_kind kind);
+
+#endif

@@ -1,0 +1,193 @@
+/* Everything that is not a step: reading, sessions, evidence. */
+#include "store/store.h"
+
+#include "sql_text.h"
+#include "store/mutation.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
+                     const char *op_code, db_result *result)
+{
+    const db_value values[] = {db_text(cust_no), db_text(serial_no), db_text(op_code)};
+
+    return db_run(connection, &sql_view_by_key, values, COUNT(values), result);
+}
+
+db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
+                              db_result *result)
+{
+    const db_value values[] = {db_text(cust_no), db_text(op_code)};
+
+    return db_run(connection, &sql_customer_busy, values, COUNT(values), result);
+}
+
+db_answer store_token_now(db *connection, const step *s, db_result *result)
+{
+    const db_value values[] = {
+        db_bytes(s->token, STEP_TOKEN), db_text(s->session_id), db_text(s->cust_no),
+        db_text(s->serial_no),          db_text(s->op_code),
+    };
+
+    return db_run(connection, store_mutated(&sql_token_now), values, COUNT(values),
+                  result);
+}
+
+db_answer store_token_seen(db *connection, const step *s, db_result *result)
+{
+    const db_value values[] = {
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_bytes(s->token, STEP_TOKEN),
+    };
+
+    return db_run(connection, &sql_token_seen, values, COUNT(values), result);
+}
+
+db_answer store_connection_used(db *connection, const char *name, db_result *result)
+{
+    const db_value values[] = {db_text(name)};
+
+    return db_run(connection, &sql_connection_used, values, COUNT(values), result);
+}
+
+db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects,
+                                 unsigned limit, db_result *result)
+{
+    const db_value values[] = {db_text(retry_op), db_uint(limit)};
+
+    return db_run(connection, suspects ? &sql_claim_suspects : &sql_claim_candidates,
+                  values, COUNT(values), result);
+}
+
+db_answer store_next_due(db *connection, const char *op_code, db_result *result)
+{
+    const db_value values[] = {db_text(op_code)};
+
+    return db_run(connection, &sql_next_due, values, COUNT(values), result);
+}
+
+db_answer store_operations(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_operations, NULL, 0, result);
+}
+
+db_answer store_reap_overdue(db *connection, const char *op_code, db_result *result)
+{
+    const db_value values[] = {db_text(op_code)};
+
+    return db_run(connection, &sql_reap_overdue, values, COUNT(values), result);
+}
+
+db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
+                             db_result *result)
+{
+    const db_value values[] = {db_text(op_code), db_text(session_id)};
+
+    return db_run(connection, &sql_reap_session, values, COUNT(values), result);
+}
+
+db_answer store_session_insert(db *connection, const store_session *session)
+{
+    const db_value values[] = {
+        db_text(session->session_id), db_text(session->program),
+        db_text(session->host),       db_uint(session->pid),
+        db_text(session->operations), db_text(session->connection_name),
+        db_int(session->timeout_ms),  db_int(session->timeout_ms),
+    };
+
+    return db_run(connection, &sql_session_insert, values, COUNT(values), NULL);
+}
+
+static db_answer run_for_session(db *connection, const struct sql_text *statement,
+                                 const char *session_id, db_result *result)
+{
+    const db_value values[] = {db_text(session_id)};
+
+    return db_run(connection, statement, values, COUNT(values), result);
+}
+
+db_answer store_session_beat(db *connection, const char *session_id, db_result *result)
+{
+    return run_for_session(connection, &sql_session_beat, session_id, result);
+}
+
+db_answer store_session_end(db *connection, const char *session_id, db_result *result)
+{
+    return run_for_session(connection, &sql_session_end, session_id, result);
+}
+
+db_answer store_session_others(db *connection, const char *session_id, db_result *result)
+{
+    return run_for_session(connection, &sql_session_others, session_id, result);
+}
+
+db_answer store_session_expire(db *connection, const char *observer,
+                               const char *session_id, uint64_t beat, db_result *result)
+{
+    const db_value values[] = {db_text(observer), db_text(session_id), db_uint(beat)};
+
+    return db_run(connection, &sql_session_expire, values, COUNT(values), result);
+}
+
+db_answer store_session_to_sweep(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_session_to_sweep, NULL, 0, result);
+}
+
+db_answer store_session_swept(db *connection, const char *session_id)
+{
+    return run_for_session(connection, &sql_session_swept, session_id, NULL);
+}
+
+db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result)
+{
+    const db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
+                               db_text(key->op_code)};
+
+    return db_run(connection, &sql_evidence_lock, values, COUNT(values), result);
+}
+
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
+                                const char *thread_no)
+{
+    const db_value values[] = {
+        db_text(evidence->key.cust_no),
+        db_text(evidence->key.serial_no),
+        db_text(evidence->key.op_code),
+        db_uint(evidence->epoch),
+        db_text(evidence->channel_key),
+        db_text(evidence->outcome),
+        db_int(evidence->final),
+        db_text(evidence->channel_ref),
+        db_text(evidence->source),
+        db_text(evidence->remark),
+        db_text(thread_no),
+    };
+
+    return db_run(connection, &sql_evidence_insert, values, COUNT(values), NULL);
+}
+
+db_answer store_evidence_mark(db *connection, const tl_key *key, int success,
+                              int conflict, int seen, const char *thread_no)
+{
+    const db_value values[] = {
+        db_text(thread_no),    db_int(success),       db_int(conflict),
+        db_int(seen),          db_text(key->cust_no), db_text(key->serial_no),
+        db_text(key->op_code),
+    };
+
+    return db_run(connection, &sql_evidence_mark, values, COUNT(values), NULL);
+}
+
+db_answer store_evidence_due(db *connection, const tl_key *key, const char *retry_op,
+                             uint32_t epoch, const char *thread_no)
+{
+    const db_value values[] = {
+        db_text(thread_no), db_text(key->cust_no), db_text(key->serial_no),
+        db_text(retry_op),  db_uint(epoch),
+    };
+
+    return db_run(connection, &sql_evidence_due, values, COUNT(values), NULL);
+}

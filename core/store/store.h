@@ -1,0 +1,71 @@
+/*
+ * The statements, bound to their parameters.  No policy: what a verdict means is decided
+ * above.  Every function is one round trip.
+ */
+#ifndef TL_STORE_STORE_H
+#define TL_STORE_STORE_H
+
+#include "db/db.h"
+#include "store/step.h"
+
+/* Runs the step's (first) statement.  nowait: on a connection whose statements wait for
+ * row locks, this one does not. */
+db_answer store_step(db *connection, step *s, int nowait);
+
+/* The second statement of a compound step, after the first one changed its row. */
+db_answer store_step_second(db *connection, const step *s);
+
+/* A row and what belongs to it, for view_read(). */
+db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
+                     const char *op_code, db_result *result);
+
+/* (serial_no, state) of the customer's exclusive trade in process. */
+db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
+                              db_result *result);
+
+/* (mine, status, fence, epoch, session_lives, my_session); no row when the key is
+ * absent. */
+db_answer store_token_now(db *connection, const step *s, db_result *result);
+/* (0 or 1) */
+db_answer store_token_seen(db *connection, const step *s, db_result *result);
+/* The connection id that holds the name, or NULL. */
+db_answer store_connection_used(db *connection, const char *name, db_result *result);
+
+/* (cust_no, serial_no), locked until the transaction ends. */
+db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects,
+                                 unsigned limit, db_result *result);
+db_answer store_next_due(db *connection, const char *op_code, db_result *result);
+
+/* The janitor's reading: (cust_no, serial_no, fence). */
+db_answer store_operations(db *connection, db_result *result);
+db_answer store_reap_overdue(db *connection, const char *op_code, db_result *result);
+db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
+                             db_result *result);
+
+/* Sessions; affected tells. */
+typedef struct store_session {
+    const char *session_id, *program, *host, *operations, *connection_name;
+    uint32_t pid;
+    int64_t timeout_ms;
+} store_session;
+db_answer store_session_insert(db *connection, const store_session *session);
+db_answer store_session_beat(db *connection, const char *session_id, db_result *result);
+db_answer store_session_end(db *connection, const char *session_id, db_result *result);
+/* (session_id, beat, timeout_ms) */
+db_answer store_session_others(db *connection, const char *session_id, db_result *result);
+db_answer store_session_expire(db *connection, const char *observer,
+                               const char *session_id, uint64_t beat, db_result *result);
+db_answer store_session_to_sweep(db *connection, db_result *result);
+db_answer store_session_swept(db *connection, const char *session_id);
+
+/* Evidence, in the order of its transaction. */
+/* (status, epoch, channel_key, fence) */
+db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
+                                const char *thread_no);
+db_answer store_evidence_mark(db *connection, const tl_key *key, int success,
+                              int conflict, int seen, const char *thread_no);
+db_answer store_evidence_due(db *connection, const tl_key *key, const char *retry_op,
+                             uint32_t epoch, const char *thread_no);
+
+#endif

@@ -1,0 +1,26 @@
+#include "store/store_audit.h"
+
+#include "sql_text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
+                          db_result *result)
+{
+    const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
+    const db_value op = db_text(place->op_code);
+    const db_value values[] = {
+        cust, cust, cust, serial, serial, op, op, db_uint(place->rev), db_uint(limit)};
+
+    return db_run(connection, &sql_audit_log, values, COUNT(values), result);
+}
+
+db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
+                           db_result *result)
+{
+    const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
+    const db_value values[] = {
+        cust, cust, cust, serial, serial, db_text(place->op_code), db_uint(limit)};
+
+    return db_run(connection, &sql_audit_rows, values, COUNT(values), result);
+}

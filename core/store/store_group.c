@@ -1,0 +1,131 @@
+/*
+ * Many steps in one statement: text, since the number of rows changes from group to
+ * group.  The order of the values is that of sql/query/group.sql.
+ */
+#include "store/store_group.h"
+
+#include "base/text.h"
+#include "sql_text.h"
+#include "store/mutation.h"
+#include "store/rows.h"
+
+#include <string.h>
+
+#define ROW_VALUES 24
+
+int store_group_takes(const step *s)
+{
+    switch (s->kind) {
+    case STEP_ASK:
+        return !s->exclusive;
+    case STEP_ASK_REPEATABLE:
+        return s->held_fence == 0;
+    case STEP_FINISH_SYNC:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static const char *group_word(step_kind kind)
+{
+    switch (kind) {
+    case STEP_ASK:
+        return "ask";
+    case STEP_ASK_REPEATABLE:
+        return "reask";
+    default:
+        return "end";
+    }
+}
+
+/* letters: where one-letter words live while the values are used. */
+static void row_values(const step *s, db_value values[ROW_VALUES], char letters[3][2])
+{
+    int ends = s->kind == STEP_FINISH_SYNC;
+    db_value *v = values;
+
+    letters[0][0] = s->lane;
+    letters[1][0] = ends ? s->status : 'P';
+    letters[2][0] = s->proof;
+    *v++ = db_text(s->cust_no);
+    *v++ = db_text(s->serial_no);
+    *v++ = db_text(s->op_code);
+    *v++ = db_text(letters[0]);
+    *v++ = db_text(letters[1]);
+    *v++ = db_text(group_word(s->kind));
+    *v++ = db_text(s->thread_no);
+    *v++ = db_text(s->log_no);
+    *v++ = ends ? db_null() : db_text(s->session_id);
+    *v++ = db_bytes(s->token, STEP_TOKEN);
+    *v++ = ends ? db_uint(s->held_fence) : db_null();
+    *v++ = db_uint(ends ? 0 : s->kind == STEP_ASK ? s->sends : 1);
+    *v++ = ends ? db_null() : db_int(s->max_hold_ms);
+    *v++ =
+        s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
+    *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
+    *v++ = db_text(s->channel);
+    *v++ = db_text(s->channel_key);
+    *v++ = db_text(s->channel_ref);
+    *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
+                : db_bytes(s->payload, s->payload_size);
+    *v++ = ends ? db_bytes(s->result, s->result_size) : db_null();
+    *v++ = db_text(letters[2]);
+    *v++ = db_int(s->retryable);
+    *v++ = db_text(s->remark);
+    *v = db_text(s->actor);
+}
+
+size_t store_group_size(const step *s)
+{
+    return sizeof "(" + 900 + 2 * (s->payload_size + s->result_size) +
+           2 * (s->remark != NULL ? strlen(s->remark) : 0);
+}
+
+static void append_row(struct text_buffer *to, const step *s)
+{
+    char letters[3][2] = {"", "", ""};
+    db_value values[ROW_VALUES];
+
+    row_values(s, values, letters);
+    store_append(to, sql_group.row, values);
+}
+
+static void take_verdicts(step **steps, size_t count, const db_result *result)
+{
+    /* One row came back for each row that went in, in the same order. */
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+        const void *token = i < result->rows ? db_get_bytes(result, i, 0, &size) : NULL;
+
+        steps[i]->changed =
+            size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
+        if (!steps[i]->changed)
+            continue;
+        steps[i]->fence = db_get_uint(result, i, 1);
+        steps[i]->epoch = (uint32_t)db_get_uint(result, i, 2);
+    }
+}
+
+db_answer store_group(db *connection, step **steps, size_t count)
+{
+    struct text_buffer text;
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = DB_NO_MEMORY;
+
+    text_buffer_init(&text);
+    text_buffer_append_text(&text, sql_group.head);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            text_buffer_append_text(&text, ",");
+        append_row(&text, steps[i]);
+    }
+    text_buffer_append_text(&text, store_mutated(&sql_group)->tail);
+    if (!text.failed)
+        answer = db_run_text(connection, sql_group.name, text.data, text.size, &result);
+    if (answer == DB_DONE)
+        take_verdicts(steps, count, &result);
+    db_result_free(&result);
+    text_buffer_free(&text);
+    return answer;
+}

@@ -1,0 +1,200 @@
+#include "store/store_operator.h"
+
+#include "sql_text.h"
+
+#include <stdlib.h>
+
+#define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+db_answer store_list_customer(db *connection, const store_list_start *start,
+                              unsigned limit, db_result *result)
+{
+    const db_value values[] = {
+        db_text(start->cust_no),
+        db_text(start->serial_no),
+        db_text(start->serial_no),
+        db_text(start->op_code),
+        db_uint(limit),
+    };
+
+    return db_run(connection, &sql_list_customer, values, COUNT(values), result);
+}
+
+db_answer store_list_due(db *connection, const char *op_code,
+                         const store_list_start *start, unsigned limit, db_result *result)
+{
+    const db_value values[] = {
+        db_text(op_code),
+        db_int(strtoll(start->place, NULL, 10)),
+        db_uint(limit),
+        db_uint(start->skip),
+    };
+
+    return db_run(connection, &sql_list_due, values, COUNT(values), result);
+}
+
+db_answer store_list_held(db *connection, const char *op_code,
+                          const store_list_start *start, unsigned limit,
+                          db_result *result)
+{
+    const db_value values[] = {
+        db_text(op_code),
+        db_text(start->place[0] != '\0' ? start->place : FIRST_SESSION),
+        db_uint(limit),
+        db_uint(start->skip),
+    };
+
+    return db_run(connection, &sql_list_held, values, COUNT(values), result);
+}
+
+db_answer store_list_idle(db *connection, const char *op_code,
+                          const store_list_start *start, unsigned limit,
+                          db_result *result)
+{
+    const db_value values[] = {
+        db_text(op_code),          db_text(start->cust_no), db_text(start->cust_no),
+        db_text(start->serial_no), db_uint(limit),
+    };
+
+    return db_run(connection, &sql_list_idle, values, COUNT(values), result);
+}
+
+db_answer store_timeline(db *connection, const tl_key *key, const char *retry_op,
+                         db_result *result)
+{
+    const db_value values[] = {
+        db_text(key->cust_no),
+        db_text(key->serial_no),
+        db_text(key->op_code),
+        db_text(retry_op),
+    };
+
+    return db_run(connection, &sql_timeline, values, COUNT(values), result);
+}
+
+db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result)
+{
+    const db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
+                               db_text(key->op_code)};
+
+    return db_run(connection, &sql_evidence_list, values, COUNT(values), result);
+}
+
+db_answer store_schema_version(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_schema_version, NULL, 0, result);
+}
+
+db_answer store_schema_identity(db *connection)
+{
+    return db_run(connection, &sql_schema_identity, NULL, 0, NULL);
+}
+
+db_answer store_server_identity(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_server_identity, NULL, 0, result);
+}
+
+db_answer store_migrate_wait(db *connection, unsigned wait_s)
+{
+    const db_value values[] = {db_uint(wait_s)};
+
+    return db_run(connection, &sql_migrate_wait, values, COUNT(values), NULL);
+}
+
+db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result)
+{
+    const db_value values[] = {db_uint(wait_s)};
+
+    return db_run(connection, &sql_migrate_turn, values, COUNT(values), result);
+}
+
+db_answer store_doctor_sessions(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_sessions, NULL, 0, result);
+}
+
+db_answer store_doctor_overdue(db *connection, const char *op_code, db_result *result)
+{
+    const db_value values[] = {db_text(op_code)};
+
+    return db_run(connection, &sql_doctor_overdue, values, COUNT(values), result);
+}
+
+db_answer store_doctor_conflicts(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_conflicts, NULL, 0, result);
+}
+
+db_answer store_doctor_routines(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_routines, NULL, 0, result);
+}
+
+db_answer store_doctor_server(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_server, NULL, 0, result);
+}
+
+db_answer store_doctor_variables(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_variables, NULL, 0, result);
+}
+
+db_answer store_doctor_grants(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_grants, NULL, 0, result);
+}
+
+db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
+                      const store_list_start *after)
+{
+    const db_value values[] = {db_int(older_ms), db_uint(most), db_text(after->cust_no),
+                               db_text(after->serial_no), db_text(after->op_code)};
+
+    return db_run(connection, &sql_purge, values, COUNT(values), NULL);
+}
+
+db_answer store_purge_result(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_purge_result, NULL, 0, result);
+}
+
+db_answer store_right(db *connection, store_right_of right)
+{
+    static const struct sql_text *const tries[STORE_RIGHTS] = {
+        [STORE_RIGHT_ASK] = &sql_right_ask,
+        [STORE_RIGHT_WRITE_LOG] = &sql_right_write_log,
+        [STORE_RIGHT_DELETE_LOG] = &sql_right_delete_log,
+        [STORE_RIGHT_DELETE_LOCK] = &sql_right_delete_lock,
+        [STORE_RIGHT_CHANGE_EVIDENCE] = &sql_right_change_evidence,
+    };
+
+    return db_run(connection, tries[right], NULL, 0, NULL);
+}
+
+db_answer store_restore_declare(db *connection)
+{
+    return db_run(connection, &sql_restore_declare, NULL, 0, NULL);
+}
+
+db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *thread_no,
+                              const char *actor, const char *reason, uint64_t *doubtful)
+{
+    const db_value values[] = {db_int(max_hold_ms), db_text(thread_no), db_text(actor),
+                               db_text(reason)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_restore_doubt, values,
+                              sizeof values / sizeof values[0], &result);
+
+    *doubtful = result.affected;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_restore_accept(db *connection)
+{
+    return db_run(connection, &sql_restore_accept, NULL, 0, NULL);
+}

@@ -1,0 +1,132 @@
+/* The statements of the operators' side, bound to their parameters; each is one round
+ * trip. */
+#ifndef TL_STORE_STORE_OPERATOR_H
+#define TL_STORE_STORE_OPERATOR_H
+
+#include "db/db.h"
+
+#include <tradelock/engine.h>
+
+/* The columns that every page of a list begins with. */
+enum store_list_column {
+    LIST_CUST,
+    LIST_SERIAL,
+    LIST_OP,
+    LIST_LANE,
+    LIST_STATUS,
+    LIST_CONFLICT,
+    LIST_PARKED,
+    LIST_AGE_MS,
+    LIST_PLACE /* due: next_run in microseconds; held: the session */
+};
+
+/* Where a page starts; which fields count depends on the list. */
+typedef struct store_list_start {
+    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
+    char place[TL_UUID_TEXT]; /* due and held: LIST_PLACE; "" for the first */
+    unsigned skip;            /* rows at exactly this place that were seen */
+} store_list_start;
+
+db_answer store_list_customer(db *connection, const store_list_start *start,
+                              unsigned limit, db_result *result);
+db_answer store_list_due(db *connection, const char *op_code,
+                         const store_list_start *start, unsigned limit,
+                         db_result *result);
+db_answer store_list_held(db *connection, const char *op_code,
+                          const store_list_start *start, unsigned limit,
+                          db_result *result);
+db_answer store_list_idle(db *connection, const char *op_code,
+                          const store_list_start *start, unsigned limit,
+                          db_result *result);
+
+enum store_timeline_column {
+    STEP_OP,
+    STEP_STEP,
+    STEP_STATUS,
+    STEP_REV,
+    STEP_FENCE,
+    STEP_EPOCH,
+    STEP_ATTEMPTS,
+    STEP_CLAIMS,
+    STEP_SENDS,
+    STEP_CONFLICT,
+    STEP_PROOF,
+    STEP_THREAD,
+    STEP_LOG,
+    STEP_SESSION,
+    STEP_PARKED,
+    STEP_CHANNEL_KEY,
+    STEP_CHANNEL_REF,
+    STEP_REMARK,
+    STEP_ACTOR,
+    STEP_ACCOUNT,
+    STEP_LOGGED,
+    STEP_SEND_UNTIL,
+    STEP_MAX_HOLD,
+    STEP_NEXT_RUN
+};
+db_answer store_timeline(db *connection, const tl_key *key, const char *retry_op,
+                         db_result *result);
+
+enum store_evidence_column {
+    EVIDENCE_ID,
+    EVIDENCE_EPOCH,
+    EVIDENCE_CHANNEL_KEY,
+    EVIDENCE_OUTCOME,
+    EVIDENCE_FINAL,
+    EVIDENCE_CHANNEL_REF,
+    EVIDENCE_SOURCE,
+    EVIDENCE_REMARK,
+    EVIDENCE_ACCOUNT,
+    EVIDENCE_FILED
+};
+db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result);
+
+/* (version, oldest_client, server_identity) */
+db_answer store_schema_version(db *connection, db_result *result);
+db_answer store_schema_identity(db *connection);
+/* A declared restore, and the end of it. */
+db_answer store_restore_declare(db *connection);
+db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *thread_no,
+                              const char *actor, const char *reason, uint64_t *doubtful);
+db_answer store_restore_accept(db *connection);
+/* (identity) */
+db_answer store_server_identity(db *connection, db_result *result);
+/* How long DDL waits for those who use a table. */
+db_answer store_migrate_wait(db *connection, unsigned wait_s);
+/* (1 when it is this connection's turn, 0 when the wait is over) */
+db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result);
+
+/* (how many, the longest silence in seconds) */
+db_answer store_doctor_sessions(db *connection, db_result *result);
+/* (milliseconds); no row when nothing is due */
+db_answer store_doctor_overdue(db *connection, const char *op_code, db_result *result);
+/* (how many) */
+db_answer store_doctor_conflicts(db *connection, db_result *result);
+/* (kind, name, definer) */
+db_answer store_doctor_routines(db *connection, db_result *result);
+/* Settings and status of the server; the columns are those of the file. */
+db_answer store_doctor_server(db *connection, db_result *result);
+/* (name, value) */
+db_answer store_doctor_variables(db *connection, db_result *result);
+/* (the text of each grant) */
+db_answer store_doctor_grants(db *connection, db_result *result);
+
+/* One page of purging behind the key; then what it came to: (removed seen key), or no
+ * text. */
+db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
+                      const store_list_start *after);
+db_answer store_purge_result(db *connection, db_result *result);
+
+/* Whether this account has a right: DB_DONE when it has; touches no row. */
+typedef enum store_right_of {
+    STORE_RIGHT_ASK,
+    STORE_RIGHT_WRITE_LOG,
+    STORE_RIGHT_DELETE_LOG,
+    STORE_RIGHT_DELETE_LOCK,
+    STORE_RIGHT_CHANGE_EVIDENCE,
+    STORE_RIGHTS
+} store_right_of;
+db_answer store_right(db *connection, store_right_of right);
+
+#endif

@@ -1,0 +1,359 @@
+/*
+ * The steps of a trade, bound to their statements.  The order of the values is the order
+ * of the question marks in the named file of sql/query.
+ */
+#include "store/store.h"
+
+#include "sql_text.h"
+#include "store/mutation.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static db_answer run(db *connection, const struct sql_text *statement,
+                     const db_value *values, size_t count, db_result *result, int nowait)
+{
+    const struct sql_text *as_ruled = store_mutated(statement);
+
+    return nowait ? db_run_nowait(connection, as_ruled, values, count, result)
+                  : db_run(connection, as_ruled, values, count, result);
+}
+
+static db_value milliseconds_or_null(int64_t number)
+{
+    return number < 0 ? db_null() : db_int(number);
+}
+
+/* The row that RETURNING gave is ours when it carries our token. */
+static void read_returned(step *s, const db_result *result)
+{
+    size_t size;
+    const void *token;
+
+    s->changed = 0;
+    if (result->rows != 1)
+        return;
+    token = db_get_bytes(result, 0, 0, &size);
+    if (size != STEP_TOKEN || memcmp(token, s->token, STEP_TOKEN) != 0)
+        return;
+    s->changed = 1;
+    s->fence = db_get_uint(result, 0, 1);
+    s->epoch = (uint32_t)db_get_uint(result, 0, 2);
+}
+
+static db_answer run_returning(db *connection, const struct sql_text *statement,
+                               const db_value *values, size_t count, step *s, int nowait)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = run(connection, statement, values, count, &result, nowait);
+
+    if (answer == DB_DONE)
+        read_returned(s, &result);
+    db_result_free(&result);
+    return answer;
+}
+
+static db_answer run_changing(db *connection, const struct sql_text *statement,
+                              const db_value *values, size_t count, step *s, int nowait)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = run(connection, statement, values, count, &result, nowait);
+
+    if (answer == DB_DONE)
+        s->changed = result.affected > 0;
+    db_result_free(&result);
+    return answer;
+}
+
+static db_answer ask(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_text(s->session_id),
+        db_bytes(s->token, STEP_TOKEN),
+        db_uint(s->sends),
+        db_int(s->max_hold_ms),
+        milliseconds_or_null(s->deadline_ms),
+        db_int(s->exclusive),
+        db_bytes(s->fingerprint, TL_FINGERPRINT),
+        db_text(s->channel),
+        db_text(s->channel_key),
+        db_bytes(s->payload, s->payload_size),
+        db_text(s->remark),
+        db_text(s->actor),
+    };
+
+    return run_returning(connection, &sql_ask_insert, values, COUNT(values), s, nowait);
+}
+
+static db_answer ask_repeatable(db *connection, step *s, int nowait)
+{
+    const char lane[2] = {s->lane, '\0'};
+    const db_value values[] = {
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_text(lane),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_text(s->session_id),
+        db_bytes(s->token, STEP_TOKEN),
+        db_int(s->max_hold_ms),
+        db_bytes(s->fingerprint, TL_FINGERPRINT),
+        db_bytes(s->payload, s->payload_size),
+        db_text(s->remark),
+        db_text(s->actor),
+        db_uint(s->held_fence),
+    };
+
+    return run_returning(connection, &sql_ask_repeatable, values, COUNT(values), s,
+                         nowait);
+}
+
+static db_answer reclaim(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_text(s->session_id),
+        db_bytes(s->token, STEP_TOKEN),
+        db_uint(s->sends),
+        db_int(s->max_hold_ms),
+        milliseconds_or_null(s->deadline_ms),
+        db_int(s->exclusive),
+        db_text(s->channel_key),
+        db_text(s->remark),
+        db_text(s->actor),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->reclaim_epoch),
+        db_bytes(s->fingerprint, TL_FINGERPRINT),
+    };
+
+    return run_changing(connection, &sql_ask_reclaim, values, COUNT(values), s, nowait);
+}
+
+static db_answer finish_sync(db *connection, step *s, int nowait)
+{
+    const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
+    const db_value values[] = {
+        db_text(status),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_bytes(s->token, STEP_TOKEN),
+        db_text(proof),
+        db_int(s->retryable),
+        db_text(s->channel_ref),
+        db_bytes(s->result, s->result_size),
+        db_text(s->remark),
+        db_text(s->actor),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->held_fence),
+        db_bytes(s->held_token, STEP_TOKEN),
+        db_text(status),
+        db_int(s->in_caller),
+    };
+
+    return run_changing(connection, &sql_finish_sync, values, COUNT(values), s, nowait);
+}
+
+static db_answer finish_retry(db *connection, step *s, int nowait)
+{
+    const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
+    const db_value token = db_bytes(s->token, STEP_TOKEN);
+    const db_value values[] = {
+        db_text(s->retry_op),
+        db_text(status),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        token,
+        db_text(proof),
+        db_int(s->retryable),
+        db_text(s->channel_ref),
+        db_bytes(s->result, s->result_size),
+        db_text(s->remark),
+        db_text(s->actor),
+        db_text(status),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        token,
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->held_fence),
+        db_bytes(s->held_token, STEP_TOKEN),
+        db_text(status),
+        db_int(s->in_caller),
+    };
+
+    return run_changing(connection, &sql_finish_retry, values, COUNT(values), s, nowait);
+}
+
+/* What the first "no such payment" column becomes: 1 set, 2 cleared, 0 kept. */
+static int not_found_change(const tl_findings *findings)
+{
+    if (findings->not_found_reset)
+        return 2;
+    return findings->not_found_first ? 1 : 0;
+}
+
+static db_answer open_held(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_text(s->name),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_bytes(s->token, STEP_TOKEN),
+        db_int(s->unsend),
+        db_int(s->findings.seen_by_channel),
+        db_int(s->findings.cancel_tried),
+        db_int(not_found_change(&s->findings)),
+        db_text(s->channel_ref),
+        db_text(s->remark),
+        db_text(s->actor),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->held_fence),
+        db_bytes(s->held_token, STEP_TOKEN),
+    };
+
+    return run_changing(connection, &sql_open_held, values, COUNT(values), s, nowait);
+}
+
+static db_answer open_dead(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_bytes(s->token, STEP_TOKEN), db_text(s->actor),   db_text(s->cust_no),
+        db_text(s->serial_no),          db_text(s->op_code), db_uint(s->held_fence),
+    };
+
+    return run_changing(connection, &sql_open_dead, values, COUNT(values), s, nowait);
+}
+
+static db_answer claim(db *connection, step *s, int nowait)
+{
+    const db_value token = db_bytes(s->token, STEP_TOKEN);
+    const db_value values[] = {
+        db_text(s->retry_op),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_text(s->session_id),
+        token,
+        db_int(s->max_hold_ms),
+        db_int(s->max_hold_ms),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_text(s->session_id),
+        token,
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_int(s->claim_as),
+        db_int(s->claim_as),
+        db_uint(s->claim_as == CLAIM_OVERRIDE ? s->override_fence : 0),
+    };
+
+    return run_changing(connection, &sql_claim, values, COUNT(values), s, nowait);
+}
+
+static db_answer arm(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_bytes(s->token, STEP_TOKEN),
+        db_int(s->max_hold_ms),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->held_fence),
+        db_bytes(s->held_token, STEP_TOKEN),
+    };
+
+    s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
+    return run_changing(connection, &sql_arm, values, COUNT(values), s, nowait);
+}
+
+static db_answer close_retry(db *connection, step *s, int nowait)
+{
+    const db_value values[] = {
+        db_text(s->retry_op), db_text(s->thread_no), db_bytes(s->token, STEP_TOKEN),
+        db_text(s->cust_no),  db_text(s->serial_no), db_text(s->op_code),
+    };
+
+    return run_changing(connection, &sql_close_retry, values, COUNT(values), s, nowait);
+}
+
+static db_answer operator_retry(db *connection, step *s, int nowait)
+{
+    const db_value thread = db_text(s->thread_no), log = db_text(s->log_no);
+    const db_value token = db_bytes(s->token, STEP_TOKEN);
+    const db_value actor = db_text(s->actor), remark = db_text(s->remark);
+    const db_value values[] = {
+        db_text(s->retry_op),
+        thread,
+        log,
+        token,
+        actor,
+        remark,
+        thread,
+        log,
+        token,
+        actor,
+        remark,
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_uint(s->held_fence),
+    };
+
+    return run_changing(connection, &sql_operator_retry, values, COUNT(values), s,
+                        nowait);
+}
+
+db_answer store_step(db *connection, step *s, int nowait)
+{
+    static db_answer (*const run_kind[STEP_KINDS])(db *, step *, int) = {
+        [STEP_ASK] = ask,
+        [STEP_ASK_REPEATABLE] = ask_repeatable,
+        [STEP_RECLAIM] = reclaim,
+        [STEP_FINISH_SYNC] = finish_sync,
+        [STEP_FINISH_RETRY] = finish_retry,
+        [STEP_OPEN] = open_held,
+        [STEP_RELEASE] = open_held,
+        [STEP_REAP] = open_dead,
+        [STEP_CLAIM] = claim,
+        [STEP_ARM] = arm,
+        [STEP_CLOSE] = close_retry,
+        [STEP_OPERATOR_RETRY] = operator_retry,
+    };
+
+    s->changed = 0;
+    return run_kind[s->kind](connection, s, nowait);
+}
+
+db_answer store_step_second(db *connection, const step *s)
+{
+    const db_value values[] = {
+        db_int(s->findings.apply_failed),
+        milliseconds_or_null(s->next_run_ms),
+        db_text(s->park_reason),
+        db_text(s->remark),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_bytes(s->token, STEP_TOKEN),
+        db_int(!s->keep_claims),
+    };
+
+    return db_run(connection, &sql_open_retry, values, COUNT(values), NULL);
+}

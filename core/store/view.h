@@ -1,0 +1,27 @@
+/* A result row of view_by_key as a tl_view. */
+#ifndef TL_STORE_VIEW_H
+#define TL_STORE_VIEW_H
+
+#include "db/db.h"
+
+#include <tradelock/tradelock.h>
+
+/* What the library needs of a row besides what a caller is shown. */
+typedef struct view_inside {
+    int alive;
+    uint32_t retry_epoch, success_epoch; /* 0: none */
+    int seen_by_channel, cancel_tried, has_fingerprint;
+    unsigned char token[16];
+} view_inside;
+
+/* The columns in the order of sql/query/view_by_key.sql; other statements that are read
+ * with view_read() select the same.  Payload and result point into the result. */
+void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row);
+
+/* The state that the view's column names. */
+tl_state view_state(const char *name);
+
+/* A view of nothing. */
+void view_clear(tl_view *view, view_inside *inside);
+
+#endif

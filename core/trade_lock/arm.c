@@ -1,0 +1,111 @@
+/*
+ * The committed step before a compensating attempt sends.  While it is not known whether
+ * it was committed nothing may be sent; the handle keeps the step's token, and whatever is
+ * called next on it settles the arming first.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "client/restored.h"
+
+#include <string.h>
+
+/* The hold goes on under the arming's token. */
+static void take_over(tl_lock *lock, const step *s)
+{
+    memcpy(lock->token, s->token, STEP_TOKEN);
+    lock->fence = s->fence;
+    lock->hold_until_ms = lock->armed_until_ms;
+    lock->view.fence = s->fence;
+    lock->view.sends++;
+    lock->own_sends++;
+    client_add(&lock->client->counters.armed, 1);
+}
+
+tl_status arm_settle(tl_lock *lock, int *armed)
+{
+    transition t;
+
+    *armed = 0;
+    if (lock->state != LOCK_ARM_UNKNOWN)
+        return TL_OK;
+    lock_begin_step(lock, &t, STEP_ARM, 0);
+    transition_settle(lock->client->transitions, &t, lock->lost_connection,
+                      lock->client->config.commit_ms);
+    if (t.verdict == VERDICT_UNKNOWN)
+        return TL_UNKNOWN;
+    lock->state = LOCK_HELD;
+    lock->lost_connection[0] = '\0';
+    /* Also when the session is gone: an ending rests on the row alone. */
+    if (t.verdict != VERDICT_REFUSED && t.step.fence != 0) {
+        take_over(lock, &t.step);
+        *armed = t.verdict == VERDICT_APPLIED;
+    }
+    return TL_OK;
+}
+
+tl_status lock_check_ending(tl_lock *lock)
+{
+    int armed;
+    tl_status status = lock_check_held(lock);
+
+    return status == TL_OK ? arm_settle(lock, &armed) : status;
+}
+
+/* An arming that met 0 rows: lost, or forbidden and still held. */
+static tl_status arm_refused(tl_lock *lock)
+{
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK)
+        return status;
+    if (lock_still_holds(lock))
+        return error_set(TL_EVIDENCE,
+                         "a conflict, evidence of success, a tried cancel or "
+                         "the deadline forbids another send");
+    lock_lose(lock);
+    return error_set(TL_LOST, "the lock was taken over; nothing is sent");
+}
+
+static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
+{
+    transition t, *one = &t;
+
+    lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
+    lock_begin_step(lock, &t, STEP_ARM, 1);
+    t.step.max_hold_ms = max_hold_ms;
+    transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
+    switch (t.verdict) {
+    case VERDICT_APPLIED:
+        take_over(lock, &t.step);
+        return TL_OK;
+    case VERDICT_REFUSED:
+    case VERDICT_LOST:
+        return arm_refused(lock);
+    case VERDICT_UNKNOWN:
+        return lock_unknown(lock, LOCK_ARM_UNKNOWN, &t);
+    default:
+        return t.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
+    }
+}
+
+tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
+{
+    int armed = 0;
+    tl_status status;
+
+    error_clear();
+    status = lock_check_held(lock);
+    if (status == TL_OK && (max_hold_ms <= 0 || max_hold_ms > TL_HOLD_MAX_MS))
+        status = error_set(TL_INVALID, "max_hold_ms is not between 1 and a week");
+    if (status == TL_OK && lock->options.lane != TL_LANE_RETRY)
+        status = error_set(TL_WRONG_STATE, "only compensating attempts are armed");
+    if (status == TL_OK && lock->state == LOCK_END_UNKNOWN)
+        status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
+    if (status == TL_OK)
+        status = restored_check(lock->client);
+    if (status == TL_OK)
+        status = arm_settle(lock, &armed);
+    return status == TL_OK && !armed ? arm(lock, max_hold_ms) : status;
+}

@@ -1,0 +1,416 @@
+/*
+ * Asking for the trade-sync lock.  One statement when nobody is in the way; a refused
+ * statement wrote nothing, and a plain read then says who or what is in the way.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/thread_context.h"
+#include "client/restored.h"
+#include "store/store.h"
+
+#include <string.h>
+
+/* A row that is absent after it refused an insert was purged in between; a mutex whose
+ * holder turns out to be dead is asked for again, by the fence that was seen. */
+#define ASK_TRIES 3
+
+static void fill_ask(const tl_lock *lock, step *s)
+{
+    const tl_lock_options *o = &lock->options;
+
+    s->sends = o->not_sent ? 0 : 1;
+    s->exclusive = (o->flags & TL_ASK_EXCLUSIVE) != 0;
+    s->fingerprint = lock->has_fingerprint ? lock->fingerprint : NULL;
+    s->channel = lock->channel[0] != '\0' ? lock->channel : NULL;
+    s->channel_key = lock->channel_key[0] != '\0' ? lock->channel_key : NULL;
+    s->payload = lock->payload;
+    s->payload_size = o->payload_size;
+    s->remark = lock->remark[0] != '\0' ? lock->remark : NULL;
+    s->reclaim_epoch = o->reclaim_epoch;
+}
+
+tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch)
+{
+    tl_key key = lock_key(lock);
+    unsigned chars = lock->options.channel_key_chars;
+
+    if (lock->channel[0] == '\0')
+        return TL_OK;
+    return tl_channel_key(lock->channel_key, chars != 0 ? chars : TL_CHANNEL_KEY_MAX,
+                          lock->client->config.site, lock->channel, &key, epoch);
+}
+
+/* ------------------------------------------------------------ why it was refused -- */
+
+static tl_status find_customer(tl_lock *lock)
+{
+    tl_client *client = lock->client;
+    db_result result = DB_RESULT_INIT;
+    db *connection;
+    tl_status status = pool_get(client->connections, POOL_QUICK,
+                                client->config.pool_wait_ms, &connection);
+
+    if (status != TL_OK)
+        return status;
+    if (store_customer_busy(connection, lock->cust_no, lock->op_code, &result) ==
+            DB_DONE &&
+        result.rows > 0) {
+        text_copy(lock->view.other_serial, sizeof lock->view.other_serial,
+                  db_get_text(&result, 0, 0));
+        lock->view.other_state = view_state(db_get_text(&result, 0, 1));
+    }
+    db_result_free(&result);
+    pool_put(client->connections, connection);
+    return TL_OK;
+}
+
+static int fingerprint_differs(const tl_lock *lock)
+{
+    if (!lock->has_fingerprint || !lock->inside.has_fingerprint)
+        return lock->has_fingerprint != lock->inside.has_fingerprint;
+    return memcmp(lock->fingerprint, lock->view.fingerprint, TL_FINGERPRINT) != 0;
+}
+
+static tl_status refuse_customer_busy(tl_lock *lock)
+{
+    tl_status status = lock_read(lock);
+
+    if (status == TL_OK)
+        status = find_customer(lock);
+    if (status != TL_OK)
+        return status;
+    /* The row may have come to be while the customer was looked up; and other contents
+     * come before everything else. */
+    if (lock->view.state != TL_STATE_ABSENT &&
+        (lock->view.status != 'F' || fingerprint_differs(lock)))
+        return ask_classify(lock);
+    return error_set(TL_CUSTOMER_BUSY, "serial %s of this customer is in process",
+                     lock->view.other_serial[0] != '\0' ? lock->view.other_serial
+                                                        : "(another, just decided)");
+}
+
+static tl_status classify_not_live(const tl_lock *lock)
+{
+    switch (lock->view.state) {
+    case TL_STATE_PARKED:
+        return error_set(TL_PARKED, "parked: %s", lock->view.parked);
+    case TL_STATE_QUEUED:
+        return error_set(TL_QUEUED, "nothing was sent yet; the retry lane will send");
+    default:
+        return error_set(TL_IN_DOUBT, "money may have moved; the retry lane finds out");
+    }
+}
+
+/* The row as it was read, in the order of precedence. */
+tl_status ask_classify(tl_lock *lock)
+{
+    const tl_view *v = &lock->view;
+
+    if (fingerprint_differs(lock))
+        return error_set(TL_MISMATCH, "the same key was asked for with other contents");
+    if (v->status == 'Y')
+        return TL_ALREADY_DONE;
+    if (v->status == 'F' && v->conflict)
+        return error_set(TL_IN_CONFLICT,
+                         "the trade failed with proof (%s), but evidence "
+                         "says that money moved",
+                         tl_proof_text((tl_proof)v->proof));
+    if (v->status == 'F')
+        return error_set(TL_FAILED, "the trade failed: %s",
+                         tl_proof_text((tl_proof)v->proof));
+    if (lock->inside.alive)
+        return error_set(TL_BUSY, "in process by %s", v->holder);
+    return classify_not_live(lock);
+}
+
+tl_status ask_classify_mutex(tl_lock *lock)
+{
+    if (lock->view.status == 'Y' && lock_is_standalone(lock))
+        return TL_ALREADY_DONE;
+    if (lock->view.state == TL_STATE_ABSENT)
+        lock->view.being_decided = 1;
+    return error_set(TL_BUSY, "in process by %s",
+                     lock->view.holder[0] != '\0' ? lock->view.holder
+                                                  : "another attempt");
+}
+
+/* ------------------------------------------------------------------ asking once -- */
+
+/* A row that refused an insert: reclaimed when the caller says so, else explained. */
+static step_kind kind_of(const tl_lock *lock)
+{
+    if (lock_is_repeatable(lock) || lock_is_standalone(lock))
+        return STEP_ASK_REPEATABLE;
+    return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
+}
+
+int ask_is_mine(const tl_lock *lock)
+{
+    return lock->view.status == 'P' && lock->inside.alive &&
+           memcmp(lock->inside.token, lock->next_token, STEP_TOKEN) == 0 &&
+           strcmp(lock->view.session_id, session_id(lock->client->session)) == 0;
+}
+
+/* The hold as the row has it, of a step that could not return it. */
+static tl_status read_grant(tl_lock *lock, const transition *t)
+{
+    int64_t before_ms = clock_boottime_ms();
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK) {
+        /* It is granted, and nobody knows the fence: the same ask finds its token. */
+        lock->state = LOCK_ASK_UNKNOWN;
+        return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
+    }
+    if (!ask_is_mine(lock)) {
+        lock->state = LOCK_NEW;
+        if (t->step.kind == STEP_ASK && lock->view.state != TL_STATE_ABSENT)
+            return ask_classify(lock);
+        return error_set(TL_BUSY, "the lock was granted and taken over at once");
+    }
+    lock_hold(lock, t, before_ms,
+              (lock->view.max_hold_until_us - lock->view.now_us) / 1000);
+    lock->fence = lock->view.fence;
+    lock->epoch = lock->view.epoch;
+    return TL_OK;
+}
+
+tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
+{
+    tl_key key = lock_key(lock);
+
+    /* A step that was settled may have been committed long ago: what is left of its
+     * max_hold is read, not assumed.  And where this process cannot be certain that its
+     * session lives, having been stopped perhaps, the row is asked. */
+    if (t->step.fence != 0 && !t->settled &&
+        (session_alive_ms(lock->client->session) > 0 || fault_mutated("session"))) {
+        lock_hold(lock, t, before_ms, lock->options.max_hold_ms);
+        lock->epoch = t->step.epoch;
+        lock_view_granted(lock);
+    } else {
+        tl_status status = read_grant(lock, t);
+
+        if (status != TL_OK)
+            return status;
+    }
+    lock->own_sends =
+        lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent ? 1 : 0;
+    client_add(&lock->client->counters.grants, 1);
+    log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "%s lock granted",
+             lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
+    return TL_GRANTED;
+}
+
+static int is_mutex(const tl_lock *lock)
+{
+    return lock_is_repeatable(lock) || lock_is_standalone(lock);
+}
+
+static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t before_ms)
+{
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK)
+        return status;
+    if (ask_is_mine(lock))
+        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+    if (lock->view.state != TL_STATE_ABSENT && !is_mutex(lock) &&
+        fingerprint_differs(lock))
+        return ask_classify(lock);
+    if ((lock->options.flags & TL_ASK_EXCLUSIVE) &&
+        (lock->view.state == TL_STATE_ABSENT || lock->view.status == 'F'))
+        return refuse_customer_busy(lock);
+    lock->view.being_decided = 1;
+    return error_set(TL_BUSY, "an open transaction is deciding this trade");
+}
+
+tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again)
+{
+    tl_status status;
+
+    switch (t->verdict) {
+    case VERDICT_APPLIED:
+        return ask_granted(lock, t, before_ms);
+    case VERDICT_UNKNOWN:
+        return lock_unknown(lock, LOCK_ASK_UNKNOWN, t);
+    case VERDICT_FAILED:
+        return lock_failed(t);
+    case VERDICT_CUSTOMER_BUSY:
+        return refuse_customer_busy(lock);
+    case VERDICT_DECIDING:
+        return refuse_deciding(lock, t, before_ms);
+    case VERDICT_LOST:
+        /* It was granted, and is over: whoever holds the row now answers for it. */
+    case VERDICT_REFUSED:
+        break;
+    }
+    status = lock_read(lock);
+    if (status != TL_OK)
+        return status;
+    if (ask_is_mine(lock))
+        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+    lock->state = LOCK_NEW; /* whatever became of an earlier ask, it holds nothing now */
+    if (t->step.kind == STEP_ASK_REPEATABLE) {
+        /* Death is final: the same fence is still a dead holder's when it is asked again. */
+        *again = lock->view.status == 'P' && !lock->inside.alive;
+        return ask_classify_mutex(lock);
+    }
+    *again = lock->view.state == TL_STATE_ABSENT;
+    return *again ? TL_BUSY : ask_classify(lock);
+}
+
+void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+{
+    lock_begin_step(lock, t, kind, fresh_token);
+    t->step.held_fence = 0; /* no holder was seen dead yet */
+    fill_ask(lock, &t->step);
+}
+
+static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+{
+    tl_status status = ask_make_channel_key(
+        lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+
+    if (status == TL_OK)
+        ask_fill(lock, t, kind, fresh_token);
+    return status;
+}
+
+tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
+{
+    return begin_as(lock, t, kind_of(lock), fresh_token);
+}
+
+tl_status ask_sync_once(tl_lock *lock)
+{
+    step_kind kind = kind_of(lock);
+    uint64_t dead_fence = 0;
+
+    for (int try = 0; try < ASK_TRIES; try++) {
+        transition t, *one = &t;
+        int64_t before_ms = clock_boottime_ms();
+        int again = 0;
+        tl_status status =
+            begin_as(lock, &t, kind, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+
+        if (status != TL_OK)
+            return status;
+        t.step.held_fence = dead_fence;
+        transition_run(lock->client->transitions, &one, 1,
+                       lock->client->config.pool_wait_ms);
+        status = ask_verdict(lock, &t, before_ms, &again);
+        if (!again)
+            return status;
+        if (kind == STEP_ASK_REPEATABLE)
+            dead_fence = lock->view.fence;
+        else
+            kind = STEP_ASK; /* a row to reclaim that is gone is asked for as a new one */
+    }
+    return error_set(TL_BUSY, "others come and go at this row; ask again");
+}
+
+/* --------------------------------------------------------------------- waiting -- */
+
+tl_status ask_over(tl_lock *lock, tl_status status)
+{
+    tl_class class_ = tl_status_class(status);
+
+    if (status == TL_GRANTED || status == TL_UNKNOWN)
+        return status;
+    /* "Nothing happened" is true of this try, and not known of the one before. */
+    if (lock->state == LOCK_ASK_UNKNOWN &&
+        (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
+        return error_prefix(TL_UNKNOWN, "the earlier ask is not settled: ");
+    lock->state = LOCK_NEW;
+    return status;
+}
+
+void ask_count(tl_lock *lock, tl_status status)
+{
+    if (tl_status_class(status) == TL_CLASS_CONFLICT || status == TL_ALREADY_DONE ||
+        status == TL_FAILED)
+        client_add(&lock->client->counters.refusals, 1);
+}
+
+int ask_is_claim(const tl_lock *lock)
+{
+    return lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);
+}
+
+tl_status ask_once(tl_lock *lock)
+{
+    return ask_over(lock,
+                    ask_is_claim(lock) ? ask_retry_once(lock) : ask_sync_once(lock));
+}
+
+static int may_pass(tl_status status)
+{
+    return status == TL_BUSY || status == TL_CUSTOMER_BUSY || status == TL_NOT_DUE;
+}
+
+/* One waiter of a key asks, with a growing, jittered pause; the others wait for it. */
+static tl_status ask_waiting(tl_lock *lock, int64_t wait_ms)
+{
+    const struct config *config = &lock->client->config;
+    int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
+    tl_status status = TL_TIMEOUT;
+    waiter *me = waiters_join(lock->client->waiting, lock->wait_key);
+
+    if (me == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for waiting");
+    (void)error_set(TL_TIMEOUT, "others of this process wait for the same lock");
+    (void)waiters_turn(me, deadline_ms);
+    while (status == TL_TIMEOUT || may_pass(status)) {
+        int64_t until_ms;
+
+        if (status == TL_TIMEOUT && clock_left_ms(deadline_ms) == 0)
+            break;
+        status = ask_once(lock);
+        if (!may_pass(status) || clock_left_ms(deadline_ms) == 0)
+            break;
+        until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
+        waiters_pause(me, until_ms < deadline_ms ? until_ms : deadline_ms);
+        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2
+                                                          : config->ask_wait_max_ms;
+    }
+    waiters_leave(me);
+    return status;
+}
+
+tl_status ask_check(const tl_lock *lock)
+{
+    tl_status status = lock_check(lock);
+
+    if (status == TL_OK)
+        status = client_check_asking(lock->client);
+    if (status == TL_UNREACHABLE && lock->state == LOCK_ASK_UNKNOWN)
+        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled: ");
+    /* A mutex guards no money, and a claim only asks. */
+    if (status == TL_OK && lock->options.lane == TL_LANE_SYNC &&
+        !lock_is_repeatable(lock))
+        status = restored_check(lock->client);
+    if (status == TL_OK && lock->state != LOCK_NEW && lock->state != LOCK_ASK_UNKNOWN)
+        status =
+            error_set(TL_WRONG_STATE, "this handle has been granted its lock already");
+    return status;
+}
+
+tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
+{
+    tl_status status;
+
+    error_clear();
+    status = ask_check(lock);
+    if (status != TL_OK)
+        return status;
+    client_add(&lock->client->counters.asks, 1);
+    /* Without a wait the first answer counts, and nobody queues for it. */
+    status = wait_ms > 0 ? ask_waiting(lock, wait_ms) : ask_once(lock);
+    ask_count(lock, status);
+    return status;
+}

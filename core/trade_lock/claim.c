@@ -1,0 +1,161 @@
+/*
+ * Asking for the retry-compensation lock by key.
+ *
+ * By key the claim itself is tried first: one statement, which takes effect only when the
+ * lane waits and is due.  Refused, the row is read and explained; a P row whose holder is
+ * dead is opened first, exactly as the janitor would, and then claimed.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "store/store.h"
+
+#include <string.h>
+
+/* Open once, claim once more; a third round means that others are at it. */
+#define CLAIM_TRIES 3
+
+static void fill_claim(const tl_lock *lock, step *s)
+{
+    s->claim_as = lock->options.flags & TL_ASK_OVERRIDE ? CLAIM_OVERRIDE : CLAIM_BY_KEY;
+    s->override_fence = lock->options.override_fence;
+}
+
+static void run_step(tl_lock *lock, transition *t)
+{
+    transition *one = t;
+
+    transition_run(lock->client->transitions, &one, 1, lock->client->config.pool_wait_ms);
+}
+
+/* A P row without a living holder whose retry row is not waiting. */
+static tl_status open_dead(tl_lock *lock)
+{
+    transition t;
+
+    lock_begin_step(lock, &t, STEP_REAP, 1);
+    t.step.held_fence = lock->view.fence;
+    t.step.keep_claims = 1;
+    run_step(lock, &t);
+    if (t.verdict == VERDICT_APPLIED) {
+        client_add(&lock->client->counters.opened, 1);
+        return TL_OK;
+    }
+    if (t.verdict == VERDICT_REFUSED || t.verdict == VERDICT_LOST)
+        return TL_OK; /* somebody else was faster; look again */
+    if (t.verdict == VERDICT_DECIDING)
+        return error_set(TL_BUSY, "an open transaction is deciding this trade");
+    if (t.verdict != VERDICT_UNKNOWN)
+        return lock_failed(&t);
+    memcpy(lock->opening_connection, t.lost_connection, sizeof t.lost_connection);
+    return error_set(TL_UNREACHABLE, "the server does not answer");
+}
+
+/* What is left of an earlier opening would hold the rows against this claim. */
+static void end_opening(tl_lock *lock)
+{
+    if (lock->opening_connection[0] != '\0' &&
+        transition_end(lock->client->transitions, lock->opening_connection,
+                       lock->client->config.pool_wait_ms))
+        lock->opening_connection[0] = '\0';
+}
+
+/* A retry row left open beside a finished trade is closed by whoever meets it. */
+static void close_leftover(tl_lock *lock)
+{
+    transition t;
+
+    if (!lock->view.has_retry_row ||
+        (lock->view.parked[0] == '\0' && lock->view.retry_status != 'P' &&
+         lock->view.next_run_us == 0))
+        return;
+    lock_begin_step(lock, &t, STEP_CLOSE, 1);
+    run_step(lock, &t);
+}
+
+static int is_waiting(const tl_lock *lock)
+{
+    const tl_view *v = &lock->view;
+
+    return v->has_retry_row && v->retry_status == 'F' &&
+           lock->inside.retry_epoch == v->epoch &&
+           (v->next_run_us != 0 || v->parked[0] != '\0') && v->session_id[0] == '\0';
+}
+
+/* Explains a refused claim; *open becomes 1 when the lane must be opened first. */
+static tl_status classify(tl_lock *lock, int *open)
+{
+    const tl_view *v = &lock->view;
+
+    switch (v->status) {
+    case ' ':
+        return error_set(TL_NO_TRADE, "there is no such trade to compensate");
+    case 'Y':
+        close_leftover(lock);
+        return TL_ALREADY_DONE;
+    case 'F':
+        close_leftover(lock);
+        return v->conflict ? error_set(TL_IN_CONFLICT, "evidence contradicts the failure")
+                           : error_set(TL_FAILED, "the trade failed: %s",
+                                       tl_proof_text((tl_proof)v->proof));
+    default:
+        break;
+    }
+    if (lock->inside.alive)
+        return error_set(TL_BUSY, "in process by %s", v->holder);
+    if (!is_waiting(lock)) {
+        *open = 1;
+        return TL_BUSY;
+    }
+    if (v->parked[0] != '\0')
+        return error_set(TL_PARKED, "parked: %s", v->parked);
+    if (v->next_run_us > v->now_us)
+        return error_set(TL_NOT_DUE, "the next attempt is due in %lld ms",
+                         (long long)((v->next_run_us - v->now_us) / 1000));
+    return error_set(TL_BUSY, "another compensating attempt was faster");
+}
+
+tl_status ask_retry_once(tl_lock *lock)
+{
+    tl_status status = TL_BUSY;
+
+    end_opening(lock);
+    for (int try = 0; try < CLAIM_TRIES; try++) {
+        transition t;
+        int64_t before_ms = clock_boottime_ms();
+        int open = 0;
+
+        lock_begin_step(lock, &t, STEP_CLAIM, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+        fill_claim(lock, &t.step);
+        run_step(lock, &t);
+        if (t.verdict == VERDICT_APPLIED) {
+            client_add(&lock->client->counters.claimed, 1);
+            return ask_granted(lock, &t, before_ms);
+        }
+        if (t.verdict == VERDICT_UNKNOWN)
+            return lock_unknown(lock, LOCK_ASK_UNKNOWN, &t);
+        if (t.verdict == VERDICT_FAILED)
+            return lock_failed(&t);
+        status = lock_read(lock);
+        if (status != TL_OK)
+            return status;
+        if (ask_is_mine(lock))
+            return ask_granted(lock, &t, before_ms);
+        lock->state =
+            LOCK_NEW; /* whatever became of an earlier ask, it holds nothing now */
+        if (t.verdict == VERDICT_DECIDING) {
+            lock->view.being_decided = 1;
+            return error_set(TL_BUSY, "an open transaction is deciding this trade");
+        }
+        status = classify(lock, &open);
+        if (!open)
+            return status;
+        status = open_dead(lock);
+        if (status != TL_OK)
+            return status;
+    }
+    return error_set(TL_BUSY, "other compensating attempts were faster");
+}

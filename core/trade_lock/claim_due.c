@@ -1,0 +1,312 @@
+/*
+ * Claiming due work in batches: candidates by the index on due time, stepping over rows
+ * that others are at, and all claims of a batch in one transaction.
+ *
+ * A claim that was committed must reach its caller, or nobody would work on that trade
+ * until its max_hold is over.  So each claim of a batch whose commit was not answered is
+ * settled by its own token, and each that could not be settled or read yet stays with the
+ * client and is tried again by the next call.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "store/store.h"
+
+#include <string.h>
+
+#define REPEAT_MIN_MS 5
+#define REPEAT_MAX_MS 100
+
+struct batch {
+    tl_client *client;
+    const tl_claim_options *options;
+    int64_t deadline_ms;
+    /* The caller's handles: granted. */
+    tl_lock **locks;
+    size_t count, limit;
+    int doubtful; /* claims whose fate is not known were left with the client */
+    /* The transaction under way. */
+    db *connection;
+    tl_lock *claims[TL_CLAIM_MAX];
+    size_t claim_count;
+    tl_status status; /* of a handle that could not be made */
+};
+
+/* A handle for one candidate, not granted yet. */
+static tl_status make_handle(tl_lock **out, const struct batch *b, const db_result *rows,
+                             size_t row)
+{
+    tl_key key = {db_get_text(rows, row, 1), db_get_text(rows, row, 0),
+                  b->options->op_code};
+    tl_lock_options wanted = TL_LOCK_OPTIONS_INIT;
+    tl_status status;
+
+    wanted.lane = TL_LANE_RETRY;
+    wanted.max_hold_ms = b->options->max_hold_ms;
+    status = tl_lock_new(out, b->client, &key, &wanted);
+    if (status == TL_OK)
+        (*out)->suspect = b->options->suspects != 0;
+    return status;
+}
+
+/*
+ * Claims one candidate on the batch's connection, whose transaction has its retry row
+ * locked already.  The sync row is taken without waiting; one that is not free, or not
+ * what the claim expects, is dropped.  That is said with each statement and not by the
+ * connection's own time-out: with one of 0 the server lets SKIP LOCKED step over a row and
+ * then refuses the COMMIT (error 1180, measured on 10.11).
+ */
+static db_answer claim_candidate(struct batch *b, const db_result *rows, size_t row)
+{
+    tl_lock *lock = NULL;
+    transition t;
+    db_answer answer;
+
+    b->status = make_handle(&lock, b, rows, row);
+    if (b->status != TL_OK)
+        return DB_NO_MEMORY;
+    lock_begin_step(lock, &t, STEP_CLAIM, 1);
+    t.step.claim_as = CLAIM_BATCH;
+    answer = store_step(b->connection, &t.step, 1);
+    if (answer == DB_DONE && t.step.changed) {
+        lock->state = LOCK_ASK_UNKNOWN;
+        b->claims[b->claim_count++] = lock;
+        return DB_DONE;
+    }
+    /* A lane that waits beside a finished trade, or of an older epoch, would be met again
+     * and again: it is closed here, with both rows locked. */
+    if (answer == DB_DONE) {
+        lock_begin_step(lock, &t, STEP_CLOSE, 1);
+        answer = store_step(b->connection, &t.step, 1);
+    }
+    tl_lock_free(lock);
+    if (answer == DB_ERROR && db_errno(b->connection) == ERROR_LOCK_WAIT)
+        return DB_DONE; /* only this statement was undone; its row is dropped */
+    return answer;
+}
+
+static db_answer claim_all(struct batch *b)
+{
+    char retry_op[TL_OP_MAX + 1 + sizeof TL_RETRY_SUFFIX];
+    db_result rows = DB_RESULT_INIT;
+    db_answer answer = db_begin(b->connection);
+
+    text_copy(retry_op, sizeof retry_op, b->options->op_code);
+    strcat(retry_op, TL_RETRY_SUFFIX);
+    if (answer == DB_DONE)
+        answer = store_claim_candidates(b->connection, retry_op, b->options->suspects,
+                                        (unsigned)(b->limit - b->count), &rows);
+    for (size_t row = 0; row < rows.rows && answer == DB_DONE; row++)
+        answer = claim_candidate(b, &rows, row);
+    if (answer == DB_DONE)
+        answer = db_commit(b->connection);
+    db_result_free(&rows);
+    return answer;
+}
+
+/* ------------------------------------------------------- what became of a claim -- */
+
+/* TL_GRANTED, with the row read; TL_UNKNOWN; anything else: it holds nothing. */
+static tl_status settle_claim(tl_lock *lock)
+{
+    transition t;
+
+    lock_begin_step(lock, &t, STEP_CLAIM, 0);
+    if (lock->lost_connection[0] != '\0') {
+        transition_settle(lock->client->transitions, &t, lock->lost_connection,
+                          lock->client->config.pool_wait_ms);
+        if (t.verdict == VERDICT_UNKNOWN)
+            return TL_UNKNOWN;
+        lock->lost_connection[0] = '\0';
+        if (t.verdict != VERDICT_APPLIED)
+            return TL_BUSY;
+    }
+    t.step.fence = 0; /* the row is read, payload included */
+    return ask_granted(lock, &t, clock_boottime_ms());
+}
+
+static void take_claim(struct batch *b, tl_lock *lock)
+{
+    tl_status status = settle_claim(lock);
+
+    if (status == TL_GRANTED) {
+        b->locks[b->count++] = lock;
+    } else if (status == TL_UNKNOWN && client_keep_claim(b->client, lock)) {
+        b->doubtful = 1;
+    } else {
+        tl_lock_free(lock);
+    }
+}
+
+/* Those of earlier calls, of the same kind. */
+static void take_doubtful(struct batch *b)
+{
+    tl_lock *kept[TL_CLAIM_MAX];
+    size_t count = client_take_claims(b->client, kept);
+
+    for (size_t i = 0; i < count; i++) {
+        int wanted = b->count < b->limit &&
+                     strcmp(kept[i]->op_code, b->options->op_code) == 0 &&
+                     kept[i]->suspect == (b->options->suspects != 0);
+
+        if (wanted)
+            take_claim(b, kept[i]);
+        else if (!client_keep_claim(b->client, kept[i]))
+            tl_lock_free(kept[i]);
+    }
+}
+
+/* Nothing of the batch was committed, or it is not known whether. */
+static void leave_batch(struct batch *b, const char *lost_connection)
+{
+    for (size_t i = 0; i < b->claim_count; i++) {
+        tl_lock *lock = b->claims[i];
+
+        if (lost_connection == NULL) {
+            tl_lock_free(lock);
+            continue;
+        }
+        text_copy(lock->lost_connection, sizeof lock->lost_connection, lost_connection);
+        take_claim(b, lock);
+    }
+    /* Its row locks would hide what is due from the next try. */
+    if (lost_connection != NULL && b->claim_count == 0)
+        (void)transition_end(b->client->transitions, lost_connection,
+                             clock_left_ms(b->deadline_ms));
+}
+
+static tl_status claim_once(struct batch *b)
+{
+    char name[RANDOM_UUID];
+    int lost;
+    db_answer answer;
+    tl_status status = pool_get(b->client->connections, POOL_BUSINESS,
+                                clock_left_ms(b->deadline_ms), &b->connection);
+
+    if (status != TL_OK)
+        return status;
+    b->claim_count = 0;
+    b->status = TL_OK;
+    answer = claim_all(b);
+    text_copy(name, sizeof name, db_name(b->connection));
+    lost = answer == DB_UNANSWERED || db_lost_in_transaction(b->connection, answer);
+    if (answer != DB_DONE)
+        status = b->status != TL_OK
+                     ? b->status
+                     : db_error_status(b->connection, answer, "claiming due work");
+    pool_put(b->client->connections, b->connection);
+    if (answer != DB_DONE) {
+        leave_batch(b, lost ? name : NULL);
+        return lost ? TL_TRY_AGAIN : status;
+    }
+    for (size_t i = 0; i < b->claim_count; i++)
+        take_claim(b, b->claims[i]);
+    return TL_OK;
+}
+
+static int may_repeat(tl_status status)
+{
+    return status == TL_TRY_AGAIN || status == TL_UNREACHABLE || status == TL_OVERLOADED;
+}
+
+/* Until there is an answer, some handles, or no time left. */
+static tl_status claim(struct batch *b)
+{
+    int64_t pause_ms = REPEAT_MIN_MS;
+
+    take_doubtful(b);
+    while (b->count < b->limit) {
+        tl_status status = claim_once(b);
+
+        if (!may_repeat(status) || b->count > 0 || b->doubtful ||
+            clock_left_ms(b->deadline_ms) == 0)
+            return status;
+        client_repeats(b->client);
+        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
+    }
+    return TL_OK;
+}
+
+tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
+                       tl_lock **locks, size_t *count)
+{
+    struct batch b = {.client = client, .options = options, .locks = locks};
+    tl_status status;
+
+    error_clear();
+    status = client_check_asking(client);
+    if (status != TL_OK)
+        return status;
+    if (options == NULL || options->version != TL_CLAIM_OPTIONS_VERSION ||
+        locks == NULL || count == NULL || options->op_code == NULL ||
+        options->max_hold_ms <= 0)
+        return error_set(TL_INVALID, "tl_claim_due: an argument is missing");
+    status = key_check(&(tl_key){"-", "-", options->op_code});
+    if (status != TL_OK)
+        return status;
+    b.limit = *count < TL_CLAIM_MAX ? *count : TL_CLAIM_MAX;
+    b.deadline_ms = clock_deadline(client->config.pool_wait_ms);
+    status = claim(&b);
+    if (b.count == 0 && b.doubtful)
+        return error_set(TL_UNKNOWN, "claims may have been made whose fate is not known "
+                                     "yet; the next call finds out");
+    if (b.count == 0 && status != TL_OK)
+        return status;
+    client_add(&client->counters.claimed, b.count);
+    *count = b.count;
+    return TL_OK;
+}
+
+tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
+{
+    char retry_op[TL_OP_MAX + 1 + sizeof TL_RETRY_SUFFIX];
+    db_result result = DB_RESULT_INIT;
+    db *connection;
+    db_answer answer;
+    tl_status status = client_check(client);
+
+    if (status == TL_OK && (op_code == NULL || due_ms == NULL))
+        status = error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
+    if (status == TL_OK)
+        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
+                          &connection);
+    if (status != TL_OK)
+        return status;
+    text_copy(retry_op, TL_OP_MAX + 1, op_code);
+    strcat(retry_op, TL_RETRY_SUFFIX);
+    answer = store_next_due(connection, retry_op, &result);
+    if (answer == DB_DONE)
+        *due_ms = result.rows > 0 ? db_get_int(&result, 0, 0) : -1;
+    else
+        status = db_error_status(connection, answer, "looking for due work");
+    db_result_free(&result);
+    pool_put(client->connections, connection);
+    return status;
+}
+
+tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
+{
+    db_result result = DB_RESULT_INIT;
+    db *connection;
+    db_answer answer;
+    tl_status status = client_check(client);
+
+    if (status == TL_OK)
+        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
+                          &connection);
+    if (status != TL_OK)
+        return status;
+    answer = store_operations(connection, &result);
+    if (answer != DB_DONE)
+        status = db_error_status(connection, answer, "listing the operations");
+    pool_put(client->connections, connection);
+    for (size_t row = 0; row < result.rows && status == TL_OK; row++)
+        if (each(context, db_get_text(&result, row, 0)) != 0)
+            break;
+    db_result_free(&result);
+    return status;
+}

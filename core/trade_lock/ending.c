@@ -1,0 +1,224 @@
+/* An ending as a step, and what the server's answer to it means. */
+#include "trade_lock/lock.h"
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/text.h"
+
+#include <string.h>
+
+int ending_is_final(const tl_lock *lock, const tl_ending *ending)
+{
+    if (ending->outcome == TL_OUTCOME_SUCCESS)
+        return 1;
+    if (ending->outcome != TL_OUTCOME_FAILURE)
+        return 0;
+    /* On the retry lane a plain failure without proof means "again"; a standalone retry
+     * row has nothing else to say. */
+    return ending->proof != TL_PROOF_NONE || lock_is_standalone(lock);
+}
+
+static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
+{
+    if (ending->proof == TL_PROOF_NONE && lock->options.lane == TL_LANE_SYNC)
+        return error_set(TL_INVALID,
+                         "a failure needs a proof; without one the outcome is "
+                         "TL_OUTCOME_UNKNOWN");
+    if (strcmp(tl_proof_text(ending->proof), "") == 0)
+        return error_set(TL_INVALID, "proof '%c' is not known", (char)ending->proof);
+    if (ending->proof == TL_PROOF_OPERATORS)
+        return error_set(TL_INVALID,
+                         "two operators decide with the command, not a holder");
+    return TL_OK;
+}
+
+/* Printable ASCII, or nothing. */
+static int is_plain_text(const char *text, size_t most)
+{
+    size_t size = text != NULL ? strlen(text) : 0;
+
+    for (size_t i = 0; i < size; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return 0;
+    return size <= most;
+}
+
+tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
+{
+    if (ending == NULL || ending->version != TL_ENDING_VERSION)
+        return error_set(TL_INVALID,
+                         "ending is NULL or was not made with TL_ENDING_INIT");
+    if (ending->outcome < TL_OUTCOME_SUCCESS || ending->outcome > TL_OUTCOME_NOT_SENT)
+        return error_set(TL_INVALID, "outcome %d is not known", (int)ending->outcome);
+    if (ending->result_size > TL_RESULT_MAX)
+        return error_set(TL_INVALID, "the result has %zu bytes; at most %d are kept",
+                         ending->result_size, TL_RESULT_MAX);
+    if (ending->result == NULL && ending->result_size > 0)
+        return error_set(TL_INVALID, "result is NULL and result_size is not 0");
+    if (ending->channel_ref != NULL && strlen(ending->channel_ref) > TL_REF_MAX)
+        return error_set(TL_INVALID, "the channel's reference has more than %d bytes",
+                         TL_REF_MAX);
+    if (ending->remark != NULL && strlen(ending->remark) > TL_REMARK_MAX)
+        return error_set(TL_INVALID, "the remark has more than %d bytes", TL_REMARK_MAX);
+    if (ending->next_run_ms < 0 || ending->next_run_ms > TL_HOLD_MAX_MS * 52)
+        return error_set(TL_INVALID, "next_run_ms is negative or absurd");
+    if (!is_plain_text(ending->park_reason, PARK_REASON_MAX))
+        return error_set(TL_INVALID,
+                         "the reason for parking is not at most %d characters "
+                         "of printable ASCII",
+                         PARK_REASON_MAX);
+    if (ending->actor != NULL && strlen(ending->actor) > sizeof lock->actor - 1)
+        return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
+    if (lock->state == LOCK_END_UNKNOWN &&
+        (ending->outcome != lock->ending_outcome || ending->proof != lock->ending_proof))
+        return error_set(TL_WRONG_STATE,
+                         "another ending of this handle may have been committed: repeat "
+                         "that one, or settle it first");
+    if (ending->park_reason != NULL && lock->options.lane == TL_LANE_SYNC &&
+        ending_is_final(lock, ending))
+        return error_set(TL_INVALID, "a final ending is not parked");
+    return ending->outcome == TL_OUTCOME_FAILURE ? check_failure(lock, ending) : TL_OK;
+}
+
+static step_kind kind_of(const tl_lock *lock, const tl_ending *ending)
+{
+    if (!ending_is_final(lock, ending))
+        return lock_is_repeatable(lock) || lock_is_standalone(lock) ? STEP_RELEASE
+                                                                    : STEP_OPEN;
+    return lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock)
+               ? STEP_FINISH_RETRY
+               : STEP_FINISH_SYNC;
+}
+
+/* The word in the log for an ending that opens. */
+static const char *open_word(tl_outcome outcome)
+{
+    switch (outcome) {
+    case TL_OUTCOME_ACCEPTED:
+        return "accepted";
+    case TL_OUTCOME_PENDING:
+        return "pending";
+    case TL_OUTCOME_RETRY_LATER:
+        return "retry later";
+    case TL_OUTCOME_NOT_SENT:
+        return "not sent";
+    case TL_OUTCOME_FAILURE:
+        return "again";
+    default:
+        return "unknown";
+    }
+}
+
+static void fill_open(const tl_lock *lock, const tl_ending *ending,
+                      const tl_findings *findings, step *s)
+{
+    int did_nothing = ending->outcome == TL_OUTCOME_RETRY_LATER ||
+                      ending->outcome == TL_OUTCOME_NOT_SENT;
+
+    s->name = open_word(ending->outcome);
+    /* A hold that sent nothing has nothing to take back: the sends of others stay. */
+    s->unsend = did_nothing && lock->own_sends > 0;
+    s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0
+                         ? -1
+                         : ending->next_run_ms;
+    s->park_reason = ending->park_reason;
+    if (findings != NULL)
+        s->findings = *findings;
+    if (ending->outcome == TL_OUTCOME_ACCEPTED || ending->outcome == TL_OUTCOME_PENDING ||
+        ending->channel_ref != NULL)
+        s->findings.seen_by_channel = 1;
+}
+
+/* How the ending leaves the trade once it is committed. */
+static tl_status answer_of(const tl_lock *lock, const tl_ending *ending, const step *s)
+{
+    uint32_t taken_off = s->unsend ? 1 : 0;
+
+    if (ending->outcome == TL_OUTCOME_SUCCESS)
+        return TL_SUCCEEDED;
+    if (ending_is_final(lock, ending))
+        return TL_FAILED;
+    if (ending->park_reason != NULL)
+        return TL_PARKED;
+    return lock->view.sends <= taken_off ? TL_QUEUED : TL_IN_DOUBT;
+}
+
+void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
+                    transition *t)
+{
+    step *s = &t->step;
+
+    lock_begin_step(lock, t, kind_of(lock, ending), lock->state != LOCK_END_UNKNOWN);
+    s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
+    s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
+    s->retryable = ending->retryable != 0;
+    s->channel_ref = ending->channel_ref;
+    s->result = ending->result;
+    s->result_size = ending->result_size;
+    s->remark = ending->remark;
+    if (ending->actor != NULL)
+        s->actor = ending->actor;
+    if (!ending_is_final(lock, ending))
+        fill_open(lock, ending, findings, s);
+    lock->ending_outcome = ending->outcome;
+    lock->ending_proof = ending->proof;
+    lock->ending_answer = answer_of(lock, ending, s);
+    text_copy(lock->park_reason, sizeof lock->park_reason, ending->park_reason);
+}
+
+tl_status ending_applied(tl_lock *lock)
+{
+    tl_key key = lock_key(lock);
+    tl_status status = lock->ending_answer;
+
+    lock->state = LOCK_OVER;
+    client_add(&lock->client->counters.finishes, 1);
+    waiters_released(lock->client->waiting, lock->wait_key);
+    if (status == TL_PARKED)
+        client_add(&lock->client->counters.parked, 1);
+    else if (status == TL_IN_DOUBT || status == TL_QUEUED)
+        client_add(&lock->client->counters.opened, 1);
+    log_line(&lock->client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
+             lock->fence, "%s%s%s", tl_status_text(status),
+             status == TL_PARKED ? ": " : "",
+             status == TL_PARKED ? lock->park_reason : "");
+    return status;
+}
+
+int lock_still_holds(const tl_lock *lock)
+{
+    return lock->view.status == 'P' && lock->view.fence == lock->fence &&
+           memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
+}
+
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending)
+{
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK)
+        return status;
+    if (lock_still_holds(lock)) {
+        lock->state = LOCK_HELD;
+        return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
+                                      "failure is refused and the lock still held");
+    }
+    lock_lose(lock);
+    lock_file_evidence(lock, ending);
+    return error_set(TL_LOST,
+                     "the lock was taken over; what this ending knew is filed as "
+                     "evidence");
+}
+
+tl_status settled_not_done(tl_lock *lock)
+{
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK)
+        return status;
+    if (lock_still_holds(lock)) {
+        lock->state = LOCK_HELD;
+        return TL_GRANTED;
+    }
+    lock_lose(lock);
+    return error_set(TL_LOST, "the lock was taken over; the ending was not committed");
+}

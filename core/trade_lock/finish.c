@@ -1,0 +1,74 @@
+/* Ending a hold: alone, with business rows, or by putting it back. */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread_context.h"
+
+/* An earlier try whose answer was lost is settled by now: it did not happen.  Were this
+ * forgotten, a caller with little time would settle it again and again. */
+static void note_not_done(tl_lock *lock, const transition *t)
+{
+    if (t->lost_connection[0] != '\0')
+        return;
+    lock->lost_connection[0] = '\0';
+    lock->state = LOCK_HELD;
+}
+
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
+{
+    switch (t->verdict) {
+    case VERDICT_APPLIED:
+        return ending_applied(lock);
+    case VERDICT_REFUSED:
+    case VERDICT_LOST:
+        return ending_refused(lock, ending);
+    case VERDICT_UNKNOWN:
+        return lock_unknown(lock, LOCK_END_UNKNOWN, t);
+    case VERDICT_DECIDING:
+        note_not_done(lock, t);
+        return error_set(TL_TRY_AGAIN, "another transaction holds the row; end again");
+    case VERDICT_CUSTOMER_BUSY:
+    case VERDICT_FAILED:
+        break;
+    }
+    note_not_done(lock, t);
+    return lock_failed(t);
+}
+
+static tl_status finish(tl_lock *lock, const tl_ending *ending,
+                        const tl_findings *findings)
+{
+    transition t, *one = &t;
+    tl_status status = lock_check_ending(lock);
+
+    if (status == TL_OK)
+        status = ending_check(lock, ending);
+    if (status == TL_OK && thread_context_in_callback())
+        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
+    if (status != TL_OK)
+        return status;
+    ending_to_step(lock, ending, findings, &t);
+    transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
+    return finish_verdict(lock, ending, &t);
+}
+
+tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending)
+{
+    error_clear();
+    return finish(lock, ending, NULL);
+}
+
+tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending,
+                           const tl_findings *findings)
+{
+    tl_status status;
+
+    error_clear();
+    status = lock_check_held(lock);
+    if (status == TL_OK)
+        status = ending_check(lock, ending);
+    if (status == TL_OK && ending_is_final(lock, ending))
+        status = error_set(TL_INVALID, "a final ending does not put the trade back");
+    return status == TL_OK ? finish(lock, ending, findings) : status;
+}

@@ -1,0 +1,121 @@
+/*
+ * The ending as a part of the caller's own transaction.  The compare-and-set runs on the
+ * caller's connection, which is looked at and never committed, rolled back or SET.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#include <string.h>
+
+static tl_status must_roll_back(db *connection, db_answer answer)
+{
+    (void)db_error_status(connection, answer, "the ending in the caller's transaction");
+    return error_prefix(TL_ROLL_BACK, "roll back: ");
+}
+
+static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
+{
+    transition t;
+    db_answer answer;
+
+    ending_to_step(lock, ending, NULL, &t);
+    t.step.in_caller = 1;
+    session_witness(lock->client->session, lock->caller_witness);
+    answer = store_step(borrowed, &t.step, 0);
+    if (answer != DB_DONE)
+        return must_roll_back(borrowed, answer);
+    if (!t.step.changed)
+        return error_set(TL_ROLL_BACK, "roll back: the lock was taken over, evidence "
+                                       "forbids this failure, or the server has rolled "
+                                       "the transaction back already");
+    lock->caller_thread_id = db_thread_id(borrowed);
+    lock->state = LOCK_IN_CALLER;
+    return TL_OK;
+}
+
+tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
+                            const tl_ending *ending)
+{
+    db *borrowed = NULL;
+    tl_status status;
+
+    error_clear();
+    status = lock_check_ending(lock);
+    if (status == TL_OK && lock->state != LOCK_HELD)
+        status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
+    if (status == TL_OK)
+        status = ending_check(lock, ending);
+    if (status == TL_OK && !ending_is_final(lock, ending))
+        status =
+            error_set(TL_INVALID, "only success or a proven failure can be a part of "
+                                  "the caller's transaction");
+    if (status == TL_OK && connection == NULL)
+        status = error_set(TL_INVALID, "connection is NULL");
+    if (status == TL_OK)
+        status = db_borrow(&borrowed, connection);
+    if (status == TL_OK && !db_in_transaction(borrowed))
+        status =
+            error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
+                                         "transaction; the ending would commit alone");
+    if (status == TL_OK)
+        status = run_in(lock, borrowed, ending);
+    db_close(borrowed);
+    return status;
+}
+
+tl_status tl_lock_settle(tl_lock *lock)
+{
+    transition t;
+    tl_status status;
+
+    error_clear();
+    status = lock_check(lock);
+    if (status != TL_OK)
+        return status;
+    if (lock->state != LOCK_IN_CALLER && lock->state != LOCK_END_UNKNOWN)
+        return error_set(TL_WRONG_STATE, "no step of this handle waits to be settled");
+    lock_begin_step(lock, &t,
+                    lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock)
+                        ? STEP_FINISH_RETRY
+                        : STEP_FINISH_SYNC,
+                    0);
+    if (lock->state == LOCK_IN_CALLER)
+        transition_settle_caller(lock->client->transitions, &t, lock->caller_thread_id,
+                                 lock->caller_witness, lock->client->config.commit_ms);
+    else
+        transition_settle(lock->client->transitions, &t, lock->lost_connection,
+                          lock->client->config.commit_ms);
+    switch (t.verdict) {
+    case VERDICT_APPLIED:
+        return ending_applied(lock);
+    case VERDICT_REFUSED:
+        return settled_not_done(lock);
+    default:
+        return TL_UNKNOWN;
+    }
+}
+
+tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
+{
+    tl_status status;
+
+    error_clear();
+    status = lock_check(lock);
+    if (status == TL_OK && lock->state != LOCK_IN_CALLER)
+        status = error_set(TL_WRONG_STATE, "no transaction of the caller's is under way "
+                                           "with this lock");
+    if (status != TL_OK)
+        return status;
+    switch (commit) {
+    case TL_COMMIT_OK:
+        return ending_applied(lock);
+    case TL_COMMIT_ROLLED_BACK:
+        lock->state = LOCK_HELD;
+        return TL_OK;
+    default:
+        return tl_lock_settle(lock);
+    }
+}

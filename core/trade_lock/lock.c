@@ -1,0 +1,393 @@
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/fault.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/thread_context.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_CHARS_MIN 20 /* 80 bits */
+#define REREAD_MS 10     /* between two readings, when a connection failed */
+#define KNOWN_FLAGS                                                                      \
+    (TL_ASK_EXCLUSIVE | TL_ASK_REPEATABLE | TL_ASK_STANDALONE | TL_ASK_RECLAIM |         \
+     TL_ASK_OVERRIDE)
+
+/* ------------------------------------------------------------ making a handle -- */
+
+static tl_status check_flags(const tl_lock_options *o)
+{
+    int retry = o->lane == TL_LANE_RETRY;
+
+    if (o->flags & ~KNOWN_FLAGS)
+        return error_set(TL_INVALID, "flags has bits that this version does not know");
+    if ((o->flags & TL_ASK_REPEATABLE) &&
+        (o->flags & (TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)))
+        return error_set(TL_INVALID, "a repeatable operation is neither exclusive for a "
+                                     "customer nor reclaimed");
+    if ((o->flags & (TL_ASK_STANDALONE | TL_ASK_OVERRIDE)) && !retry)
+        return error_set(TL_INVALID, "standalone and override belong to the retry lane");
+    if ((o->flags & (TL_ASK_REPEATABLE | TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)) && retry)
+        return error_set(TL_INVALID,
+                         "repeatable, exclusive and reclaim belong to the sync "
+                         "lane");
+    return TL_OK;
+}
+
+static tl_status check_sizes(const tl_lock_options *o)
+{
+    if (o->max_hold_ms <= 0 || o->max_hold_ms > TL_HOLD_MAX_MS)
+        return error_set(TL_INVALID,
+                         "max_hold_ms is %lld; it must be 1 to %lld: a lock "
+                         "without an end could never be recovered",
+                         (long long)o->max_hold_ms, (long long)TL_HOLD_MAX_MS);
+    if (o->deadline_ms < 0)
+        return error_set(TL_INVALID, "deadline_ms is negative");
+    if (o->payload_size > TL_PAYLOAD_MAX)
+        return error_set(TL_INVALID, "the payload has %zu bytes; at most %d are kept",
+                         o->payload_size, TL_PAYLOAD_MAX);
+    if (o->payload == NULL && o->payload_size > 0)
+        return error_set(TL_INVALID, "payload is NULL and payload_size is not 0");
+    if (o->remark != NULL && strlen(o->remark) > TL_REMARK_MAX)
+        return error_set(TL_INVALID, "the remark has %zu bytes; at most %d are kept",
+                         strlen(o->remark), TL_REMARK_MAX);
+    if (o->actor != NULL && strlen(o->actor) > sizeof((tl_lock *)0)->actor - 1)
+        return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
+    if (o->channel != NULL && o->channel_key_chars != 0 &&
+        (o->channel_key_chars < KEY_CHARS_MIN ||
+         o->channel_key_chars > TL_CHANNEL_KEY_MAX))
+        return error_set(TL_INVALID, "channel_key_chars is %u; it must be %d to %d",
+                         o->channel_key_chars, KEY_CHARS_MIN, TL_CHANNEL_KEY_MAX);
+    if (o->channel != NULL)
+        return text_check_name("channel", o->channel, TL_CHANNEL_MAX);
+    return TL_OK;
+}
+
+static tl_status check_options(const tl_lock_options *o)
+{
+    tl_status status;
+
+    if (o == NULL || o->version != TL_LOCK_OPTIONS_VERSION)
+        return error_set(TL_INVALID, "options is NULL or was not made with "
+                                     "TL_LOCK_OPTIONS_INIT");
+    if (o->lane != TL_LANE_SYNC && o->lane != TL_LANE_RETRY)
+        return error_set(TL_INVALID, "lane is neither sync nor retry");
+    status = check_flags(o);
+    return status == TL_OK ? check_sizes(o) : status;
+}
+
+static void copy_key(tl_lock *lock, const tl_key *key)
+{
+    text_copy(lock->serial_no, sizeof lock->serial_no, key->serial_no);
+    text_copy(lock->cust_no, sizeof lock->cust_no, key->cust_no);
+    text_copy(lock->op_code, sizeof lock->op_code, key->op_code);
+    snprintf(lock->retry_op, sizeof lock->retry_op, "%.*s%s",
+             (int)(TL_OP_MAX - strlen(TL_RETRY_SUFFIX)), key->op_code, TL_RETRY_SUFFIX);
+    snprintf(lock->wait_key, sizeof lock->wait_key, "%s/%s/%s", lock->cust_no,
+             lock->serial_no, lock_row_op(lock));
+}
+
+static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
+{
+    lock->options = *o;
+    text_copy(lock->channel, sizeof lock->channel, o->channel);
+    text_copy(lock->remark, sizeof lock->remark, o->remark);
+    text_copy(lock->actor, sizeof lock->actor, o->actor);
+    if (o->payload != NULL) {
+        /* An empty payload is still one: never NULL. */
+        lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);
+        if (lock->payload == NULL)
+            return error_set(TL_NO_MEMORY, "out of memory for the payload");
+    }
+    lock->options.payload = lock->payload;
+    lock->has_fingerprint = o->fingerprint != NULL || o->payload != NULL;
+    if (o->fingerprint != NULL)
+        memcpy(lock->fingerprint, o->fingerprint, TL_FINGERPRINT);
+    else if (o->payload != NULL)
+        sha256_of(lock->fingerprint, o->payload, o->payload_size);
+    return TL_OK;
+}
+
+tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
+                      const tl_lock_options *options)
+{
+    tl_lock *lock;
+    tl_status status;
+
+    error_clear();
+    if (out == NULL)
+        return error_set(TL_INVALID, "tl_lock_new: out is NULL");
+    status = client_check(client);
+    if (status == TL_OK)
+        status = key_check(key);
+    if (status == TL_OK)
+        status = check_options(options);
+    if (status != TL_OK)
+        return status;
+    lock = memory_new(sizeof *lock);
+    if (lock == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for a lock handle");
+    lock->client = client;
+    lock->generation = client->generation;
+    view_clear(&lock->view, &lock->inside);
+    status = copy_options(lock, options);
+    copy_key(lock, key);
+    if (status != TL_OK) {
+        tl_lock_free(lock);
+        return status;
+    }
+    *out = lock;
+    return TL_OK;
+}
+
+void tl_lock_free(tl_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    shared_row_release(lock->row);
+    memory_free(lock->payload);
+    memory_free(lock);
+}
+
+/* ------------------------------------------------------------- what it knows -- */
+
+tl_status lock_check(const tl_lock *lock)
+{
+    if (lock == NULL)
+        return error_set(TL_INVALID, "lock is NULL");
+    return client_check(lock->client);
+}
+
+tl_status lock_check_held(const tl_lock *lock)
+{
+    tl_status status = lock_check(lock);
+
+    if (status != TL_OK)
+        return status;
+    switch (lock->state) {
+    case LOCK_HELD:
+    case LOCK_ARM_UNKNOWN:
+    case LOCK_END_UNKNOWN:
+        return TL_OK;
+    case LOCK_LOST:
+        return error_set(TL_LOST, "the lock was taken over; nothing was written");
+    case LOCK_OVER:
+        return error_set(TL_RELEASED, "this handle has released its lock already");
+    case LOCK_IN_CALLER:
+        return error_set(TL_WRONG_STATE,
+                         "the caller's transaction with this lock has not "
+                         "been reported with tl_lock_committed()");
+    case LOCK_NEW:
+    case LOCK_ASK_UNKNOWN:
+        break;
+    }
+    return error_set(TL_NOT_HELD, "the lock was not granted to this handle");
+}
+
+int lock_is_standalone(const tl_lock *lock)
+{
+    return (lock->options.flags & TL_ASK_STANDALONE) != 0;
+}
+
+int lock_is_repeatable(const tl_lock *lock)
+{
+    return (lock->options.flags & TL_ASK_REPEATABLE) != 0;
+}
+
+tl_key lock_key(const tl_lock *lock)
+{
+    tl_key key = {lock->serial_no, lock->cust_no, lock->op_code};
+
+    return key;
+}
+
+const char *lock_row_op(const tl_lock *lock)
+{
+    return lock_is_standalone(lock) ? lock->retry_op : lock->op_code;
+}
+
+const tl_view *tl_lock_view(const tl_lock *lock)
+{
+    return &lock->view;
+}
+
+int64_t tl_lock_remaining_ms(const tl_lock *lock)
+{
+    if (lock_check(lock) != TL_OK || lock->state != LOCK_HELD)
+        return 0;
+    if (session_alive_ms(lock->client->session) == 0)
+        return 0;
+    return clock_left_ms(lock->hold_until_ms);
+}
+
+int tl_may_send(const tl_lock *lock, int64_t send_ms)
+{
+    int64_t remaining_ms = tl_lock_remaining_ms(lock);
+
+    if (fault_mutated("session"))
+        return lock_check(lock) == TL_OK && lock->state == LOCK_HELD;
+    return remaining_ms > 0 && remaining_ms >= send_ms;
+}
+
+/* ------------------------------------------------------------------- helpers -- */
+
+void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+{
+    step *s = &t->step;
+
+    memset(t, 0, sizeof *t);
+    if (fresh_token) {
+        random_token(lock->next_token);
+        lock->lost_connection[0] = '\0';
+    } else {
+        memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
+    }
+    text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
+    text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
+    s->kind = kind;
+    s->cust_no = lock->cust_no;
+    s->serial_no = lock->serial_no;
+    s->op_code = lock_row_op(lock);
+    s->retry_op = lock->retry_op;
+    memcpy(s->token, lock->next_token, STEP_TOKEN);
+    memcpy(s->held_token, lock->token, STEP_TOKEN);
+    s->held_fence = lock->fence;
+    s->thread_no = lock->thread_no;
+    s->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    s->session_id = session_id(lock->client->session);
+    s->lane = lock_is_standalone(lock) ? 'R' : 'S';
+    s->max_hold_ms = lock->options.max_hold_ms;
+    s->deadline_ms = lock->options.deadline_ms > 0 ? lock->options.deadline_ms : -1;
+    s->proof = '-';
+    s->actor = lock->actor[0] != '\0' ? lock->actor : NULL;
+    s->name = step_name(kind);
+}
+
+void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms)
+{
+    memcpy(lock->token, t->step.token, STEP_TOKEN);
+    if (t->step.fence != 0)
+        lock->fence = t->step.fence;
+    lock->hold_until_ms = before_ms + max_hold_ms;
+    lock->state = LOCK_HELD;
+}
+
+void lock_lose(tl_lock *lock)
+{
+    tl_key key = lock_key(lock);
+
+    lock->state = LOCK_LOST;
+    client_add(&lock->client->counters.lost, 1);
+    log_line(&lock->client->logger, TL_WARNING, &key, lock->fence,
+             "the lock was taken over: nothing was written");
+}
+
+tl_status lock_failed(const transition *t)
+{
+    return t->status != TL_OK ? t->status
+                              : error_set(TL_INTERNAL, "a step failed without a reason");
+}
+
+tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
+{
+    tl_key key = lock_key(lock);
+
+    lock->state = state;
+    memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
+    client_add(&lock->client->counters.unknown, 1);
+    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+             "the answer to '%s' was lost and could not be settled yet",
+             step_name(t->step.kind));
+    /* Where a group was settled, its leader has the sentence and this thread has none. */
+    return error_set(TL_UNKNOWN,
+                     "the answer to '%s' was lost and the server cannot tell yet what "
+                     "became of it; call again with the same handle",
+                     step_name(t->step.kind));
+}
+
+/* One try; *again becomes 1 when only the connection failed. */
+static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows,
+                           int *again)
+{
+    tl_client *client = lock->client;
+    db *connection;
+    tl_status status = pool_get(client->connections, POOL_QUICK,
+                                clock_left_ms(deadline_ms), &connection);
+    db_answer answer;
+
+    *again = status == TL_UNREACHABLE || status == TL_OVERLOADED;
+    if (status != TL_OK)
+        return status;
+    answer =
+        store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), rows);
+    *again = answer == DB_UNANSWERED || answer == DB_NOT_SENT;
+    if (answer != DB_DONE)
+        status = db_error_status(connection, answer, "reading the row");
+    pool_put(client->connections, connection);
+    return status;
+}
+
+/* Reading does no harm, so that a lost answer is asked for again. */
+static tl_status read_row(void *context, db_result *rows)
+{
+    const tl_lock *lock = context;
+    int64_t deadline_ms = clock_deadline(lock->client->config.pool_wait_ms);
+
+    for (;;) {
+        int again;
+        tl_status status = read_once(lock, deadline_ms, rows, &again);
+
+        if (!again || clock_left_ms(deadline_ms) == 0)
+            return status;
+        client_repeats(lock->client);
+        clock_sleep_until_ms(clock_deadline(random_jitter_ms(REREAD_MS, 100)));
+    }
+}
+
+tl_status lock_read(tl_lock *lock)
+{
+    const shared_row *row =
+        shared_read(lock->client->reads, lock->wait_key, read_row, lock);
+
+    shared_row_release(lock->row);
+    lock->row = row;
+    view_clear(&lock->view, &lock->inside);
+    if (row == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for reading the row");
+    if (row->status != TL_OK)
+        return error_set(row->status, "%s", row->message);
+    if (row->rows.rows == 1)
+        view_read(&lock->view, &lock->inside, &row->rows, 0);
+    return TL_OK;
+}
+
+void lock_view_granted(tl_lock *lock)
+{
+    tl_view *v = &lock->view;
+
+    view_clear(v, &lock->inside);
+    text_copy(v->serial_no, sizeof v->serial_no, lock->serial_no);
+    text_copy(v->cust_no, sizeof v->cust_no, lock->cust_no);
+    text_copy(v->op_code, sizeof v->op_code, lock_row_op(lock));
+    text_copy(v->thread_no, sizeof v->thread_no, lock->thread_no);
+    text_copy(v->log_no, sizeof v->log_no, lock->log_no);
+    text_copy(v->session_id, sizeof v->session_id, session_id(lock->client->session));
+    text_copy(v->channel, sizeof v->channel, lock->channel);
+    text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
+    v->lane = lock->options.lane == TL_LANE_RETRY ? 'R' : 'S';
+    v->state = v->lane == 'R' ? TL_STATE_WORKING : TL_STATE_LIVE;
+    v->status = 'P';
+    v->fence = lock->fence;
+    v->epoch = lock->epoch;
+    v->sends = lock->options.not_sent ? 0 : 1;
+    v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;
+    v->payload = lock->payload;
+    v->payload_size = lock->options.payload_size;
+    memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
+}

@@ -1,0 +1,157 @@
+/* A trade lock's handle, as the files of this room share it. */
+#ifndef TL_TRADE_LOCK_LOCK_H
+#define TL_TRADE_LOCK_LOCK_H
+
+#include "client/client.h"
+#include "store/view.h"
+
+#define PARK_REASON_MAX 63
+#define LOCK_WAIT_KEY (TL_SERIAL_MAX + TL_CUST_MAX + TL_OP_MAX + 3)
+
+/*
+ *   NEW ----ask----> HELD ----finish----> OVER
+ *    |  ^             |  \
+ *    |  | refused     |   finish_in --> IN_CALLER --committed--> OVER
+ *    |  |             |                     \ rolled back --> HELD
+ *    v  |             v
+ *   ASK_UNKNOWN     END_UNKNOWN            any CAS of 0 rows --> LOST
+ *
+ *   HELD --arm--> HELD, or ARM_UNKNOWN, which the next call on the handle settles
+ */
+typedef enum lock_state {
+    LOCK_NEW,
+    LOCK_ASK_UNKNOWN,
+    LOCK_HELD,
+    LOCK_IN_CALLER,
+    LOCK_END_UNKNOWN,
+    LOCK_ARM_UNKNOWN,
+    LOCK_LOST,
+    LOCK_OVER
+} lock_state;
+
+struct tl_lock {
+    tl_client *client;
+    unsigned generation;
+    lock_state state;
+
+    /* The key, and the names of its rows. */
+    char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];
+    char op_code[TL_OP_MAX + 1], retry_op[TL_OP_MAX + 1];
+    char wait_key[LOCK_WAIT_KEY]; /* of this process's waiters */
+
+    /* The options, with memory of their own. */
+    tl_lock_options options;
+    void *payload;
+    unsigned char fingerprint[TL_FINGERPRINT];
+    int has_fingerprint;
+    char channel[TL_CHANNEL_MAX + 1], channel_key[TL_CHANNEL_KEY_MAX + 1];
+    char remark[TL_REMARK_MAX + 1], actor[64];
+
+    /* The hold: the last token written, and the fence it was written with. */
+    uint8_t token[STEP_TOKEN], next_token[STEP_TOKEN];
+    uint64_t fence;
+    uint32_t epoch;
+    uint32_t own_sends; /* counted by this hold: only these may be taken off again */
+    char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
+    char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
+    int64_t hold_until_ms;  /* boot time, from before the request was sent */
+    int64_t armed_until_ms; /* the same, of an arming whose fate is not known */
+
+    int suspect; /* claimed as one whose last holder died at it */
+
+    /* A caller's transaction under way. */
+    uint64_t caller_thread_id;
+    /* Held since before; see transition_settle_caller(). */
+    char caller_witness[RANDOM_UUID];
+    /* The last ending that was tried.  What its pointers named may be gone by the time
+     * that its fate is known. */
+    tl_outcome ending_outcome;
+    tl_proof ending_proof;
+    tl_status ending_answer; /* what the trade is once it is committed */
+    char park_reason[PARK_REASON_MAX + 1];
+
+    tl_view view;
+    view_inside inside;
+    const shared_row *row; /* what the view's payload and result point into */
+    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
+};
+
+tl_status lock_check(const tl_lock *lock);
+/* lock_check(), and that the lock is held now. */
+tl_status lock_check_held(const tl_lock *lock);
+
+int lock_is_standalone(const tl_lock *lock);
+int lock_is_repeatable(const tl_lock *lock);
+tl_key lock_key(const tl_lock *lock);
+/* The row that decides: the sync row, or the standalone retry row. */
+const char *lock_row_op(const tl_lock *lock);
+
+/* A step of this lock by the calling thread, with the lock's fresh token. */
+void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+
+/* Takes over what a granting step brought: token, fence, the time the hold is certain. */
+void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms,
+               int64_t max_hold_ms);
+void lock_lose(tl_lock *lock);
+
+/* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
+tl_status lock_read(tl_lock *lock);
+/* The view of a hold that was just granted, from what is known without reading. */
+void lock_view_granted(tl_lock *lock);
+
+/* Files what a fenced-out holder knew of the outcome; best effort, logged. */
+void lock_file_evidence(tl_lock *lock, const tl_ending *ending);
+
+tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
+
+/* The status of a transition that failed without writing. */
+tl_status lock_failed(const transition *t);
+
+/* ask.c / claim.c: asking once, without waiting */
+tl_status ask_check(const tl_lock *lock);
+tl_status ask_sync_once(tl_lock *lock);
+tl_status ask_retry_once(tl_lock *lock);
+/* By whichever lane the options say; leaves the handle ready to ask again. */
+tl_status ask_once(tl_lock *lock);
+int ask_is_claim(const tl_lock *lock);
+/* The same in two halves, for asks that are carried out together (async): the step of a
+ * sync lock, and what its verdict means (ask_verdict, then ask_over). */
+tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token);
+tl_status ask_over(tl_lock *lock, tl_status status);
+/* The parts, for an ask whose transaction carries business rows (ask_with.c). */
+tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch);
+void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+/* again becomes 1 when the row was purged between the refusal and the read. */
+tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again);
+/* Counts the answer of a whole ask, however often it was tried. */
+void ask_count(tl_lock *lock, tl_status status);
+tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms);
+/* Whether the row that was read carries the token of the step under way, under this
+ * session, and is P and alive: then the step was carried out, whatever its answer was, and
+ * is worth something. */
+int ask_is_mine(const tl_lock *lock);
+/* What the row that was read says to a once-only ask; to a mutex. */
+tl_status ask_classify(tl_lock *lock);
+tl_status ask_classify_mutex(tl_lock *lock);
+
+/* ending.c: an ending as a step */
+tl_status ending_check(const tl_lock *lock, const tl_ending *ending);
+int ending_is_final(const tl_lock *lock, const tl_ending *ending);
+void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
+                    transition *t);
+/* What a compare-and-set that met 0 rows means; reads the row. */
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending);
+tl_status ending_applied(tl_lock *lock);
+/* An ending that provably did not happen: still held, or lost meanwhile. */
+tl_status settled_not_done(tl_lock *lock);
+/* What the verdict of an ending's transition means. */
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t);
+/* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it
+ * stands now, and *armed says whether it was carried out.  TL_UNKNOWN: not yet. */
+tl_status arm_settle(tl_lock *lock, int *armed);
+/* lock_check_held(), for what rests on the hold: after arm_settle(). */
+tl_status lock_check_ending(tl_lock *lock);
+/* Whether the row that was read still carries this hold. */
+int lock_still_holds(const tl_lock *lock);
+
+#endif

@@ -1,0 +1,304 @@
+/*
+ * Business rows in the library's own transactions: with the row that becomes P, and with
+ * the ending.  The lock's statement comes first; then the callback, between a savepoint
+ * and its release, which shows whether the callback ended the transaction behind our back.
+ */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/thread_context.h"
+#include "store/store.h"
+
+#include <string.h>
+
+#define REPEAT_MIN_MS 2
+#define REPEAT_MAX_MS 100
+
+struct with {
+    tl_lock *lock;
+    transition *t;
+    tl_tx_fn fn;
+    void *context;
+    db *connection;
+    int nowait; /* asks never wait for a row lock */
+};
+
+/* What one try of the transaction came to. */
+enum with_result {
+    WITH_VERDICT, /* t->verdict says it */
+    WITH_REFUSED, /* the callback refused */
+    WITH_REPEAT,  /* the server undid it; it may be run again */
+    WITH_CALLBACK /* the callback failed, or ended the transaction */
+};
+
+static enum with_result server_failed(struct with *w, db_answer answer)
+{
+    unsigned number = db_errno(w->connection);
+
+    w->t->verdict = VERDICT_FAILED;
+    if (answer == DB_UNANSWERED || db_lost_in_transaction(w->connection, answer)) {
+        text_copy(w->t->lost_connection, sizeof w->t->lost_connection,
+                  db_name(w->connection));
+        w->t->verdict = VERDICT_UNKNOWN;
+        return WITH_VERDICT;
+    }
+    w->t->status = db_error_status(w->connection, answer, step_name(w->t->step.kind));
+    if (answer == DB_NOT_SENT)
+        return WITH_REPEAT;
+    if (answer != DB_ERROR)
+        return WITH_VERDICT;
+    switch (db_error_classify(number)) {
+    case DB_CLASS_REPEAT:
+        if (number == ERROR_LOCK_WAIT && w->nowait) {
+            w->t->verdict = VERDICT_DECIDING;
+            return WITH_VERDICT;
+        }
+        return WITH_REPEAT;
+    case DB_CLASS_DUPLICATE:
+        w->t->verdict = strcmp(db_duplicate_key(w->connection), KEY_ONE_PER_CUSTOMER) == 0
+                            ? VERDICT_CUSTOMER_BUSY
+                            : VERDICT_REFUSED;
+        return WITH_VERDICT;
+    default:
+        return WITH_VERDICT;
+    }
+}
+
+static tl_status call(struct with *w)
+{
+    tl_status status;
+
+    thread_context_enter_callback();
+    fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "before");
+    status = w->fn(w->context, db_raw(w->connection));
+    fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "after");
+    thread_context_leave_callback();
+    return status;
+}
+
+/* A sentence that the callback left says more than its status. */
+static tl_status callback_failed(tl_status status)
+{
+    if (tl_error_message()[0] != '\0')
+        return error_prefix(TL_CALLBACK_FAILED, "the database callback");
+    return error_set(TL_CALLBACK_FAILED, "the database callback answered %s",
+                     tl_status_name(status));
+}
+
+/* Whatever else it did to the connection is not known. */
+static enum with_result callback_ended_it(struct with *w)
+{
+    db_spoil(w->connection);
+    w->t->status = error_set(TL_CALLBACK_FAILED,
+                             "the database callback of '%s' ended the transaction; it "
+                             "must not commit or roll back",
+                             step_name(w->t->step.kind));
+    return WITH_CALLBACK;
+}
+
+/* A callback that did not answer TL_OK: refused, failed, or asked to be run again. */
+static enum with_result callback_stopped(struct with *w, tl_status status)
+{
+    db_answer answer;
+
+    if (status == TL_TRY_AGAIN) {
+        w->t->status =
+            error_set(TL_TRY_AGAIN, "the callback met a deadlock or a lock wait");
+        return WITH_REPEAT;
+    }
+    if (status != TL_REFUSED)
+        w->t->status = callback_failed(status);
+    answer = db_savepoint_release(w->connection);
+    if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
+        return callback_ended_it(w);
+    if (answer != DB_DONE)
+        return server_failed(w, answer);
+    return status == TL_REFUSED ? WITH_REFUSED : WITH_CALLBACK;
+}
+
+static enum with_result try_statements(struct with *w)
+{
+    tl_status status;
+    db_answer answer = db_begin_guarded(w->connection);
+
+    if (answer == DB_DONE)
+        answer = store_step(w->connection, &w->t->step, w->nowait);
+    if (answer != DB_DONE)
+        return server_failed(w, answer);
+    if (!w->t->step.changed) {
+        w->t->verdict = VERDICT_REFUSED;
+        return WITH_VERDICT;
+    }
+    status = w->fn != NULL ? call(w) : TL_OK;
+    if (status != TL_OK)
+        return callback_stopped(w, status);
+    answer = db_commit_guarded(w->connection);
+    if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
+        return callback_ended_it(w);
+    if (answer != DB_DONE)
+        return server_failed(w, answer);
+    w->t->verdict = VERDICT_APPLIED;
+    return WITH_VERDICT;
+}
+
+static enum with_result try_once(struct with *w, int64_t deadline_ms)
+{
+    tl_client *client = w->lock->client;
+    enum with_result result;
+    tl_status status = pool_get(client->connections, POOL_BUSINESS,
+                                clock_left_ms(deadline_ms), &w->connection);
+
+    if (status != TL_OK) {
+        w->t->verdict = VERDICT_FAILED;
+        w->t->status = status;
+        return status == TL_UNREACHABLE || status == TL_OVERLOADED ? WITH_REPEAT
+                                                                   : WITH_VERDICT;
+    }
+    result = try_statements(w);
+    if (db_in_transaction(w->connection))
+        (void)db_rollback(w->connection);
+    pool_put(client->connections, w->connection);
+    return result;
+}
+
+/* A commit whose answer was lost: settled by the token; when it provably did not happen
+ * the whole transaction may be run again. */
+static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
+{
+    transition *t = w->t;
+
+    transition_settle(w->lock->client->transitions, t, t->lost_connection,
+                      clock_left_ms(deadline_ms));
+    if (t->verdict == VERDICT_UNKNOWN)
+        return WITH_VERDICT;
+    t->lost_connection[0] = '\0';
+    if (t->verdict != VERDICT_REFUSED)
+        return WITH_VERDICT;
+    t->verdict = VERDICT_FAILED;
+    t->status = error_set(TL_TRY_AGAIN, "the connection was lost before the commit");
+    return WITH_REPEAT;
+}
+
+static enum with_result run_with(struct with *w, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
+
+    for (;;) {
+        enum with_result result = WITH_REPEAT;
+
+        if (w->t->lost_connection[0] == '\0')
+            result = try_once(w, deadline_ms);
+        if (w->t->lost_connection[0] != '\0')
+            result = settle_lost(w, deadline_ms);
+        if (result != WITH_REPEAT)
+            return result;
+        if (clock_left_ms(deadline_ms) == 0) {
+            w->t->verdict = VERDICT_FAILED;
+            return WITH_VERDICT;
+        }
+        atomic_fetch_add_explicit(
+            &transition_count(w->lock->client->transitions)->repeats, 1,
+            memory_order_relaxed);
+        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
+    }
+}
+
+static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
+{
+    int64_t before_ms = clock_boottime_ms();
+    tl_status status = ask_make_channel_key(
+        lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+
+    *again = 0;
+    if (status != TL_OK)
+        return status;
+    ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);
+    switch (run_with(w, lock->client->config.commit_ms)) {
+    case WITH_REFUSED:
+        return error_set(TL_REFUSED, "the workflow's prepare refused; no row was left");
+    case WITH_CALLBACK:
+        return TL_CALLBACK_FAILED;
+    default:
+        return ask_verdict(lock, w->t, before_ms, again);
+    }
+}
+
+/* A trade that was to be reclaimed and is not there is asked for the first time. */
+static tl_status ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
+{
+    transition t;
+    struct with w = {
+        .lock = lock, .t = &t, .fn = prepare, .context = context, .nowait = 1};
+    step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
+    int again = 0;
+    tl_status status = ask_with_once(lock, &w, kind, &again);
+
+    if (again)
+        status = ask_with_once(lock, &w, STEP_ASK, &again);
+    if (again)
+        status = error_set(TL_BUSY, "the row was purged just now; ask again");
+    return ask_over(lock, status);
+}
+
+tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
+{
+    tl_status status;
+
+    error_clear();
+    status = ask_check(lock);
+    if (status == TL_OK &&
+        (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
+        status =
+            error_set(TL_INVALID, "business rows ride along with once-only trades of "
+                                  "the sync lane");
+    if (status != TL_OK)
+        return status;
+    client_add(&lock->client->counters.asks, 1);
+    status = ask_with(lock, prepare, context);
+    ask_count(lock, status);
+    return status;
+}
+
+static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with *w,
+                             int64_t commit_ms)
+{
+    switch (run_with(w, commit_ms)) {
+    case WITH_CALLBACK:
+        lock->state = LOCK_HELD;
+        return TL_CALLBACK_FAILED;
+    case WITH_REFUSED:
+        lock->state = LOCK_HELD;
+        return error_set(TL_CALLBACK_FAILED, "a callback of an ending cannot refuse");
+    default:
+        break;
+    }
+    return finish_verdict(lock, ending, w->t);
+}
+
+tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply,
+                              void *context, int64_t commit_ms)
+{
+    transition t;
+    struct with w = {.lock = lock, .t = &t, .fn = apply, .context = context};
+    tl_status status;
+
+    error_clear();
+    status = lock_check_ending(lock);
+    if (status == TL_OK)
+        status = ending_check(lock, ending);
+    if (status == TL_OK && !ending_is_final(lock, ending))
+        status =
+            error_set(TL_INVALID, "business rows ride along with success or a proven "
+                                  "failure only");
+    if (status == TL_OK && thread_context_in_callback())
+        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
+    if (status != TL_OK)
+        return status;
+    ending_to_step(lock, ending, NULL, &t);
+    return finish_with(lock, ending, &w, commit_ms);
+}

@@ -1,0 +1,248 @@
+#include "transition/transition.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "store/store.h"
+#include "store/store_group.h"
+#include "transition/inside.h"
+
+#include <string.h>
+
+/* Between two tries of work that the server undid. */
+#define REPEAT_MIN_MS 2
+#define REPEAT_MAX_MS 100
+
+tl_status transition_engine_new(transition_engine **out, pool *connections,
+                                const struct logger *logger)
+{
+    transition_engine *engine = memory_new(sizeof *engine);
+
+    if (engine == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
+    engine->connections = connections;
+    engine->logger = logger;
+    if (group_queue_new(&engine->groups) != TL_OK) {
+        memory_free(engine);
+        return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
+    }
+    *out = engine;
+    return TL_OK;
+}
+
+void transition_engine_free(transition_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    group_queue_free(engine->groups);
+    memory_free(engine);
+}
+
+transition_counters *transition_count(transition_engine *engine)
+{
+    return &engine->counters;
+}
+
+pool *transition_pool(transition_engine *engine)
+{
+    return engine->connections;
+}
+
+/* What an error of the server means for a step that wrote nothing.  1062 names the key
+ * that refused; the server's sentence also quotes the values, which may look like names. */
+static void fail(transition *t, const db *connection, db_answer answer)
+{
+    if (answer == DB_ERROR &&
+        db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE &&
+        (t->step.kind == STEP_ASK || t->step.kind == STEP_RECLAIM)) {
+        t->verdict = strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0
+                         ? VERDICT_CUSTOMER_BUSY
+                         : VERDICT_REFUSED;
+        return;
+    }
+    t->verdict = VERDICT_FAILED;
+    t->status = db_error_status(connection, answer, step_name(t->step.kind));
+}
+
+/* The two statements of a compound step and their commit. */
+static db_answer run_compound(db *connection, step *s)
+{
+    db_answer answer = db_begin(connection);
+
+    if (answer == DB_DONE)
+        answer = store_step(connection, s, 0);
+    if (answer == DB_DONE && s->changed)
+        answer = store_step_second(connection, s);
+    if (answer == DB_DONE)
+        answer = s->changed ? db_commit(connection) : db_rollback(connection);
+    return answer;
+}
+
+/* Error 1205 on asking means that somebody is deciding; endings come back. */
+static int may_repeat(const transition *t, const db *connection, db_answer answer)
+{
+    if (answer != DB_ERROR || db_error_classify(db_errno(connection)) != DB_CLASS_REPEAT)
+        return 0;
+    return db_errno(connection) != ERROR_LOCK_WAIT || !step_is_grant(t->step.kind) ||
+           t->step.kind == STEP_ARM;
+}
+
+enum try_result { TRY_OVER, TRY_AGAIN };
+
+/* The connection goes on its way with an answer that may still come. */
+static enum try_result leave_behind(transition *t, const db *connection)
+{
+    memcpy(t->lost_connection, db_name(connection), sizeof t->lost_connection);
+    t->verdict = VERDICT_UNKNOWN;
+    t->status = TL_UNKNOWN;
+    return TRY_OVER;
+}
+
+/* The server undid the step; what it said is judged before the rollback says something
+ * else. */
+static enum try_result judge_error(transition_engine *engine, transition *t,
+                                   db *connection, db_answer answer)
+{
+    enum try_result result = TRY_OVER;
+
+    if (may_repeat(t, connection, answer)) {
+        atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
+        fail(t, connection, answer);
+        result = TRY_AGAIN;
+    } else if (answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT) {
+        t->verdict = VERDICT_DECIDING;
+    } else {
+        fail(t, connection, answer);
+    }
+    if (db_in_transaction(connection))
+        (void)db_rollback(connection);
+    return result;
+}
+
+/* One try on one connection. */
+static enum try_result try_once(transition_engine *engine, transition *t, db *connection)
+{
+    db_answer answer = step_is_compound(t->step.kind)
+                           ? run_compound(connection, &t->step)
+                           : store_step(connection, &t->step, 0);
+
+    switch (answer) {
+    case DB_DONE:
+        t->verdict = t->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;
+        return TRY_OVER;
+    case DB_UNANSWERED:
+        return leave_behind(t, connection);
+    case DB_NOT_SENT:
+        if (db_lost_in_transaction(connection, answer))
+            return leave_behind(t, connection);
+        fail(t, connection, answer);
+        return TRY_AGAIN;
+    case DB_ERROR:
+    case DB_NO_MEMORY:
+        break;
+    }
+    if (db_lost_in_transaction(connection, answer))
+        return leave_behind(t, connection);
+    return judge_error(engine, t, connection, answer);
+}
+
+/* A step whose answer was lost: over when its fate is known and it happened, or is not
+ * knowable; when it provably did not happen the same token may be written now. */
+static enum try_result settle_lost(transition_engine *engine, transition *t,
+                                   int64_t deadline_ms)
+{
+    transition_settle(engine, t, t->lost_connection, clock_left_ms(deadline_ms));
+    if (t->verdict == VERDICT_UNKNOWN)
+        return TRY_OVER;
+    t->lost_connection[0] = '\0';
+    if (t->verdict != VERDICT_REFUSED)
+        return TRY_OVER;
+    t->verdict = VERDICT_FAILED;
+    t->status = error_set(TL_TRY_AGAIN, "the connection was lost before '%s' was done",
+                          step_name(t->step.kind));
+    return TRY_AGAIN;
+}
+
+static enum try_result try_on_pool(transition_engine *engine, transition *t,
+                                   int64_t deadline_ms)
+{
+    db *connection;
+    enum try_result tried;
+    tl_status status = pool_get(engine->connections, POOL_QUICK,
+                                clock_left_ms(deadline_ms), &connection);
+
+    if (status != TL_OK) {
+        t->verdict = VERDICT_FAILED;
+        t->status = status;
+        /* "Too many connections" may pass within the time too. */
+        if (status != TL_UNREACHABLE && status != TL_OVERLOADED)
+            return TRY_OVER;
+        atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
+        return TRY_AGAIN;
+    }
+    tried = try_once(engine, t, connection);
+    pool_put(engine->connections, connection);
+    return tried;
+}
+
+int transition_attempt(transition_engine *engine, transition *t, int64_t deadline_ms)
+{
+    return try_on_pool(engine, t, deadline_ms) == TRY_OVER &&
+           t->lost_connection[0] == '\0';
+}
+
+void transition_run_one(transition_engine *engine, transition *t, int64_t deadline_ms)
+{
+    int64_t pause_ms = REPEAT_MIN_MS;
+
+    for (;;) {
+        enum try_result tried = TRY_AGAIN;
+
+        if (t->lost_connection[0] == '\0')
+            tried = try_on_pool(engine, t, deadline_ms);
+        if (t->lost_connection[0] != '\0')
+            tried = settle_lost(engine, t, deadline_ms);
+        if (tried == TRY_OVER || clock_left_ms(deadline_ms) == 0)
+            return;
+        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
+    }
+}
+
+static int may_be_grouped(const transition *t)
+{
+    return store_group_takes(&t->step) && t->lost_connection[0] == '\0';
+}
+
+/* Steps that came together go together, whatever the threads of other callers do. */
+static void run_array(transition_engine *engine, transition **items, size_t count,
+                      int64_t deadline_ms)
+{
+    transition *together[GROUP_ROWS];
+    size_t taken = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (may_be_grouped(items[i]))
+            together[taken++] = items[i];
+        else
+            transition_run_one(engine, items[i], deadline_ms);
+        if (taken == GROUP_ROWS || (i + 1 == count && taken > 0)) {
+            group_run_batch(engine, together, taken, deadline_ms);
+            taken = 0;
+        }
+    }
+}
+
+void transition_run(transition_engine *engine, transition **items, size_t count,
+                    int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms);
+
+    if (count > 1)
+        run_array(engine, items, count, deadline_ms);
+    else if (count == 1 && may_be_grouped(items[0]))
+        group_run(engine, items[0], deadline_ms);
+    else if (count == 1)
+        transition_run_one(engine, items[0], deadline_ms);
+}

@@ -1,0 +1,142 @@
+#include "transition/work.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "transition/inside.h"
+
+#include <string.h>
+
+/* Between two tries of work that the server undid. */
+#define REPEAT_MIN_MS 2
+#define REPEAT_MAX_MS 100
+
+enum tried { OVER, AGAIN };
+
+static void fail(work *w, const db *connection, db_answer answer)
+{
+    w->verdict = VERDICT_FAILED;
+    w->status = db_error_status(connection, answer, w->name);
+}
+
+static enum tried server_refused(transition_engine *engine, work *w, db *connection,
+                                 db_answer answer)
+{
+    /* Read before the rollback, which has an answer of its own. */
+    unsigned number = answer == DB_ERROR ? db_errno(connection) : 0;
+    int repeats = db_error_classify(number) == DB_CLASS_REPEAT;
+
+    fail(w, connection, answer);
+    if (db_in_transaction(connection))
+        (void)db_rollback(connection);
+    if (!repeats)
+        return OVER;
+    if (w->asks && number == ERROR_LOCK_WAIT) {
+        w->verdict = VERDICT_DECIDING;
+        return OVER;
+    }
+    atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
+    return AGAIN;
+}
+
+static enum tried try_on(transition_engine *engine, work *w, db *connection)
+{
+    db_answer answer = w->run(w->context, connection);
+
+    switch (answer) {
+    case DB_DONE:
+        w->verdict = VERDICT_APPLIED;
+        return OVER;
+    case DB_NOT_SENT:
+        fail(w, connection, answer);
+        return AGAIN;
+    case DB_UNANSWERED:
+        w->verdict = VERDICT_UNKNOWN;
+        w->status = db_error_status(connection, answer, w->name);
+        if (w->read != NULL)
+            memcpy(w->lost_connection, db_name(connection), sizeof w->lost_connection);
+        return AGAIN;
+    case DB_ERROR:
+    case DB_NO_MEMORY:
+        break;
+    }
+    return server_refused(engine, w, connection, answer);
+}
+
+static enum tried try_once(transition_engine *engine, work *w, int64_t deadline_ms)
+{
+    int doubtful = w->verdict == VERDICT_UNKNOWN;
+    db *connection;
+    enum tried tried;
+    tl_status status = pool_get(engine->connections, POOL_QUICK,
+                                clock_left_ms(deadline_ms), &connection);
+
+    if (status == TL_OK) {
+        tried = try_on(engine, w, connection);
+        pool_put(engine->connections, connection);
+        return tried;
+    }
+    /* An earlier try that may have happened stays in doubt. */
+    if (!doubtful) {
+        w->verdict = VERDICT_FAILED;
+        w->status = status;
+    }
+    return status == TL_UNREACHABLE ? AGAIN : OVER;
+}
+
+struct reading {
+    work *w;
+    int committed;
+};
+
+static db_answer read_work(void *context, db *connection)
+{
+    struct reading *reading = context;
+
+    return reading->w->read(reading->w->context, connection, &reading->committed);
+}
+
+static enum tried settle_lost(transition_engine *engine, work *w, int64_t deadline_ms)
+{
+    struct reading reading = {.w = w};
+
+    w->settled = 1;
+    if (!settle_connection(engine, w->lost_connection, read_work, &reading,
+                           clock_left_ms(deadline_ms))) {
+        w->verdict = VERDICT_UNKNOWN;
+        w->status =
+            error_set(TL_UNKNOWN,
+                      "the answer to '%s' was lost and the server cannot tell yet "
+                      "what became of it; call again with the same handle",
+                      w->name);
+        return OVER;
+    }
+    w->lost_connection[0] = '\0';
+    if (reading.committed) {
+        w->verdict = VERDICT_APPLIED;
+        return OVER;
+    }
+    w->settled = 0;
+    w->verdict = VERDICT_FAILED;
+    w->status = TL_TRY_AGAIN;
+    return AGAIN;
+}
+
+void work_run(transition_engine *engine, work *w, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
+
+    w->verdict = VERDICT_FAILED;
+    w->settled = 0;
+    for (;;) {
+        enum tried tried = AGAIN;
+
+        if (w->lost_connection[0] == '\0')
+            tried = try_once(engine, w, deadline_ms);
+        if (w->lost_connection[0] != '\0')
+            tried = settle_lost(engine, w, deadline_ms);
+        if (tried == OVER || clock_left_ms(deadline_ms) == 0)
+            return;
+        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
+    }
+}

@@ -1,0 +1,35 @@
+/*
+ * Database work of a lock that is no trade: statements that commit together or not at
+ * all, repeated while the server undoes them, and settled by name when an answer is lost.
+ * What a transition is to a trade's row, this is to any other.
+ */
+#ifndef TL_TRANSITION_WORK_H
+#define TL_TRANSITION_WORK_H
+
+#include "transition/transition.h"
+
+typedef struct work {
+    const char *name; /* for sentences */
+    /* Runs the statements and their commit on this connection; may be called again after
+     * a call that committed nothing.  DB_DONE: committed, or there was nothing to do. */
+    db_answer (*run)(void *context, db *connection);
+    /* Once the connection that the answer was lost on is gone: whether it was committed.
+     * NULL: running it again does no harm, so nobody needs to know. */
+    db_answer (*read)(void *context, db *connection, int *committed);
+    void *context;
+    /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
+     * to come again. */
+    int asks;
+
+    /* Given back in after VERDICT_UNKNOWN, it is settled before anything is run. */
+    char lost_connection[RANDOM_UUID];
+
+    /* APPLIED: `run` or, when settled, `read` said so.  DECIDING, UNKNOWN, FAILED. */
+    verdict verdict;
+    int settled;
+    tl_status status; /* with UNKNOWN and FAILED */
+} work;
+
+void work_run(transition_engine *engine, work *w, int64_t budget_ms);
+
+#endif
