@@ -1,0 +1,199 @@
+#include "attempt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void copy_text(char *to, size_t space, const char *from)
+{
+    size_t size = strnlen(from, space - 1);
+
+    memcpy(to, from, size);
+    to[size] = '\0';
+}
+
+tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
+                       const void *payload, size_t payload_size)
+{
+    memset(a, 0, sizeof *a);
+    a->workflow = of;
+    copy_text(a->serial_no, sizeof a->serial_no, key->serial_no);
+    copy_text(a->cust_no, sizeof a->cust_no, key->cust_no);
+    a->payload = malloc(payload_size > 0 ? payload_size : 1);
+    if (a->payload == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for a payload of %zu bytes",
+                               payload_size);
+    if (payload_size > 0)
+        memcpy(a->payload, payload, payload_size);
+    a->seen.key.serial_no = a->serial_no;
+    a->seen.key.cust_no = a->cust_no;
+    a->seen.key.op_code = of->op_code;
+    a->seen.epoch = 1;
+    a->seen.sends = 1;
+    a->seen.channel_key = a->channel_key;
+    a->seen.channel_ref = a->channel_ref;
+    a->seen.payload = a->payload;
+    a->seen.payload_size = payload_size;
+    return TL_OK;
+}
+
+void attempt_free(attempt *a)
+{
+    if (a == NULL)
+        return;
+    free(a->payload);
+    a->payload = NULL;
+}
+
+void attempt_show(attempt *a, const tl_view *view)
+{
+    a->seen.epoch = view->epoch;
+    a->seen.number = view->attempts;
+    a->seen.sends = view->sends;
+    a->seen.deadline_ms = 0;
+    if (view->deadline_us > view->now_us)
+        a->seen.deadline_ms = (view->deadline_us - view->now_us) / 1000;
+    copy_text(a->channel_key, sizeof a->channel_key, view->channel_key);
+    copy_text(a->channel_ref, sizeof a->channel_ref, view->channel_ref);
+}
+
+/* ------------------------------------------------------------------ the reply -- */
+
+/* The length of the UTF-8 character at `at`, 0 when it is none (or a control). */
+static size_t character_size(const unsigned char *at)
+{
+    size_t size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+
+    if (at[0] < 0x20 || at[0] == 0x7f)
+        return 0;
+    if (size > 1 && (at[0] < 0xc2 || at[0] > 0xf4))
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    /* Over-long forms, surrogates, and what lies beyond Unicode. */
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return size;
+}
+
+/* A channel's odd bytes must not keep an ending from being stored. */
+static void clean_text(char *text, size_t space)
+{
+    unsigned char *at = (unsigned char *)text;
+
+    text[space - 1] = '\0';
+    while (*at != '\0') {
+        size_t size = character_size(at);
+
+        if (size == 0)
+            *at = '?';
+        at += size > 0 ? size : 1;
+    }
+}
+
+void reply_clean(tl_reply *reply)
+{
+    clean_text(reply->channel_ref, sizeof reply->channel_ref);
+    clean_text(reply->remark, sizeof reply->remark);
+    if (reply->result_size > sizeof reply->result)
+        reply->result_size = sizeof reply->result;
+}
+
+static void reply_empty(tl_reply *reply)
+{
+    reply->channel_ref[0] = '\0';
+    reply->remark[0] = '\0';
+    reply->retryable = 0;
+    reply->result_size = 0;
+}
+
+/* -------------------------------------------------------------- the callbacks -- */
+
+tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
+{
+    const tl_workflow *w = &a->workflow->given;
+    tl_execute answer;
+
+    a->seen.timeout_ms = timeout_ms;
+    reply_empty(&a->reply);
+    tl_test_point('C', "execute", "before");
+    answer = w->execute(w->context, &a->seen, &a->reply);
+    tl_test_point('C', "execute", "after");
+    reply_clean(&a->reply);
+    switch (answer) {
+    case TL_EXECUTE_SUCCEEDED:
+    case TL_EXECUTE_DECLINED:
+    case TL_EXECUTE_RETRY_LATER:
+    case TL_EXECUTE_NOT_SENT:
+    case TL_EXECUTE_ACCEPTED:
+        return answer;
+    case TL_EXECUTE_UNKNOWN:
+    default:
+        return TL_EXECUTE_UNKNOWN;
+    }
+}
+
+tl_query attempt_query(attempt *a, int64_t timeout_ms)
+{
+    const tl_workflow *w = &a->workflow->given;
+    tl_query answer;
+
+    a->seen.timeout_ms = timeout_ms;
+    reply_empty(&a->reply);
+    tl_test_point('C', "query", "before");
+    answer = w->query(w->context, &a->seen, &a->reply);
+    tl_test_point('C', "query", "after");
+    reply_clean(&a->reply);
+    switch (answer) {
+    case TL_QUERY_SUCCEEDED:
+    case TL_QUERY_FAILED:
+    case TL_QUERY_PENDING:
+    case TL_QUERY_NOT_FOUND:
+        return answer;
+    case TL_QUERY_UNREACHABLE:
+    default:
+        return TL_QUERY_UNREACHABLE;
+    }
+}
+
+tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
+{
+    const tl_workflow *w = &a->workflow->given;
+    tl_cancel answer;
+
+    a->seen.timeout_ms = timeout_ms;
+    reply_empty(&a->reply);
+    tl_test_point('C', "cancel", "before");
+    answer = w->cancel(w->context, &a->seen, &a->reply);
+    tl_test_point('C', "cancel", "after");
+    reply_clean(&a->reply);
+    switch (answer) {
+    case TL_CANCEL_CANCELLED:
+    case TL_CANCEL_ALREADY_DONE:
+        return answer;
+    case TL_CANCEL_UNKNOWN:
+    default:
+        return TL_CANCEL_UNKNOWN;
+    }
+}
+
+tl_status attempt_prepare(void *context, struct st_mysql *connection)
+{
+    attempt *a = context;
+    const tl_workflow *w = &a->workflow->given;
+    tl_status status;
+
+    reply_empty(&a->reply);
+    status = w->prepare(w->context, &a->seen, &a->reply, connection);
+    reply_clean(&a->reply);
+    return status;
+}
+
+tl_status attempt_apply_success(void *context, struct st_mysql *connection)
+{
+    attempt *a = context;
+    const tl_workflow *w = &a->workflow->given;
+
+    return w->apply_success(w->context, &a->seen, &a->reply, connection);
+}

@@ -1,0 +1,45 @@
+/* One attempt at a trade, and the calls of its callbacks. */
+#ifndef TL_WORKFLOWS_ATTEMPT_H
+#define TL_WORKFLOWS_ATTEMPT_H
+
+#include "registry.h"
+
+/*
+ * What the callbacks are shown.  It owns copies of everything, since a view is only good
+ * until the lock's next call, and an arming lies between a query and a send.
+ */
+typedef struct attempt {
+    const workflow *workflow;
+    tl_attempt seen; /* points into the members below */
+    char serial_no[TL_SERIAL_MAX + 1];
+    char cust_no[TL_CUST_MAX + 1];
+    char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    char channel_ref[TL_REF_MAX + 1];
+    void *payload;
+    tl_reply reply; /* of the callback that was called last */
+} attempt;
+
+/* The key must have been checked. */
+tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
+                       const void *payload, size_t payload_size);
+void attempt_free(attempt *a);
+
+/* Takes over what the row says. */
+void attempt_show(attempt *a, const tl_view *view);
+
+/*
+ * The callbacks outside transactions, with a fresh reply.  Whatever they return is mapped
+ * to a known answer, and their reply to text and sizes that can be stored.
+ */
+tl_execute attempt_execute(attempt *a, int64_t timeout_ms);
+tl_query attempt_query(attempt *a, int64_t timeout_ms);
+tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
+
+/* As tl_tx_fn with the attempt as context; prepare empties the reply each time. */
+tl_status attempt_prepare(void *context, struct st_mysql *connection);
+tl_status attempt_apply_success(void *context, struct st_mysql *connection);
+
+/* Bounds and cleans what a callback wrote. */
+void reply_clean(tl_reply *reply);
+
+#endif

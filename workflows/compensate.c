@@ -1,0 +1,276 @@
+/*
+ * The executor beside the resolver's table: it gathers the facts, does what the table says,
+ * and asks it again, until the trade is ended or put back.
+ */
+#include "compensate.h"
+
+#include "ending.h"
+#include "resolver.h"
+#include "schedule.h"
+
+#include <string.h>
+
+typedef struct compensation {
+    tl_client *client;
+    tl_lock *lock;
+    const workflow *of;
+    attempt attempt;
+    ending ending;
+    resolver_facts facts;
+    char parked[64]; /* the reason that is on the row already */
+    tl_reply filed;  /* what the evidence that counts says */
+    compensate_calls *calls;
+    int64_t held_until_ms; /* by schedule_now_ms(), about */
+} compensation;
+
+int compensate_is_poison(uint32_t claims, unsigned poison)
+{
+    return claims >= 2 && claims - 2 >= poison;
+}
+
+/* ------------------------------------------------------------------- the facts -- */
+
+static void read_channel(compensation *c)
+{
+    const tl_workflow *w = &c->of->given;
+    resolver_facts *facts = &c->facts;
+
+    facts->channel = w->channel;
+    facts->has_cancel = w->cancel != NULL;
+    facts->grace_ms = w->policy.grace_ms;
+    facts->attempts_max = w->policy.attempts;
+}
+
+static void read_row(compensation *c, const tl_view *view)
+{
+    resolver_facts *facts = &c->facts;
+
+    facts->now_us = view->now_us;
+    facts->send_until_us = view->send_until_us;
+    facts->deadline_us = view->deadline_us;
+    facts->not_found_since_us = view->not_found_since_us;
+    facts->sends = view->sends;
+    facts->attempts = view->attempts;
+    facts->parked = view->parked[0] != '\0';
+    facts->conflict = view->conflict;
+    facts->seen_by_channel = view->seen_by_channel || view->channel_ref[0] != '\0';
+    facts->cancel_tried = view->cancel_tried;
+    memcpy(c->parked, view->parked, sizeof c->parked);
+    if (tl_test_mutated("query-first"))
+        facts->sends = 0;
+    if (tl_test_mutated("grace")) {
+        facts->grace_ms = 0;
+        facts->send_until_us = 0;
+        facts->not_found_since_us = view->now_us;
+    }
+}
+
+static void keep_filed(compensation *c, const tl_evidence_row *row)
+{
+    if (row->channel_ref != NULL)
+        (void)tl_reply_ref(&c->filed, row->channel_ref);
+    tl_reply_remark(&c->filed, "evidence of %s%s%s", row->source,
+                    row->remark != NULL && row->remark[0] != '\0' ? ": " : "",
+                    row->remark != NULL ? row->remark : "");
+}
+
+/* Evidence counts for the epoch and the channel key that it names, and no other. */
+static int read_evidence_row(void *context, const tl_evidence_row *row)
+{
+    compensation *c = context;
+    resolver_facts *facts = &c->facts;
+    const char *key = row->channel_key != NULL ? row->channel_key : "";
+
+    if (row->epoch != c->attempt.seen.epoch || strcmp(key, c->attempt.channel_key) != 0)
+        return 0;
+    if (strcmp(row->outcome, "SUCCEEDED") == 0) {
+        facts->success_evidence = 1;
+        keep_filed(c, row);
+    } else if (strcmp(row->outcome, "FAILED") == 0 && row->final) {
+        facts->failure_evidence = 1;
+        if (!facts->success_evidence)
+            keep_filed(c, row);
+    } else if (strcmp(row->outcome, "DECLINED") == 0) {
+        facts->decline_evidence = 1;
+        if (!facts->success_evidence && !facts->failure_evidence)
+            keep_filed(c, row);
+    }
+    return 0;
+}
+
+static tl_status read_evidence(compensation *c)
+{
+    return tl_evidence_list(c->client, &c->attempt.seen.key, read_evidence_row, c);
+}
+
+/* ------------------------------------------------------------------- the calls -- */
+
+/* A call may take the execute time-out, but must leave the commit budget of the hold. */
+static int64_t call_timeout_ms(const compensation *c)
+{
+    const tl_policy *policy = &c->of->given.policy;
+    int64_t left_ms = c->held_until_ms - schedule_now_ms() - policy->commit_ms;
+
+    if (tl_lock_remaining_ms(c->lock) <= 0)
+        return 0;
+    return left_ms < policy->execute_ms ? left_ms : policy->execute_ms;
+}
+
+static void do_query(compensation *c)
+{
+    int64_t timeout_ms = call_timeout_ms(c);
+
+    c->facts.queried = 1;
+    c->facts.declined = c->facts.sent;
+    c->facts.query = TL_QUERY_UNREACHABLE;
+    if (timeout_ms <= 0)
+        return;
+    c->calls->queries++;
+    c->facts.query = attempt_query(&c->attempt, timeout_ms);
+}
+
+static void do_cancel(compensation *c)
+{
+    int64_t timeout_ms = call_timeout_ms(c);
+
+    c->facts.cancelled = 1;
+    c->facts.cancel = TL_CANCEL_UNKNOWN;
+    if (timeout_ms <= 0)
+        return;
+    c->calls->cancels++;
+    c->facts.cancel = attempt_cancel(&c->attempt, timeout_ms);
+}
+
+/* TL_OK: sent, or known not to be; decide again.  Else the arming did not happen. */
+static tl_status do_send(compensation *c)
+{
+    const tl_policy *policy = &c->of->given.policy;
+    int64_t until_ms = schedule_now_ms() + policy->max_hold_ms;
+    tl_status status = tl_lock_arm(c->lock, policy->max_hold_ms);
+
+    if (status != TL_OK)
+        return status;
+    c->held_until_ms = until_ms;
+    c->facts.sends++;
+    c->attempt.seen.sends = c->facts.sends;
+    c->facts.sent = 1;
+    c->facts.execute = TL_EXECUTE_NOT_SENT;
+    if (!tl_may_send(c->lock, policy->execute_ms))
+        return TL_OK;
+    c->calls->sends++;
+    c->facts.execute = attempt_execute(&c->attempt, policy->execute_ms);
+    return TL_OK;
+}
+
+/* ------------------------------------------------------------------ the ending -- */
+
+static int64_t next_run_ms(const compensation *c, const resolver_action *action)
+{
+    int64_t least_ms = 0;
+
+    if (action->not_before_us > c->facts.now_us)
+        least_ms = (action->not_before_us - c->facts.now_us) / 1000 + 1;
+    return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
+}
+
+static tl_status finish(compensation *c, const resolver_action *action)
+{
+    ending *e = &c->ending;
+
+    if (action->by_evidence)
+        c->attempt.reply = c->filed;
+    switch (action->step) {
+    case RESOLVE_SUCCEED:
+        ending_success(e);
+        break;
+    case RESOLVE_FAIL:
+        ending_failure(e, action->proof);
+        break;
+    case RESOLVE_PARK:
+        ending_park(e, action->outcome,
+                    action->reason != NULL ? action->reason : c->parked);
+        e->findings = action->findings;
+        break;
+    case RESOLVE_WAIT:
+    default:
+        ending_put_back(e, action->outcome, next_run_ms(c, action));
+        e->findings = action->findings;
+    }
+    e->by_evidence = action->by_evidence;
+    return ending_run(e);
+}
+
+/* An arming that was refused or undone: nothing was sent, the next attempt sees why. */
+static tl_status put_back_unarmed(compensation *c, tl_status status)
+{
+    if (status == TL_LOST || tl_status_class(status) == TL_CLASS_UNKNOWN)
+        return status;
+    ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
+                    schedule_next_ms(&c->of->given.policy, c->facts.attempts, 0));
+    return ending_run(&c->ending);
+}
+
+static tl_status resolve(compensation *c)
+{
+    for (;;) {
+        resolver_action action = resolver_decide(&c->facts);
+        tl_status status;
+
+        switch (action.step) {
+        case RESOLVE_QUERY:
+            do_query(c);
+            break;
+        case RESOLVE_CANCEL:
+            do_cancel(c);
+            break;
+        case RESOLVE_SEND:
+            status = do_send(c);
+            if (status != TL_OK)
+                return put_back_unarmed(c, status);
+            break;
+        case RESOLVE_SUCCEED:
+        case RESOLVE_FAIL:
+        case RESOLVE_WAIT:
+        case RESOLVE_PARK:
+        default:
+            return finish(c, &action);
+        }
+    }
+}
+
+static tl_status park_poison(compensation *c)
+{
+    ending_park(&c->ending, TL_OUTCOME_UNKNOWN,
+                c->facts.parked ? c->parked : PARK_POISON);
+    return ending_run(&c->ending);
+}
+
+tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
+                     compensate_calls *calls)
+{
+    const tl_view *view = tl_lock_view(lock);
+    tl_key key = {view->serial_no, view->cust_no, of->op_code};
+    compensation c = {.client = client, .lock = lock, .of = of, .calls = calls};
+    uint32_t claims = view->claims;
+    tl_status status =
+        attempt_init(&c.attempt, of, &key, view->payload, view->payload_size);
+
+    if (status != TL_OK)
+        return status;
+    attempt_show(&c.attempt, view);
+    c.ending.client = client;
+    c.ending.lock = lock;
+    c.ending.attempt = &c.attempt;
+    c.held_until_ms = schedule_now_ms() + of->given.policy.max_hold_ms;
+    read_channel(&c);
+    read_row(&c, view);
+    if (compensate_is_poison(claims, of->given.policy.poison)) {
+        status = park_poison(&c);
+    } else {
+        status = read_evidence(&c);
+        /* Without the evidence nothing may be decided; the lane is due again later. */
+        status = status == TL_OK ? resolve(&c) : put_back_unarmed(&c, status);
+    }
+    attempt_free(&c.attempt);
+    return status;
+}

@@ -1,0 +1,191 @@
+#include "ending.h"
+
+#include "resolver.h"
+#include "schedule.h"
+
+#include <stddef.h>
+
+#define REPEAT_MOST_MS 500
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void start(ending *e, tl_outcome outcome)
+{
+    const tl_ending empty = TL_ENDING_INIT;
+    const tl_findings nothing = {0};
+
+    e->what = empty;
+    e->what.outcome = outcome;
+    e->what.channel_ref = text_or_null(e->attempt->reply.channel_ref);
+    e->what.remark = text_or_null(e->attempt->reply.remark);
+    e->findings = nothing;
+    e->final = 0;
+}
+
+void ending_success(ending *e)
+{
+    const tl_reply *reply = &e->attempt->reply;
+
+    start(e, TL_OUTCOME_SUCCESS);
+    e->what.result = reply->result_size > 0 ? reply->result : NULL;
+    e->what.result_size = reply->result_size;
+    e->final = 1;
+}
+
+void ending_failure(ending *e, tl_proof proof)
+{
+    start(e, TL_OUTCOME_FAILURE);
+    e->what.proof = proof;
+    /* A decline may be for good; the other proofs say that nothing was ever tried. */
+    e->what.retryable = proof == TL_PROOF_DECLINED ? e->attempt->reply.retryable : 1;
+    e->final = 1;
+}
+
+void ending_put_back(ending *e, tl_outcome outcome, int64_t next_run_ms)
+{
+    start(e, outcome);
+    e->what.next_run_ms = next_run_ms;
+}
+
+void ending_park(ending *e, tl_outcome outcome, const char *reason)
+{
+    start(e, outcome);
+    e->what.park_reason = reason;
+}
+
+/* ---------------------------------------------------------------- carrying out -- */
+
+static tl_status apply_failure(void *context, struct st_mysql *connection)
+{
+    ending *e = context;
+    attempt *a = e->attempt;
+    const tl_workflow *w = &a->workflow->given;
+
+    return w->apply_failure(w->context, &a->seen, &a->reply, e->what.proof, connection);
+}
+
+static tl_status run_once(ending *e)
+{
+    const tl_workflow *w = &e->attempt->workflow->given;
+    int64_t commit_ms = w->policy.commit_ms;
+
+    if (!e->final)
+        return tl_lock_put_back(e->lock, &e->what, &e->findings);
+    if (e->what.outcome == TL_OUTCOME_SUCCESS && w->apply_success != NULL)
+        return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt,
+                                   commit_ms);
+    if (e->what.outcome == TL_OUTCOME_FAILURE && w->apply_failure != NULL)
+        return tl_lock_finish_with(e->lock, &e->what, apply_failure, e, commit_ms);
+    return tl_lock_finish(e->lock, &e->what);
+}
+
+/* Only the database's part is ever repeated, never the call of the channel.  Gives the
+ * last status when the budget is used up. */
+static tl_status run_in_budget(ending *e)
+{
+    int64_t end_ms = schedule_now_ms() + e->attempt->workflow->given.policy.commit_ms;
+    int64_t delay_ms = 0;
+
+    for (;;) {
+        tl_status status = run_once(e);
+        tl_class class_ = tl_status_class(status);
+
+        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY)
+            return status;
+        if (schedule_now_ms() >= end_ms)
+            return status;
+        schedule_sleep_ms(schedule_backoff_ms(&delay_ms, REPEAT_MOST_MS));
+    }
+}
+
+static const char *evidence_name(const ending *e)
+{
+    if (e->what.outcome == TL_OUTCOME_SUCCESS)
+        return "SUCCEEDED";
+    return "FAILED";
+}
+
+/* Whether the outcome is an answer of the channel about this very payment. */
+static int channel_answered(const ending *e)
+{
+    return e->what.outcome == TL_OUTCOME_SUCCESS || e->what.proof == TL_PROOF_DECLINED;
+}
+
+/*
+ * The books refused the outcome; the outcome itself is still true.  Filed, it ends the
+ * trade by the resolver's first rule once the books take it.  Proofs other than a decline
+ * are found again by the same road that found them, and need no filing.
+ */
+static void file_outcome(ending *e)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    const attempt *a = e->attempt;
+    tl_status status;
+
+    if (e->by_evidence || !channel_answered(e))
+        return;
+    evidence.key = a->seen.key;
+    evidence.epoch = a->seen.epoch;
+    evidence.channel_key = a->seen.channel_key;
+    evidence.outcome = evidence_name(e);
+    evidence.final = e->what.outcome == TL_OUTCOME_FAILURE;
+    evidence.channel_ref = e->what.channel_ref;
+    evidence.source = "holder";
+    evidence.remark = e->what.remark;
+    status = tl_evidence_add(e->client, &evidence);
+    if (status != TL_OK && status != TL_IN_CONFLICT)
+        tl_client_log(
+            e->client, TL_WARNING, &a->seen.key, 0,
+            "the outcome %s could not be filed (%s); it will be asked for again",
+            evidence.outcome, tl_status_name(status));
+}
+
+/* The third row of the table of endings: what was final is put back or parked. */
+static tl_status give_up_final(ending *e)
+{
+    const tl_policy *policy = &e->attempt->workflow->given.policy;
+    uint32_t number = e->attempt->seen.number;
+    int known = channel_answered(e);
+
+    tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
+                  "the books refused the outcome %s: %s", evidence_name(e),
+                  tl_error_message());
+    file_outcome(e);
+    if (number >= policy->attempts)
+        ending_park(e, TL_OUTCOME_UNKNOWN, PARK_APPLY);
+    else
+        ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(policy, number, 0));
+    e->findings.apply_failed = 1;
+    e->findings.seen_by_channel = known;
+    return run_in_budget(e);
+}
+
+/* Evidence says that money moved: the next attempt reads it, at once. */
+static tl_status give_up_contradicted(ending *e)
+{
+    tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
+                  "a failure was refused, since evidence says that money moved");
+    ending_put_back(e, TL_OUTCOME_UNKNOWN, 0);
+    e->findings.seen_by_channel = 1;
+    return run_in_budget(e);
+}
+
+tl_status ending_run(ending *e)
+{
+    tl_status status = run_in_budget(e);
+
+    /* A lock wait that outlasts the whole budget is a failure of the books too. */
+    if (e->final && (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN))
+        status = give_up_final(e);
+    else if (e->final && status == TL_EVIDENCE)
+        status = give_up_contradicted(e);
+    if (status == TL_PARKED)
+        tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
+                      "parked for a person: %s",
+                      e->what.park_reason != NULL ? e->what.park_reason : "as before");
+    /* The outcome is known, but not on record yet. */
+    return tl_status_class(status) == TL_CLASS_RETRY ? TL_UNKNOWN : status;
+}

@@ -1,0 +1,37 @@
+/*
+ * Ending a hold: the one place from which the workflow layer finishes, puts back and
+ * parks.  It owns what an ending has to say, so that an ending whose answer was lost can
+ * be repeated word for word.
+ */
+#ifndef TL_WORKFLOWS_ENDING_H
+#define TL_WORKFLOWS_ENDING_H
+
+#include "attempt.h"
+
+typedef struct ending {
+    tl_client *client;
+    tl_lock *lock;
+    attempt *attempt; /* its reply is what is written */
+    tl_ending what;   /* texts point into the attempt's reply */
+    tl_findings findings;
+    int final;       /* SUCCESS or FAILURE: with apply_*, else put back */
+    int by_evidence; /* filed already */
+} ending;
+
+void ending_success(ending *e);
+void ending_failure(ending *e, tl_proof proof);
+/* The lane is opened; next_run_ms with jitter already. */
+void ending_put_back(ending *e, tl_outcome outcome, int64_t next_run_ms);
+void ending_park(ending *e, tl_outcome outcome, const char *reason);
+
+/*
+ * Carries it out, repeating what the server undid or did not answer, within the commit
+ * budget.  A failing apply callback has its outcome filed as evidence and is put back; a
+ * failure that evidence contradicts is put back, due at once.
+ *
+ * TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST.  TL_UNKNOWN: not
+ * known yet; may be called again.
+ */
+tl_status ending_run(ending *e);
+
+#endif

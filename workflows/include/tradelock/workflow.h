@@ -1,0 +1,362 @@
+/*
+ * workflow.h - a payment as a workflow: one call for the service, a worker for the rest.
+ *
+ * THE STORY
+ *
+ * A service that pays through a channel writes down three things, once, at its start: what
+ * the channel promises (tl_channel), how patient it is (tl_policy), and a handful of
+ * callbacks (tl_workflow).  From then on it makes one call for each payment:
+ *
+ *     tl_workflow_run(workflows, &request, &answer)
+ *
+ *       transaction 1    the lock row becomes P, and `prepare` writes what must be there
+ *                        before money can move (an order, frozen funds)          commit
+ *       no transaction   `execute` calls the channel, with the channel key and a time-out
+ *       transaction 2    the lock row becomes Y or F, and `apply_success` or
+ *                        `apply_failure` writes the books                        commit
+ *
+ * Whatever cannot be decided there (a time-out, a crash, a lost answer) is left to the
+ * *retry lane*: a worker (tl_worker_start), in this process or another one, claims what is
+ * due, asks the channel with `query`, and only sends again, with the same channel key,
+ * where that cannot pay twice.  It ends each trade with the same two apply callbacks, or
+ * parks it for a person; it never guesses.
+ *
+ * CALLING ORDER
+ *
+ *     tl_client_open            see <tradelock/tradelock.h>
+ *     tl_workflows_new          a registry for that client
+ *     tl_workflow_register      once for each operation, before the first run
+ *     tl_workflow_run           from any thread; tl_answer_clear afterwards
+ *     tl_worker_start ...       in the processes that compensate
+ *     tl_workflows_free         after the workers and before the client
+ *
+ * OWNERSHIP AND THREADS
+ *
+ * The registry copies what it is given, but for the callbacks' context pointer, which must
+ * outlive it.  A registry may be used by any number of threads; callbacks run on the
+ * calling thread or on a worker's, many at once.  What a callback is given is borrowed
+ * until it returns.  An answer belongs to the caller: start it with TL_ANSWER_INIT, clear
+ * it with tl_answer_clear(); its pointers live until then.  After fork() the child needs a
+ * client and a registry of its own.
+ *
+ * UNITS
+ *
+ * _ms are milliseconds, relative; _us microseconds since 1970 UTC by the server's clock.
+ *
+ * ERRORS
+ *
+ * As in tradelock.h: every call returns a tl_status, tl_status_class() says what to do
+ * next, tl_error_message() is one sentence.
+ *
+ * WHAT A DYING PROCESS LEAVES
+ *
+ * At any point before transaction 1 is committed: nothing.  After it: a row P under a dead
+ * session, which the janitor of any other process opens to the retry lane.  Whether the
+ * request had left, the answer had come, or transaction 2 was under way makes no
+ * difference to anybody: the worker asks the channel.
+ */
+#ifndef TRADELOCK_WORKFLOW_H
+#define TRADELOCK_WORKFLOW_H
+
+#include <tradelock/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------- what a callback sees -- */
+
+/* Read only, and only until the callback returns. */
+typedef struct tl_attempt {
+    tl_key key;
+    tl_lane lane;
+    uint32_t epoch;  /* 1, or higher when a proven failure is tried anew */
+    uint32_t number; /* 0: the first lane; n: the n-th compensating attempt */
+    uint32_t sends;  /* sends that may have left, this one included; in prepare 1 */
+    const char *channel_key; /* the one key this payment may be sent with */
+    const char *channel_ref; /* the channel's name of the payment so far, or "" */
+    const void *payload;     /* as in the request */
+    size_t payload_size;
+    int64_t timeout_ms;  /* execute, query, cancel: return before this is over; a channel
+                            that can is told not to pay later than that */
+    int64_t deadline_ms; /* what is left until nothing is sent for this trade any more */
+} tl_attempt;
+
+/*
+ * What a callback answers besides its return value.  The functions below check and bound
+ * what they are given; the fields are for reading.
+ */
+typedef struct tl_reply {
+    char channel_ref[TL_REF_MAX + 1];
+    char remark[TL_REMARK_MAX + 1]; /* a decline's code and reason, a refusal's reason */
+    int retryable; /* this failure may be tried anew (TL_ASK_RECLAIM); default no */
+    size_t result_size;
+    unsigned char result[TL_RESULT_MAX]; /* kept with Y, given to every later ask */
+} tl_reply;
+
+/* TL_OK, or TL_INVALID and the reply unchanged: too long, or NULL. */
+TL_EXPORT tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref);
+TL_EXPORT tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size);
+/* Cut when too long, never inside a character. */
+TL_EXPORT void tl_reply_remark(tl_reply *reply, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/*
+ * execute.  Choose by proof, not by hope:
+ *   SUCCEEDED    the channel said so
+ *   DECLINED     an answer that the channel documents as final: no money moves
+ *   UNKNOWN      everything else: time-out, broken connection, 5xx, duplicate, nonsense
+ *   RETRY_LATER  the channel provably did nothing and may be asked again (rate limit)
+ *   NOT_SENT     not one byte of the request can have reached the channel
+ *   ACCEPTED     the channel took it and will pay later
+ * Any other number is UNKNOWN.
+ */
+typedef enum tl_execute {
+    TL_EXECUTE_UNKNOWN,
+    TL_EXECUTE_SUCCEEDED,
+    TL_EXECUTE_DECLINED,
+    TL_EXECUTE_RETRY_LATER,
+    TL_EXECUTE_NOT_SENT,
+    TL_EXECUTE_ACCEPTED
+} tl_execute;
+
+/* query: what the channel says of this channel key.  Any other number is UNREACHABLE. */
+typedef enum tl_query {
+    TL_QUERY_UNREACHABLE, /* it could not be asked, or did not say */
+    TL_QUERY_SUCCEEDED,
+    TL_QUERY_FAILED, /* final: no money moves */
+    TL_QUERY_PENDING,
+    TL_QUERY_NOT_FOUND
+} tl_query;
+
+/* cancel: take the payment back before it happens.  Any other number is UNKNOWN. */
+typedef enum tl_cancel {
+    TL_CANCEL_UNKNOWN,
+    TL_CANCEL_CANCELLED,
+    TL_CANCEL_ALREADY_DONE /* it has been paid, or decided otherwise */
+} tl_cancel;
+
+/*
+ * The callbacks.
+ *
+ * execute, query, cancel run outside any transaction, with no connection of the library's
+ * pools held.  They must return within attempt->timeout_ms; what comes later is fenced out.
+ *
+ * prepare, apply_success, apply_failure run inside the library's transaction, on its
+ * connection.  They may run again from the start (deadlock, lock wait, snapshot conflict),
+ * must not commit, roll back or change the session, and must not ask for locks.  They
+ * return TL_OK; TL_TRY_AGAIN when a statement met error 1213, 1205 or 1020; anything else
+ * when they cannot.  prepare may also return TL_REFUSED (with a remark): no row is left
+ * behind and the caller hears TL_REFUSED.  Lock order: the library holds the trade's rows
+ * before it calls; take business rows in one order everywhere.
+ *
+ * apply_* get the reply of whichever callback learned the outcome.  When the outcome came
+ * as evidence (a web-hook, a statement) the reply holds its reference and remark only.
+ */
+typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt,
+                                   tl_reply *reply, struct st_mysql *connection);
+typedef tl_execute (*tl_execute_fn)(void *context, const tl_attempt *attempt,
+                                    tl_reply *reply);
+typedef tl_query (*tl_query_fn)(void *context, const tl_attempt *attempt,
+                                tl_reply *reply);
+typedef tl_cancel (*tl_cancel_fn)(void *context, const tl_attempt *attempt,
+                                  tl_reply *reply);
+typedef tl_status (*tl_apply_success_fn)(void *context, const tl_attempt *attempt,
+                                         const tl_reply *reply,
+                                         struct st_mysql *connection);
+typedef tl_status (*tl_apply_failure_fn)(void *context, const tl_attempt *attempt,
+                                         const tl_reply *reply, tl_proof proof,
+                                         struct st_mysql *connection);
+
+/* ------------------------------------------------------------- registration -- */
+
+/* The channel's contract, as data.  Declare less when in doubt: nothing declared here is
+ * ever tried out, all of it is believed. */
+typedef struct tl_channel {
+    const char *name;  /* part of every channel key; printable ASCII without blanks */
+    int idempotent;    /* a key pays once, however often it is sent ... */
+    int64_t window_ms; /* ... within this time of the first send; 0: for ever */
+    int replays_first_answer; /* a repeated key gets the first answer, declines too */
+    int can_query;            /* query knows a payment by its channel key */
+    int not_found_final; /* a "no such payment" that outlasts the grace is final: a request
+                            on its way can no longer arrive and be paid */
+    int cancel_final;    /* a cancelled key can never be paid any more */
+    unsigned key_chars; /* hexadecimal digits of key the channel takes, 20 to 64; 0: 64 */
+    int64_t latency_ms; /* how long the channel may take to know a request it received */
+} tl_channel;
+
+typedef struct tl_workflow {
+    unsigned version;    /* TL_WORKFLOW_VERSION */
+    const char *op_code; /* the business operation, such as "WITHDRAW" */
+    tl_channel channel;
+    tl_policy policy; /* a field that is 0: the client's settings */
+    int exclusive;    /* at most one trade of this operation in process for a customer */
+    void *context;    /* for every callback */
+    tl_prepare_fn prepare;             /* or NULL */
+    tl_execute_fn execute;             /* must */
+    tl_query_fn query;                 /* must, or the channel is idempotent */
+    tl_cancel_fn cancel;               /* or NULL */
+    tl_apply_success_fn apply_success; /* or NULL */
+    tl_apply_failure_fn apply_failure; /* or NULL */
+} tl_workflow;
+
+#define TL_WORKFLOW_VERSION 1u
+#define TL_WORKFLOW_INIT                                                                 \
+    {                                                                                    \
+        TL_WORKFLOW_VERSION, NULL, {NULL, 0, 0, 0, 0, 0, 0, 0, 0},                       \
+            {0, 0, 0, 0, 0, {0}, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL   \
+    }
+
+typedef struct tl_workflows tl_workflows;
+
+/* An empty registry.  The client must outlive it. */
+TL_EXPORT tl_status tl_workflows_new(tl_workflows **out, tl_client *client);
+
+/* No run and no worker may be under way. */
+TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
+
+/*
+ * Registers one operation.  TL_INVALID: a field is missing, out of range, or contradicts
+ * another.  TL_UNSAFE: complete, but it could pay twice or lose a payment; refused are
+ *   - a channel that is neither idempotent nor can be queried,
+ *   - max_hold shorter than the execute time-out and the commit budget together,
+ *   - deadline, max_hold and the channel's latency together beyond its window,
+ *   - a grace shorter than the channel's latency,
+ *   - fewer than 80 bits of channel key.
+ */
+TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows,
+                                         const tl_workflow *workflow);
+
+/* ------------------------------------------------------------------- running -- */
+
+typedef struct tl_request {
+    unsigned version;    /* TL_REQUEST_VERSION */
+    tl_key key;          /* op_code: a registered one */
+    const void *payload; /* what execute needs; kept with the trade, at most 64 KiB */
+    size_t payload_size;
+    const unsigned char *fingerprint; /* TL_FINGERPRINT bytes; NULL: SHA-256 of payload */
+    int64_t wait_ms; /* a conflict that may pass is asked again for so long */
+    uint32_t
+        reclaim_epoch; /* not 0: try a proven, retryable failure of this epoch anew */
+    const char *remark;
+    const char *actor;
+} tl_request;
+
+#define TL_REQUEST_VERSION 1u
+#define TL_REQUEST_INIT                                                                  \
+    {                                                                                    \
+        TL_REQUEST_VERSION, {NULL, NULL, NULL}, NULL, 0, NULL, 0, 0, NULL, NULL          \
+    }
+
+typedef struct tl_answer {
+    unsigned version; /* TL_ANSWER_VERSION */
+    tl_status status; /* what tl_workflow_run() returned */
+    int own;          /* this call was the attempt; 0: the trade belongs to another one */
+    uint32_t epoch;   /* 0: there is no row */
+    tl_proof proof;   /* TL_FAILED: why it is certain */
+    int retryable;    /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
+    int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; 0: not known */
+    char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    char channel_ref[TL_REF_MAX + 1];
+    char remark[TL_REMARK_MAX + 1];
+    char parked[64];    /* TL_PARKED: why */
+    const void *result; /* TL_SUCCEEDED, TL_ALREADY_DONE: as the workflow replied */
+    size_t result_size;
+    const tl_view *view; /* the row as it was last seen; NULL when it never was */
+    struct tl_run *run;  /* the library's */
+} tl_answer;
+
+#define TL_ANSWER_VERSION 1u
+#define TL_ANSWER_INIT                                                                   \
+    {                                                                                    \
+        TL_ANSWER_VERSION, TL_OK, 0, 0, TL_PROOF_NONE, 0, 0, "", "", "", "", NULL, 0,    \
+            NULL, NULL                                                                   \
+    }
+
+/*
+ * One payment, from the ask to its answer:
+ *   TL_SUCCEEDED      paid now, and booked
+ *   TL_FAILED         proven: not paid, now or earlier (answer.own tells); proof
+ *   TL_ALREADY_DONE   had been paid before; the stored result
+ *   TL_MISMATCH       this key was used for a payment with other contents
+ *   TL_BUSY, TL_CUSTOMER_BUSY   somebody else is at it, or at another of this customer
+ *   TL_IN_DOUBT, TL_QUEUED, TL_PARKED   P; the retry lane or a person has it
+ *   TL_REFUSED        prepare refused; there is no row
+ *   TL_IN_CONFLICT    the channel knows of money that the row denies; operators decide
+ *   TL_LOST           held too long; another took over.  What was learned is filed
+ *   TL_UNKNOWN        an answer of the server was lost: call tl_workflow_settle() with
+ *                     this answer, or leave it: the retry lane finds out in any case
+ *   TL_CALLBACK_FAILED  prepare failed; nothing was written
+ *   class RETRY       nothing happened; the same call may be made again
+ * Only the class says whether a payment may be asked for again: never pay by other means
+ * unless the status is TL_FAILED, TL_REFUSED or of class RETRY or CALLER.
+ */
+TL_EXPORT tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
+                                    tl_answer *answer);
+
+/*
+ * Goes on where TL_UNKNOWN stopped: asks the server again whether the lock was granted (and
+ * then goes on to pay), or whether the ending was committed.  Any answer of
+ * tl_workflow_run(); TL_WRONG_STATE when there is nothing to settle.
+ */
+TL_EXPORT tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer);
+
+/* Frees what the answer owns and makes it TL_ANSWER_INIT again. */
+TL_EXPORT void tl_answer_clear(tl_answer *answer);
+
+/* ----------------------------------------------------------------- the worker -- */
+
+typedef struct tl_worker_options {
+    unsigned version;     /* TL_WORKER_OPTIONS_VERSION */
+    unsigned threads;     /* compensating attempts at once, 1 to TL_CLAIM_MAX; 0: 4 */
+    int64_t idle_max_ms;  /* look for due work at least so often; 0: 1000 */
+    int64_t unclaimed_ms; /* alarm for work that is overdue by this; 0: 60000 */
+} tl_worker_options;
+
+#define TL_WORKER_OPTIONS_VERSION 1u
+#define TL_WORKER_OPTIONS_INIT                                                           \
+    {                                                                                    \
+        TL_WORKER_OPTIONS_VERSION, 0, 0, 0                                               \
+    }
+
+typedef struct tl_worker tl_worker;
+
+/*
+ * Starts the threads that claim due work of the registered operations and bring it to an
+ * end.  It never claims more than it has free threads.  A trade at which a worker died is
+ * run with nothing else in flight; after `poison` deaths alone with it, it is parked.
+ */
+TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
+                                    const tl_worker_options *options);
+
+/* Takes nothing new from now on; what is held is finished.  Returns at once. */
+TL_EXPORT void tl_worker_stop(tl_worker *worker);
+
+/*
+ * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on).
+ * TL_OK: it was told to stop and everything it held is finished.  TL_SESSION_LOST: this
+ * process was declared dead; open a new client.
+ */
+TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
+
+/* Stops, waits for what is held, frees. */
+TL_EXPORT void tl_worker_free(tl_worker *worker);
+
+/* Counters since the start. */
+typedef struct tl_worker_counts {
+    unsigned version; /* TL_WORKER_COUNTS_VERSION, set by the caller */
+    uint64_t claimed, succeeded, failed, waiting, parked, lost, unknown;
+    uint64_t queries, cancels, sends;
+    unsigned in_flight;
+} tl_worker_counts;
+
+#define TL_WORKER_COUNTS_VERSION 1u
+TL_EXPORT tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

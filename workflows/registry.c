@@ -1,0 +1,166 @@
+#include "registry.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
+{
+    tl_workflows *workflows;
+
+    if (out == NULL || client == NULL)
+        return tl_error_report(TL_INVALID, "a workflow registry needs a client");
+    workflows = calloc(1, sizeof *workflows);
+    if (workflows == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for a workflow registry");
+    if (pthread_mutex_init(&workflows->mutex, NULL) != 0) {
+        free(workflows);
+        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+    }
+    workflows->client = client;
+    *out = workflows;
+    return TL_OK;
+}
+
+void tl_workflows_free(tl_workflows *workflows)
+{
+    if (workflows == NULL)
+        return;
+    for (unsigned i = 0; i < workflows->count; i++)
+        free(workflows->entries[i]);
+    pthread_mutex_destroy(&workflows->mutex);
+    free(workflows);
+}
+
+/* Needs: workflows->mutex held. */
+static const workflow *find_locked(const tl_workflows *workflows, const char *op_code)
+{
+    for (unsigned i = 0; i < workflows->count; i++)
+        if (strcmp(workflows->entries[i]->op_code, op_code) == 0)
+            return workflows->entries[i];
+    return NULL;
+}
+
+const workflow *workflows_find(tl_workflows *workflows, const char *op_code)
+{
+    const workflow *found;
+
+    pthread_mutex_lock(&workflows->mutex);
+    found = find_locked(workflows, op_code);
+    pthread_mutex_unlock(&workflows->mutex);
+    return found;
+}
+
+const workflow *workflows_at(tl_workflows *workflows, unsigned i)
+{
+    const workflow *found;
+
+    pthread_mutex_lock(&workflows->mutex);
+    found = i < workflows->count ? workflows->entries[i] : NULL;
+    pthread_mutex_unlock(&workflows->mutex);
+    return found;
+}
+
+tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
+{
+    tl_policy policy = *given;
+
+    if (policy.max_hold_ms == 0)
+        policy.max_hold_ms = defaults->max_hold_ms;
+    if (policy.execute_ms == 0)
+        policy.execute_ms = defaults->execute_ms;
+    if (policy.commit_ms == 0)
+        policy.commit_ms = defaults->commit_ms;
+    if (policy.deadline_ms == 0)
+        policy.deadline_ms = defaults->deadline_ms;
+    if (policy.grace_ms == 0)
+        policy.grace_ms = defaults->grace_ms;
+    if (policy.attempts == 0)
+        policy.attempts = defaults->attempts;
+    if (policy.poison == 0)
+        policy.poison = defaults->poison;
+    if (policy.schedule_count == 0) {
+        policy.schedule_count = defaults->schedule_count;
+        memcpy(policy.schedule_ms, defaults->schedule_ms, sizeof policy.schedule_ms);
+    }
+    return policy;
+}
+
+/* Copies a name that is there and fits into the entry. */
+static tl_status copy_name(char *to, size_t space, const char *what, const char *from)
+{
+    if (from == NULL || from[0] == '\0')
+        return tl_error_report(TL_INVALID, "a workflow needs %s", what);
+    if (strlen(from) >= space)
+        return tl_error_report(TL_INVALID, "%s \"%.40s\" is longer than %zu characters",
+                               what, from, space - 1);
+    memcpy(to, from, strlen(from) + 1);
+    return TL_OK;
+}
+
+static tl_status make_entry(workflow **out, const tl_workflow *given,
+                            const tl_policy *defaults)
+{
+    workflow *entry = calloc(1, sizeof *entry);
+    tl_status status;
+
+    if (entry == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for a workflow");
+    status = copy_name(entry->op_code, sizeof entry->op_code, "an operation code",
+                       given->op_code);
+    if (status != TL_OK)
+        goto out;
+    status = copy_name(entry->channel, sizeof entry->channel, "a channel name",
+                       given->channel.name);
+    if (status != TL_OK)
+        goto out;
+    entry->given = *given;
+    entry->given.op_code = entry->op_code;
+    entry->given.channel.name = entry->channel;
+    entry->given.policy = policy_complete(&given->policy, defaults);
+    if (entry->given.channel.key_chars == 0)
+        entry->given.channel.key_chars = TL_CHANNEL_KEY_MAX;
+    status = workflow_check(&entry->given);
+out:
+    if (status != TL_OK) {
+        free(entry);
+        return status;
+    }
+    *out = entry;
+    return TL_OK;
+}
+
+/* Needs: workflows->mutex held. */
+static tl_status add_locked(tl_workflows *workflows, workflow *entry)
+{
+    if (find_locked(workflows, entry->op_code) != NULL)
+        return tl_error_report(TL_INVALID, "operation %s is registered already",
+                               entry->op_code);
+    if (workflows->count == WORKFLOWS_MAX)
+        return tl_error_report(TL_INVALID, "a registry takes %d operations at most",
+                               WORKFLOWS_MAX);
+    workflows->entries[workflows->count++] = entry;
+    return TL_OK;
+}
+
+tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given)
+{
+    workflow *entry = NULL;
+    tl_status status;
+
+    if (workflows == NULL || given == NULL)
+        return tl_error_report(TL_INVALID, "registering needs a registry and a workflow");
+    if (given->version != TL_WORKFLOW_VERSION)
+        return tl_error_report(TL_INVALID,
+                               "this library does not know version %u of tl_workflow",
+                               given->version);
+    status = make_entry(&entry, given, tl_client_policy(workflows->client));
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&workflows->mutex);
+    status = add_locked(workflows, entry);
+    pthread_mutex_unlock(&workflows->mutex);
+    if (status != TL_OK)
+        free(entry);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* The registered operations of one client. */
+#ifndef TL_WORKFLOWS_REGISTRY_H
+#define TL_WORKFLOWS_REGISTRY_H
+
+#include <tradelock/workflow.h>
+
+#include <pthread.h>
+
+#define WORKFLOWS_MAX 64
+
+/* Fixed after registration; read by any thread. */
+typedef struct workflow {
+    tl_workflow given; /* names point into the arrays below; policy is filled up */
+    char op_code[TL_OP_MAX + 1];
+    char channel[TL_CHANNEL_MAX + 1];
+} workflow;
+
+struct tl_workflows {
+    tl_client *client; /* fixed */
+    pthread_mutex_t mutex;
+    /* Under the mutex; entries are never moved or removed. */
+    workflow *entries[WORKFLOWS_MAX];
+    unsigned count;
+};
+
+/* NULL when it is not registered. */
+const workflow *workflows_find(tl_workflows *workflows, const char *op_code);
+
+/* The i-th registered one, or NULL. */
+const workflow *workflows_at(tl_workflows *workflows, unsigned i);
+
+/* The policy with every 0 replaced by the default. */
+tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults);
+
+/* TL_OK, TL_INVALID or TL_UNSAFE with one sentence; the policy must be complete. */
+tl_status workflow_check(const tl_workflow *given);
+
+#endif

@@ -1,0 +1,63 @@
+/* What callbacks answer, checked and bounded. */
+#include <tradelock/workflow.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref)
+{
+    size_t size;
+
+    if (reply == NULL || channel_ref == NULL)
+        return tl_error_report(TL_INVALID, "a channel reference is missing");
+    size = strlen(channel_ref);
+    if (size > TL_REF_MAX)
+        return tl_error_report(TL_INVALID,
+                               "a channel reference of %zu bytes is longer than %d", size,
+                               TL_REF_MAX);
+    memcpy(reply->channel_ref, channel_ref, size + 1);
+    return TL_OK;
+}
+
+tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size)
+{
+    if (reply == NULL || (result == NULL && size > 0))
+        return tl_error_report(TL_INVALID, "a result is missing");
+    if (size > TL_RESULT_MAX)
+        return tl_error_report(TL_INVALID, "a result of %zu bytes is larger than %d",
+                               size, TL_RESULT_MAX);
+    if (size > 0)
+        memcpy(reply->result, result, size);
+    reply->result_size = size;
+    return TL_OK;
+}
+
+/* Takes a UTF-8 character that was cut in two off the end. */
+static void trim_character(char *text, size_t size)
+{
+    size_t start = size;
+
+    while (start > 0 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start > 0 && (unsigned char)text[start - 1] >= 0xc0)
+        text[start - 1] = '\0';
+    else if (start < size)
+        text[start] = '\0';
+}
+
+void tl_reply_remark(tl_reply *reply, const char *format, ...)
+{
+    va_list arguments;
+    int wanted;
+
+    if (reply == NULL || format == NULL)
+        return;
+    va_start(arguments, format);
+    wanted = vsnprintf(reply->remark, sizeof reply->remark, format, arguments);
+    va_end(arguments);
+    if (wanted < 0)
+        reply->remark[0] = '\0';
+    else if ((size_t)wanted >= sizeof reply->remark)
+        trim_character(reply->remark, sizeof reply->remark - 1);
+}

@@ -1,0 +1,215 @@
+#include "resolver.h"
+
+#include <stddef.h>
+
+static resolver_action take_step(resolver_step step)
+{
+    resolver_action action = {.step = step, .outcome = TL_OUTCOME_UNKNOWN};
+
+    return action;
+}
+
+static resolver_action fail(tl_proof proof)
+{
+    resolver_action action = take_step(RESOLVE_FAIL);
+
+    action.proof = proof;
+    return action;
+}
+
+/* What every put-back records, whatever its reason: a tried cancel, and a channel that
+ * turned out to know the payment. */
+static void note_findings(const resolver_facts *facts, resolver_action *action)
+{
+    int seen = (facts->queried && (facts->query == TL_QUERY_PENDING)) ||
+               (facts->cancelled && facts->cancel == TL_CANCEL_ALREADY_DONE) ||
+               (facts->sent && facts->execute == TL_EXECUTE_ACCEPTED);
+
+    action->findings.seen_by_channel = seen;
+    action->findings.not_found_reset = seen;
+    action->findings.cancel_tried = facts->cancelled;
+}
+
+static resolver_action park(const resolver_facts *facts, const char *reason)
+{
+    resolver_action action = take_step(RESOLVE_PARK);
+
+    /* The first reason is the one that a person has to deal with. */
+    action.reason = facts->parked ? NULL : reason;
+    note_findings(facts, &action);
+    return action;
+}
+
+/* By schedule; but a parked trade stays parked, and used-up attempts park. */
+static resolver_action wait_for(const resolver_facts *facts, tl_outcome outcome,
+                                int64_t not_before_us)
+{
+    resolver_action action;
+
+    if (facts->parked || facts->attempts >= facts->attempts_max) {
+        action = park(facts, PARK_ATTEMPTS);
+        action.outcome = outcome;
+        return action;
+    }
+    action = take_step(RESOLVE_WAIT);
+    action.outcome = outcome;
+    action.not_before_us = not_before_us;
+    note_findings(facts, &action);
+    return action;
+}
+
+static int before_deadline(const resolver_facts *facts)
+{
+    return facts->deadline_us == 0 || facts->now_us < facts->deadline_us;
+}
+
+/* Sends the same key (again), unless something forbids every send. */
+static resolver_action send_or_park(const resolver_facts *facts)
+{
+    if (facts->conflict)
+        return park(facts, PARK_CONFLICT);
+    if (facts->parked || facts->cancel_tried)
+        return park(facts, PARK_NO_WAY);
+    return take_step(RESOLVE_SEND);
+}
+
+/* Rules 4 and 5, last part: only a channel that pays a key once is sent to again. */
+static resolver_action send_again_or_park(const resolver_facts *facts)
+{
+    if (!facts->channel.idempotent)
+        return park(facts, PARK_NO_WAY);
+    if (!before_deadline(facts))
+        return park(facts, PARK_DEADLINE);
+    return send_or_park(facts);
+}
+
+/* Rule 4: the channel does not know the payment, late enough and twice. */
+static resolver_action after_counted_not_found(const resolver_facts *facts)
+{
+    if (facts->channel.not_found_final)
+        return fail(TL_PROOF_NOT_FOUND);
+    if (facts->has_cancel && !facts->cancelled)
+        return take_step(RESOLVE_CANCEL);
+    if (facts->has_cancel) {
+        if (facts->cancel == TL_CANCEL_CANCELLED && facts->channel.cancel_final)
+            return fail(TL_PROOF_CANCELLED);
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    }
+    if (facts->cancel_tried)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    return send_again_or_park(facts);
+}
+
+/* Rule 3: too early, the first sighting, within the grace, or it counts. */
+static resolver_action after_not_found(const resolver_facts *facts)
+{
+    int64_t grace_us = facts->grace_ms * 1000;
+    resolver_action action;
+
+    if (facts->seen_by_channel)
+        return park(facts, PARK_CONTRADICTION);
+    if (facts->now_us < facts->send_until_us)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
+    if (facts->not_found_since_us == 0) {
+        action = wait_for(facts, TL_OUTCOME_UNKNOWN, facts->now_us + grace_us);
+        action.findings.not_found_first = 1;
+        return action;
+    }
+    if (facts->now_us < facts->not_found_since_us + grace_us)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->not_found_since_us + grace_us);
+    return after_counted_not_found(facts);
+}
+
+/* "Failed" of a key speaks for every send of it only where the channel binds its first
+ * answer to the key, or where there was one send.  Else another send may still be on its
+ * way and be paid, and the word counts as "no such payment" does: after send_until and the
+ * grace. */
+static resolver_action after_failed(const resolver_facts *facts)
+{
+    int64_t counts_us = facts->send_until_us + facts->grace_ms * 1000;
+
+    if (facts->sends <= 1 || facts->channel.replays_first_answer)
+        return fail(TL_PROOF_DECLINED);
+    if (facts->declined)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0); /* sent just now */
+    if (facts->now_us < counts_us)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, counts_us);
+    return fail(TL_PROOF_DECLINED);
+}
+
+static resolver_action after_query(const resolver_facts *facts)
+{
+    switch (facts->query) {
+    case TL_QUERY_SUCCEEDED:
+        return take_step(RESOLVE_SUCCEED);
+    case TL_QUERY_FAILED:
+        return after_failed(facts);
+    case TL_QUERY_PENDING:
+        return wait_for(facts, TL_OUTCOME_PENDING, 0);
+    case TL_QUERY_NOT_FOUND:
+        /* The query only had to confirm a decline; the payment was sent just now. */
+        if (facts->declined)
+            return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+        return after_not_found(facts);
+    case TL_QUERY_UNREACHABLE:
+    default:
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    }
+}
+
+/* A decline of one of several sends says nothing of the others. */
+static resolver_action after_decline(const resolver_facts *facts)
+{
+    if (facts->sends <= 1 || facts->channel.replays_first_answer)
+        return fail(TL_PROOF_DECLINED);
+    if (!facts->channel.can_query)
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    return facts->declined ? after_query(facts) : take_step(RESOLVE_QUERY);
+}
+
+static resolver_action after_send(const resolver_facts *facts)
+{
+    switch (facts->execute) {
+    case TL_EXECUTE_SUCCEEDED:
+        return take_step(RESOLVE_SUCCEED);
+    case TL_EXECUTE_DECLINED:
+        return after_decline(facts);
+    case TL_EXECUTE_RETRY_LATER:
+        return wait_for(facts, TL_OUTCOME_RETRY_LATER, 0);
+    case TL_EXECUTE_NOT_SENT:
+        return wait_for(facts, TL_OUTCOME_NOT_SENT, 0);
+    case TL_EXECUTE_ACCEPTED:
+        return wait_for(facts, TL_OUTCOME_ACCEPTED, 0);
+    case TL_EXECUTE_UNKNOWN:
+    default:
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    }
+}
+
+/* Rule 1. */
+static int evidence_ends_it(const resolver_facts *facts, resolver_action *action)
+{
+    if (facts->success_evidence)
+        *action = take_step(RESOLVE_SUCCEED);
+    else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1))
+        *action = fail(TL_PROOF_DECLINED);
+    else
+        return 0;
+    action->by_evidence = 1;
+    return 1;
+}
+
+resolver_action resolver_decide(const resolver_facts *facts)
+{
+    resolver_action action;
+
+    if (facts->sent)
+        return after_send(facts);
+    if (evidence_ends_it(facts, &action))
+        return action;
+    if (facts->sends == 0)
+        return before_deadline(facts) ? send_or_park(facts) : fail(TL_PROOF_NEVER_LEFT);
+    if (!facts->channel.can_query)
+        return send_again_or_park(facts);
+    return facts->queried ? after_query(facts) : take_step(RESOLVE_QUERY);
+}

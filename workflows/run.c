@@ -1,0 +1,393 @@
+/*
+ * One payment on the first lane: ask, execute, finish.  Nothing is decided here that is
+ * not in the tables of workflows/README.md.
+ */
+#include "run.h"
+
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_MOST_MS 200
+
+/* ---------------------------------------------------------------- the answer -- */
+
+static void fill_from_view(tl_answer *answer, const tl_view *view)
+{
+    answer->view = view;
+    /* What was asked for with other contents is none of this caller's business. */
+    if (view->status == ' ' || answer->status == TL_MISMATCH)
+        return;
+    answer->epoch = view->epoch;
+    answer->proof = (tl_proof)view->proof;
+    answer->retryable = view->retryable;
+    if (view->next_run_us > view->now_us)
+        answer->next_look_ms = (view->next_run_us - view->now_us) / 1000;
+    memcpy(answer->channel_key, view->channel_key, sizeof answer->channel_key);
+    memcpy(answer->channel_ref, view->channel_ref, sizeof answer->channel_ref);
+    memcpy(answer->remark, view->remark, sizeof answer->remark);
+    memcpy(answer->parked, view->parked, sizeof answer->parked);
+    if (answer->status != TL_ALREADY_DONE)
+        return;
+    answer->result = view->result;
+    answer->result_size = view->result_size;
+}
+
+/* What this call itself learned is newer than the view of the ask. */
+static void fill_from_attempt(tl_answer *answer, const struct tl_run *run)
+{
+    const attempt *a = &run->attempt;
+    const ending *e = &run->ending;
+
+    answer->own = 1;
+    answer->epoch = a->seen.epoch;
+    memcpy(answer->channel_key, a->channel_key, sizeof answer->channel_key);
+    if (a->reply.channel_ref[0] != '\0')
+        memcpy(answer->channel_ref, a->reply.channel_ref, sizeof answer->channel_ref);
+    if (a->reply.remark[0] != '\0')
+        memcpy(answer->remark, a->reply.remark, sizeof answer->remark);
+    answer->proof = TL_PROOF_NONE;
+    answer->retryable = 0;
+    answer->next_look_ms = 0;
+    if (answer->status == TL_SUCCEEDED) {
+        answer->result = a->reply.result;
+        answer->result_size = a->reply.result_size;
+    } else if (answer->status == TL_FAILED) {
+        answer->proof = e->what.proof;
+        answer->retryable = e->what.retryable;
+    } else {
+        answer->next_look_ms = e->what.next_run_ms;
+    }
+}
+
+static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status status)
+{
+    answer->status = status;
+    answer->run = run;
+    answer->own = 0;
+    if (run->lock != NULL)
+        fill_from_view(answer, tl_lock_view(run->lock));
+    if (run->paid)
+        fill_from_attempt(answer, run);
+    if (status == TL_REFUSED)
+        memcpy(answer->remark, run->attempt.reply.remark, sizeof answer->remark);
+    return status;
+}
+
+static void run_free(struct tl_run *run)
+{
+    if (run == NULL)
+        return;
+    tl_lock_free(run->lock);
+    attempt_free(&run->attempt);
+    free(run);
+}
+
+void tl_answer_clear(tl_answer *answer)
+{
+    const tl_answer empty = TL_ANSWER_INIT;
+
+    if (answer == NULL)
+        return;
+    run_free(answer->run);
+    *answer = empty;
+}
+
+/* ---------------------------------------------------------------- the attempt -- */
+
+/* What an answer of execute means on the first lane, where at most one send has left. */
+static void choose_ending(ending *e, tl_execute executed, const tl_policy *policy)
+{
+    int64_t next_ms = schedule_next_ms(policy, 0, 0);
+
+    switch (executed) {
+    case TL_EXECUTE_SUCCEEDED:
+        ending_success(e);
+        break;
+    case TL_EXECUTE_DECLINED:
+        ending_failure(e, TL_PROOF_DECLINED);
+        break;
+    case TL_EXECUTE_RETRY_LATER:
+        ending_put_back(e, TL_OUTCOME_RETRY_LATER, next_ms);
+        break;
+    case TL_EXECUTE_NOT_SENT:
+        ending_put_back(e, TL_OUTCOME_NOT_SENT, next_ms);
+        break;
+    case TL_EXECUTE_ACCEPTED:
+        ending_put_back(e, TL_OUTCOME_ACCEPTED, next_ms);
+        e->findings.seen_by_channel = 1;
+        break;
+    case TL_EXECUTE_UNKNOWN:
+    default:
+        ending_put_back(e, TL_OUTCOME_UNKNOWN, next_ms);
+    }
+}
+
+static tl_status finish(struct tl_run *run)
+{
+    tl_status status = ending_run(&run->ending);
+
+    if (status != TL_UNKNOWN)
+        run->phase = RUN_OVER;
+    return status;
+}
+
+/* The lock is held: pay, once, and record what came of it. */
+static tl_status execute_and_finish(struct tl_run *run)
+{
+    const tl_policy *policy = &run->workflow->given.policy;
+    attempt *a = &run->attempt;
+    tl_execute executed = TL_EXECUTE_NOT_SENT;
+
+    run->paid = 1;
+    attempt_show(a, tl_lock_view(run->lock));
+    a->seen.number = 0;
+    a->seen.deadline_ms = policy->deadline_ms;
+    tl_test_point('C', "granted", "after");
+    /* Directly before the send: a pause of this process in between is the only gap left,
+     * and send_until covers it. */
+    if (tl_may_send(run->lock, policy->execute_ms))
+        executed = attempt_execute(a, policy->execute_ms);
+    else
+        tl_reply_remark(&a->reply, "not sent: too little was left of the lock");
+    choose_ending(&run->ending, executed, policy);
+    run->phase = RUN_ENDING;
+    return finish(run);
+}
+
+/* --------------------------------------------------------------------- asking -- */
+
+static int may_pass(tl_status status)
+{
+    return status == TL_BUSY || status == TL_CUSTOMER_BUSY;
+}
+
+static tl_status ask_once(struct tl_run *run)
+{
+    const tl_workflow *w = &run->workflow->given;
+
+    if (w->prepare == NULL)
+        return tl_lock_ask(run->lock, 0);
+    return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt);
+}
+
+/* Waits for what may pass as long as the caller said; a lost answer is asked for again
+ * within the commit budget, which is safe with the same handle. */
+static tl_status ask(struct tl_run *run)
+{
+    int64_t start_ms = schedule_now_ms(), delay_ms = 0;
+    int64_t budget_ms = run->workflow->given.policy.commit_ms;
+
+    for (;;) {
+        tl_status status = ask_once(run);
+        int64_t left_ms;
+
+        if (may_pass(status))
+            left_ms = start_ms + run->wait_ms - schedule_now_ms();
+        else if (status == TL_UNKNOWN)
+            left_ms = start_ms + budget_ms - schedule_now_ms();
+        else
+            return status;
+        if (left_ms <= 0)
+            return status;
+        delay_ms = schedule_backoff_ms(&delay_ms, ASK_MOST_MS);
+        schedule_sleep_ms(delay_ms < left_ms ? delay_ms : left_ms);
+    }
+}
+
+/* Test builds only: what a service without locks does. */
+static tl_status pay_without_lock(struct tl_run *run)
+{
+    attempt *a = &run->attempt;
+
+    run->phase = RUN_OVER;
+    run->paid = 1;
+    return attempt_execute(a, run->workflow->given.policy.execute_ms) ==
+                   TL_EXECUTE_SUCCEEDED
+               ? TL_SUCCEEDED
+               : TL_UNKNOWN;
+}
+
+static tl_status ask_and_pay(struct tl_run *run)
+{
+    tl_status status;
+
+    if (tl_test_mutated("lock"))
+        return pay_without_lock(run);
+    status = ask(run);
+    return status == TL_GRANTED ? execute_and_finish(run) : status;
+}
+
+static tl_status make_lock(struct tl_run *run, const tl_request *request)
+{
+    const tl_workflow *w = &run->workflow->given;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.flags = w->exclusive ? TL_ASK_EXCLUSIVE : 0;
+    if (request->reclaim_epoch != 0)
+        options.flags |= TL_ASK_RECLAIM;
+    options.reclaim_epoch = request->reclaim_epoch;
+    options.max_hold_ms = w->policy.max_hold_ms;
+    options.deadline_ms = w->policy.deadline_ms;
+    options.payload = request->payload;
+    options.payload_size = request->payload_size;
+    options.fingerprint = request->fingerprint;
+    options.channel = w->channel.name;
+    options.channel_key_chars = w->channel.key_chars;
+    options.remark = request->remark;
+    options.actor = request->actor;
+    return tl_lock_new(&run->lock, run->workflows->client, &request->key, &options);
+}
+
+/* ------------------------------------------------------------- trying it anew -- */
+
+struct reclaim {
+    struct tl_run *run;
+    uint32_t epoch;
+    tl_status status;
+};
+
+static int look_at_failure(void *context, const tl_view *view)
+{
+    struct reclaim *reclaim = context;
+
+    if (view->status == 'F' && view->epoch == reclaim->epoch && !view->conflict &&
+        view->retryable)
+        reclaim->status =
+            reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
+    return 0;
+}
+
+/* The row is only looked at here; whatever else it says is the ask's to answer, and the
+ * epoch that the ask names keeps what was looked at from changing in between. */
+static tl_status check_reclaim(struct tl_run *run, const tl_request *request)
+{
+    struct reclaim reclaim = {run, request->reclaim_epoch, TL_OK};
+    tl_status status = tl_show(run->workflows->client, &request->key, TL_LANE_SYNC,
+                               look_at_failure, &reclaim);
+
+    if (status == TL_NOT_FOUND)
+        return TL_OK;
+    return status != TL_OK ? status : reclaim.status;
+}
+
+/* What prepare is shown: the epoch and key that the grant will have. */
+static tl_status show_next_epoch(struct tl_run *run, uint32_t epoch)
+{
+    const tl_workflow *w = &run->workflow->given;
+    attempt *a = &run->attempt;
+
+    a->seen.epoch = epoch;
+    a->seen.sends = 1;
+    a->channel_ref[0] = '\0';
+    return tl_channel_key(a->channel_key, w->channel.key_chars,
+                          tl_client_site(run->workflows->client), w->channel.name,
+                          &a->seen.key, epoch);
+}
+
+/* -------------------------------------------------------------------- the call -- */
+
+static tl_status check_request(tl_workflows *workflows, const tl_request *request,
+                               tl_answer *answer)
+{
+    if (workflows == NULL || request == NULL || answer == NULL)
+        return tl_error_report(TL_INVALID,
+                               "a run needs a registry, a request and an answer");
+    if (request->version != TL_REQUEST_VERSION)
+        return tl_error_report(TL_INVALID, "request was not made with TL_REQUEST_INIT");
+    if (answer->version != TL_ANSWER_VERSION || answer->run != NULL)
+        return tl_error_report(TL_INVALID, "answer was not made with TL_ANSWER_INIT, or "
+                                           "not cleared since its last use");
+    if (request->key.serial_no == NULL || request->key.cust_no == NULL ||
+        request->key.op_code == NULL)
+        return tl_error_report(TL_INVALID, "the key of the request has a part missing");
+    if (request->payload == NULL)
+        return tl_error_report(TL_INVALID, "the request has no payload: a later attempt "
+                                           "would not know what to pay");
+    if (request->wait_ms < 0)
+        return tl_error_report(TL_INVALID, "wait_ms is negative");
+    if (workflows_find(workflows, request->key.op_code) == NULL)
+        return tl_error_report(TL_UNKNOWN_OPERATION, "operation %.32s is not registered",
+                               request->key.op_code);
+    return TL_OK;
+}
+
+static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
+                         const tl_request *request)
+{
+    struct tl_run *run = calloc(1, sizeof *run);
+    tl_status status;
+
+    if (run == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for a run");
+    run->workflows = workflows;
+    run->workflow = workflows_find(workflows, request->key.op_code);
+    run->wait_ms = request->wait_ms;
+    /* Checks key, payload and names before anything is copied. */
+    status = make_lock(run, request);
+    if (status == TL_OK)
+        status = attempt_init(&run->attempt, run->workflow, &request->key,
+                              request->payload, request->payload_size);
+    if (status != TL_OK) {
+        run_free(run);
+        return status;
+    }
+    run->ending.client = workflows->client;
+    run->ending.lock = run->lock;
+    run->ending.attempt = &run->attempt;
+    *out = run;
+    return TL_OK;
+}
+
+static tl_status run_request(tl_workflows *workflows, const tl_request *request,
+                             tl_answer *answer)
+{
+    struct tl_run *run = NULL;
+    tl_status status = new_run(&run, workflows, request);
+
+    if (status != TL_OK)
+        return answer->status = status;
+    if (request->reclaim_epoch != 0)
+        status = check_reclaim(run, request);
+    if (status == TL_OK)
+        status = show_next_epoch(run, request->reclaim_epoch + 1);
+    if (status == TL_OK)
+        status = ask_and_pay(run);
+    else
+        run->phase = RUN_OVER; /* nothing was asked, so there is nothing to settle */
+    return give_answer(answer, run, status);
+}
+
+tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
+                          tl_answer *answer)
+{
+    tl_status status = check_request(workflows, request, answer);
+    int began;
+
+    if (status != TL_OK)
+        return status;
+    began = tl_work_begin();
+    status = run_request(workflows, request, answer);
+    if (began)
+        tl_work_end(0);
+    return status;
+}
+
+tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
+{
+    struct tl_run *run;
+    tl_status status;
+    int began;
+
+    if (workflows == NULL || answer == NULL || answer->run == NULL ||
+        answer->status != TL_UNKNOWN || answer->run->phase == RUN_OVER)
+        return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
+    run = answer->run;
+    began = tl_work_begin();
+    status = run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run);
+    give_answer(answer, run, status);
+    if (began)
+        tl_work_end(0);
+    return status;
+}

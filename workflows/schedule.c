@@ -1,0 +1,68 @@
+#include "schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define BACKOFF_FIRST_MS 5
+
+int64_t schedule_step_ms(const tl_policy *policy, uint32_t attempts)
+{
+    unsigned last = policy->schedule_count - 1;
+
+    return policy->schedule_ms[attempts < last ? attempts : last];
+}
+
+int64_t schedule_jitter_ms(int64_t base_ms, unsigned percent, uint32_t random)
+{
+    int64_t span_ms = base_ms / 100 * percent + base_ms % 100 * percent / 100;
+
+    return span_ms > 0 ? base_ms + (int64_t)random % (span_ms + 1) : base_ms;
+}
+
+int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t least_ms)
+{
+    int64_t step_ms = schedule_step_ms(policy, attempts);
+
+    if (step_ms < least_ms)
+        step_ms = least_ms;
+    return schedule_jitter_ms(step_ms, SCHEDULE_JITTER_PERCENT, schedule_random());
+}
+
+int64_t schedule_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void schedule_sleep_ms(int64_t wait_ms)
+{
+    struct timespec left = {.tv_sec = wait_ms / 1000,
+                            .tv_nsec = wait_ms % 1000 * 1000000};
+
+    if (wait_ms <= 0)
+        return;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
+uint32_t schedule_random(void)
+{
+    uint32_t number;
+
+    /* So few bytes are never given in part, and only an early boot can fail. */
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        abort();
+    return number;
+}
+
+int64_t schedule_backoff_ms(int64_t *delay_ms, int64_t most_ms)
+{
+    *delay_ms = *delay_ms == 0 ? BACKOFF_FIRST_MS : *delay_ms * 2;
+    if (*delay_ms > most_ms)
+        *delay_ms = most_ms;
+    return schedule_jitter_ms(*delay_ms, 50, schedule_random());
+}

@@ -1,0 +1,281 @@
+#include "channel.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define URL_MAX 256
+
+struct channel {
+    tl_client *client;
+    char url[URL_MAX]; /* without a slash at the end */
+};
+
+tl_status channel_new(channel **out, tl_client *client, const char *url)
+{
+    channel *self;
+    size_t size = url != NULL ? strlen(url) : 0;
+
+    while (size > 0 && url[size - 1] == '/')
+        size--;
+    if (size < sizeof "http://" || size >= URL_MAX ||
+        (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
+        return tl_error_report(TL_INVALID,
+                               "the channel's URL \"%.60s\" is not http://HOST:PORT",
+                               url != NULL ? url : "");
+    if (http_start() != 0)
+        return tl_error_report(TL_INTERNAL, "libcurl could not be started");
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for the channel");
+    self->client = client;
+    memcpy(self->url, url, size);
+    *out = self;
+    return TL_OK;
+}
+
+void channel_free(channel *self)
+{
+    free(self);
+}
+
+/* -------------------------------------------------------------- what answers mean -- */
+
+static const char *get_text(const json_t *body, const char *name)
+{
+    const char *text = json_string_value(json_object_get(body, name));
+
+    return text != NULL ? text : "";
+}
+
+static int says(const json_t *body, const char *name, const char *text)
+{
+    return strcmp(get_text(body, name), text) == 0;
+}
+
+/* An answer that names the payment; one that cannot be stored is no answer. */
+static int take_ref(const json_t *body, tl_reply *reply)
+{
+    const char *channel_ref = get_text(body, "channel_ref");
+
+    return channel_ref[0] != '\0' && tl_reply_ref(reply, channel_ref) == TL_OK;
+}
+
+static void remark_answer(const http_exchange *exchange, const json_t *body,
+                          tl_reply *reply)
+{
+    const char *outcome = get_text(body, "outcome");
+
+    if (exchange->fate != HTTP_ANSWERED)
+        tl_reply_remark(reply, "%s", exchange->problem);
+    else
+        tl_reply_remark(reply, "HTTP %ld %s%s", exchange->code, outcome,
+                        get_text(body, "error"));
+}
+
+static void remark_decline(const json_t *body, tl_reply *reply)
+{
+    tl_reply_remark(reply, "%s: %s", get_text(body, "code"), get_text(body, "reason"));
+}
+
+/* The stored result: what a later ask for the same trade is told. */
+static void keep_result(tl_reply *reply)
+{
+    json_t *json = json_pack("{s:s}", "channel_ref", reply->channel_ref);
+    char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    if (text != NULL)
+        (void)tl_reply_result(reply, text, strlen(text));
+    free(text);
+    json_decref(json);
+}
+
+static tl_execute answer_200(const json_t *body, tl_reply *reply)
+{
+    if (says(body, "outcome", "succeeded") && take_ref(body, reply)) {
+        reply->remark[0] = '\0';
+        keep_result(reply);
+        return TL_EXECUTE_SUCCEEDED;
+    }
+    /* Only a decline that the channel calls final is proof. */
+    if (says(body, "outcome", "declined") &&
+        json_is_true(json_object_get(body, "final"))) {
+        remark_decline(body, reply);
+        return TL_EXECUTE_DECLINED;
+    }
+    return TL_EXECUTE_UNKNOWN;
+}
+
+tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body,
+                             tl_reply *reply, int *mismatch)
+{
+    *mismatch = 0;
+    remark_answer(exchange, body, reply);
+    if (exchange->fate == HTTP_NOT_SENT)
+        return TL_EXECUTE_NOT_SENT;
+    if (exchange->fate != HTTP_ANSWERED)
+        return TL_EXECUTE_UNKNOWN;
+    switch (exchange->code) {
+    case 200:
+        return answer_200(body, reply);
+    case 202:
+        return says(body, "outcome", "accepted") ? TL_EXECUTE_ACCEPTED
+                                                 : TL_EXECUTE_UNKNOWN;
+    case 429:
+        /* Documented: a rate-limited request was not looked at. */
+        return says(body, "outcome", "rate_limited") ? TL_EXECUTE_RETRY_LATER
+                                                     : TL_EXECUTE_UNKNOWN;
+    case 422:
+        *mismatch = says(body, "outcome", "key_mismatch");
+        return TL_EXECUTE_UNKNOWN;
+    default:
+        /* 409, "a duplicate is in progress", says that another send of this key lives:
+         * the very opposite of a decline.  5xx may have paid.  The rest is nonsense. */
+        return TL_EXECUTE_UNKNOWN;
+    }
+}
+
+tl_query channel_query_means(const http_exchange *exchange, const json_t *body,
+                             tl_reply *reply)
+{
+    remark_answer(exchange, body, reply);
+    if (exchange->fate != HTTP_ANSWERED)
+        return TL_QUERY_UNREACHABLE;
+    /* A 404 alone may come from a wrong address or a gateway; the word must be there. */
+    if (exchange->code == 404)
+        return says(body, "status", "not_found") ? TL_QUERY_NOT_FOUND
+                                                 : TL_QUERY_UNREACHABLE;
+    if (exchange->code != 200)
+        return TL_QUERY_UNREACHABLE;
+    if (says(body, "status", "succeeded") && take_ref(body, reply)) {
+        reply->remark[0] = '\0';
+        keep_result(reply);
+        return TL_QUERY_SUCCEEDED;
+    }
+    if (says(body, "status", "failed")) {
+        remark_decline(body, reply);
+        return TL_QUERY_FAILED;
+    }
+    return says(body, "status", "pending") ? TL_QUERY_PENDING : TL_QUERY_UNREACHABLE;
+}
+
+tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body,
+                               tl_reply *reply)
+{
+    remark_answer(exchange, body, reply);
+    if (exchange->fate != HTTP_ANSWERED || exchange->code != 200)
+        return TL_CANCEL_UNKNOWN;
+    if (says(body, "outcome", "cancelled"))
+        return TL_CANCEL_CANCELLED;
+    return says(body, "outcome", "already_done") ? TL_CANCEL_ALREADY_DONE
+                                                 : TL_CANCEL_UNKNOWN;
+}
+
+/* ----------------------------------------------------------------------- the calls -- */
+
+static json_t *read_body(const http_exchange *exchange)
+{
+    json_t *body = NULL;
+
+    if (exchange->fate == HTTP_ANSWERED)
+        body = json_loadb(exchange->body, exchange->size, JSON_REJECT_DUPLICATES, NULL);
+    if (body != NULL && !json_is_object(body)) {
+        json_decref(body);
+        body = NULL;
+    }
+    return body;
+}
+
+/* The channel's clock decides when a request is too old; it is told in its own terms,
+ * which is as good as the two clocks agree. */
+static json_int_t expires_at_ms(int64_t timeout_ms)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+}
+
+static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
+{
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key",
+                  attempt->channel_key, "serial_no", attempt->key.serial_no, "cust_no",
+                  attempt->key.cust_no, "op_code", attempt->key.op_code, "amount_minor",
+                  (json_int_t)order->amount_minor, "currency", order->currency, "payee",
+                  order->payee, "expires_at_ms", expires_at_ms(attempt->timeout_ms));
+    char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+    return text;
+}
+
+tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *reply)
+{
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+    char *request = NULL, url[URL_MAX + 16];
+    withdraw_order order;
+    tl_execute answer = TL_EXECUTE_NOT_SENT;
+    json_t *body = NULL;
+    int mismatch = 0;
+
+    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
+        tl_reply_remark(reply, "the payload is no order");
+        goto out;
+    }
+    request = pay_body(attempt, &order);
+    if (exchange == NULL || request == NULL)
+        goto out;
+    snprintf(url, sizeof url, "%s/v1/pay", self->url);
+    http_run(exchange, "pay", url, request, attempt->timeout_ms);
+    body = read_body(exchange);
+    answer = channel_pay_means(exchange, body, reply, &mismatch);
+    if (mismatch)
+        tl_client_log(self->client, TL_ALARM, &attempt->key, 0,
+                      "the channel knows key %s with other contents",
+                      attempt->channel_key);
+out:
+    json_decref(body);
+    free(request);
+    free(exchange);
+    return answer;
+}
+
+tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply)
+{
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+    char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
+    tl_query answer;
+    json_t *body;
+
+    if (exchange == NULL)
+        return TL_QUERY_UNREACHABLE;
+    snprintf(url, sizeof url, "%s/v1/payments/%s", self->url, attempt->channel_key);
+    http_run(exchange, "query", url, NULL, attempt->timeout_ms);
+    body = read_body(exchange);
+    answer = channel_query_means(exchange, body, reply);
+    json_decref(body);
+    free(exchange);
+    return answer;
+}
+
+tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply)
+{
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+    char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
+    tl_cancel answer;
+    json_t *body;
+
+    if (exchange == NULL)
+        return TL_CANCEL_UNKNOWN;
+    snprintf(url, sizeof url, "%s/v1/payments/%s/cancel", self->url,
+             attempt->channel_key);
+    http_run(exchange, "cancel", url, "{}", attempt->timeout_ms);
+    body = read_body(exchange);
+    answer = channel_cancel_means(exchange, body, reply);
+    json_decref(body);
+    free(exchange);
+    return answer;
+}

@@ -1,0 +1,29 @@
+/* The channel over HTTP, and what each of its answers means. */
+#ifndef WITHDRAW_CHANNEL_H
+#define WITHDRAW_CHANNEL_H
+
+#include "http.h"
+#include "withdraw.h"
+
+typedef struct channel channel;
+
+/* TL_INVALID when the URL is not http(s)://host[:port]. */
+tl_status channel_new(channel **out, tl_client *client, const char *url);
+void channel_free(channel *self);
+
+tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *reply);
+tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply);
+tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply);
+
+/*
+ * The meaning of an exchange, apart from the network; body is NULL when it was no JSON
+ * object.  *mismatch becomes 1 when the channel knows this key with other contents.
+ */
+tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body,
+                             tl_reply *reply, int *mismatch);
+tl_query channel_query_means(const http_exchange *exchange, const json_t *body,
+                             tl_reply *reply);
+tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body,
+                               tl_reply *reply);
+
+#endif

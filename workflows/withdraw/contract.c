@@ -1,0 +1,120 @@
+/*
+ * What the three kinds of channel promise, and the registration.
+ *
+ * All of them take `expires_at_ms` with a payment and never pay after it.  execute sends
+ * one that lies within the hold, so that a request which wanders about in the network
+ * cannot be paid after send_until.  That promise is what makes "no such payment" final on
+ * the window kind; the plain kind shows the other way, a cancel that is final.
+ */
+#include "books.h"
+#include "channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How late a payment that was taken may still be unknown to a query. */
+#define LATENCY_MS 150
+
+int withdraw_kind_find(const char *name, withdraw_kind *kind)
+{
+    static const char *const names[] = {"idempotent", "window", "plain"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (withdraw_kind)i;
+            return 1;
+        }
+    return 0;
+}
+
+void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_ms)
+{
+    memset(promises, 0, sizeof *promises);
+    promises->can_query = 1;
+    promises->key_chars = 40;
+    promises->latency_ms = LATENCY_MS;
+    switch (kind) {
+    case WITHDRAW_IDEMPOTENT:
+        /* The safest and the kindest: what got lost is simply sent again. */
+        promises->name = "idempotent";
+        promises->idempotent = 1;
+        promises->replays_first_answer = 1;
+        break;
+    case WITHDRAW_WINDOW:
+        promises->name = "window";
+        promises->idempotent = 1;
+        promises->replays_first_answer = 1;
+        promises->window_ms = window_ms;
+        promises->not_found_final = 1;
+        break;
+    case WITHDRAW_PLAIN:
+    default:
+        promises->name = "plain";
+        promises->cancel_final = 1;
+    }
+}
+
+struct withdraw {
+    channel *channel;
+};
+
+static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    withdraw *self = context;
+
+    return channel_execute(self->channel, attempt, reply);
+}
+
+static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    withdraw *self = context;
+
+    return channel_query(self->channel, attempt, reply);
+}
+
+static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    withdraw *self = context;
+
+    return channel_cancel(self->channel, attempt, reply);
+}
+
+tl_status withdraw_new(withdraw **out, tl_workflows *workflows,
+                       const withdraw_options *options)
+{
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    withdraw *self = calloc(1, sizeof *self);
+    tl_status status;
+
+    if (self == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for the withdraw workflow");
+    status = channel_new(&self->channel, options->client, options->channel_url);
+    if (status != TL_OK)
+        goto out;
+    withdraw_contract(&workflow.channel, options->kind, options->window_ms);
+    workflow.op_code = WITHDRAW_OP;
+    workflow.exclusive = options->exclusive;
+    workflow.context = self;
+    workflow.prepare = books_freeze;
+    workflow.execute = execute;
+    workflow.query = query;
+    workflow.cancel = workflow.channel.cancel_final ? cancel : NULL;
+    workflow.apply_success = books_pay;
+    workflow.apply_failure = books_release;
+    status = tl_workflow_register(workflows, &workflow);
+out:
+    if (status != TL_OK) {
+        withdraw_free(self);
+        return status;
+    }
+    *out = self;
+    return TL_OK;
+}
+
+void withdraw_free(withdraw *self)
+{
+    if (self == NULL)
+        return;
+    channel_free(self->channel);
+    free(self);
+}

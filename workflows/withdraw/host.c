@@ -1,0 +1,108 @@
+#include "host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* One write for each line, so that the lines of many threads and programs stay whole. */
+static void print_line(void *context, const tl_log_line *line)
+{
+    static const char *const levels[] = {"debug", "info", "warning", "ALARM"};
+    const host_options *options = context;
+    struct timespec now;
+    struct tm utc;
+    char when[32];
+
+    if (line->level < options->least)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
+    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s]\n", when,
+            now.tv_nsec / 1000000, options->program, levels[line->level], line->message,
+            line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
+            line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
+            line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,
+            line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid);
+}
+
+tl_status host_open(host *self, const host_options *options)
+{
+    tl_client_options client = TL_CLIENT_OPTIONS_INIT;
+    withdraw_options sample = {0};
+    tl_status status;
+
+    memset(self, 0, sizeof *self);
+    client.config_file = options->config_file;
+    client.program = options->program;
+    client.operations = WITHDRAW_OP;
+    client.group_suffix = options->group_suffix;
+    client.log = print_line;
+    client.log_context = (void *)(uintptr_t)options;
+    status = tl_client_open(&self->client, &client);
+    if (status != TL_OK)
+        return status;
+    status = tl_workflows_new(&self->workflows, self->client);
+    if (status != TL_OK)
+        goto out;
+    sample.client = self->client;
+    sample.channel_url = options->channel_url;
+    sample.kind = options->kind;
+    sample.window_ms = options->window_ms;
+    sample.exclusive = options->exclusive;
+    status = withdraw_new(&self->withdraw, self->workflows, &sample);
+out:
+    if (status != TL_OK)
+        host_close(self);
+    return status;
+}
+
+void host_close(host *self)
+{
+    tl_workflows_free(self->workflows);
+    withdraw_free(self->withdraw);
+    tl_client_close(self->client);
+    memset(self, 0, sizeof *self);
+}
+
+int host_exit_code(tl_status status)
+{
+    switch (status) {
+    case TL_OK:
+        return EXIT_DONE;
+    case TL_BAD_CONFIG:
+    case TL_INVALID:
+    case TL_UNSAFE:
+        return EXIT_USAGE;
+    case TL_UNREACHABLE:
+    case TL_ACCESS_DENIED:
+    case TL_OVERLOADED:
+    case TL_READ_ONLY:
+        return EXIT_SERVER;
+    case TL_NO_SCHEMA:
+    case TL_WRONG_SCHEMA:
+        return EXIT_SCHEMA;
+    case TL_SERVER_UNSAFE:
+        return EXIT_UNSAFE;
+    default:
+        return EXIT_INTERNAL;
+    }
+}
+
+int host_read_number(int64_t *number, const char *text, int64_t least, int64_t most)
+{
+    char *end;
+    long long value;
+
+    if (text[0] < '0' || text[0] > '9')
+        return 0;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < least || value > most)
+        return 0;
+    *number = value;
+    return 1;
+}

@@ -1,0 +1,45 @@
+/* What every program that hosts the sample workflow does: client, registry, workflow, and
+ * the log on standard error. */
+#ifndef WITHDRAW_HOST_H
+#define WITHDRAW_HOST_H
+
+#include "withdraw.h"
+
+typedef struct host_options {
+    const char *program;      /* on the session row, and before each log line */
+    const char *config_file;  /* settings and connection */
+    const char *group_suffix; /* or NULL */
+    const char *channel_url;
+    withdraw_kind kind;
+    int64_t window_ms;
+    int exclusive;
+    tl_level least; /* log lines below are not printed */
+} host_options;
+
+typedef struct host {
+    tl_client *client;
+    tl_workflows *workflows;
+    withdraw *withdraw;
+} host;
+
+/* The options must outlive the host. */
+tl_status host_open(host *self, const host_options *options);
+void host_close(host *self);
+
+/* Exit codes, as of the command `tradelock` (tools/README.md). */
+enum {
+    EXIT_DONE = 0,
+    EXIT_REFUSED = 1,
+    EXIT_USAGE = 2,
+    EXIT_SERVER = 3,
+    EXIT_SCHEMA = 4,
+    EXIT_UNSAFE = 5,
+    EXIT_DOUBT = 6,
+    EXIT_INTERNAL = 70
+};
+int host_exit_code(tl_status status);
+
+/* A whole number of milliseconds or of anything else, in range; 1, or 0. */
+int host_read_number(int64_t *number, const char *text, int64_t least, int64_t most);
+
+#endif

@@ -1,0 +1,136 @@
+#include "http.h"
+
+#include <tradelock/engine.h>
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static CURLcode started = CURLE_FAILED_INIT;
+
+static void start(void)
+{
+    started = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_start(void)
+{
+    pthread_once(&once, start);
+    return started == CURLE_OK ? 0 : -1;
+}
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+    http_exchange *exchange = context;
+    size_t bytes = size * count;
+
+    /* Too much is no answer that anybody could mean; ending the transfer makes it LOST. */
+    if (bytes > sizeof exchange->body - exchange->size)
+        return 0;
+    memcpy(exchange->body + exchange->size, data, bytes);
+    exchange->size += bytes;
+    return bytes;
+}
+
+/* Errors that end an attempt before the first byte of the request, whatever libcurl has
+ * counted.  A time-out is told by the count alone. */
+static int before_request(CURLcode result)
+{
+    switch (result) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_FAILED_INIT:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void find_fate(http_exchange *exchange, CURL *handle, CURLcode result)
+{
+    long request_size = 1;
+
+    if (result == CURLE_OK) {
+        exchange->fate = HTTP_ANSWERED;
+        curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &exchange->code);
+        return;
+    }
+    curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &request_size);
+    exchange->fate = request_size == 0 && (before_request(result) ||
+                                           result == CURLE_OPERATION_TIMEDOUT)
+                         ? HTTP_NOT_SENT
+                         : HTTP_LOST;
+    snprintf(exchange->problem, sizeof exchange->problem, "%s",
+             curl_easy_strerror(result));
+}
+
+static CURLcode set_transfer(CURL *handle, const char *url, int64_t timeout_ms)
+{
+    CURLcode code = curl_easy_setopt(handle, CURLOPT_URL, url);
+
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, 1L);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, 1L);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    return code;
+}
+
+static CURLcode set_body(CURL *handle, const struct curl_slist *headers, const char *body)
+{
+    CURLcode code;
+
+    if (body == NULL)
+        return CURLE_OK;
+    code = curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+    return code;
+}
+
+void http_run(http_exchange *exchange, const char *name, const char *url,
+              const char *body, int64_t timeout_ms)
+{
+    CURL *handle = curl_easy_init();
+    struct curl_slist *headers = NULL;
+    CURLcode code = CURLE_FAILED_INIT;
+
+    exchange->fate = HTTP_NOT_SENT;
+    exchange->code = 0;
+    exchange->size = 0;
+    snprintf(exchange->problem, sizeof exchange->problem, "no memory");
+    if (handle == NULL)
+        return;
+    headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (headers == NULL || set_transfer(handle, url, timeout_ms) != CURLE_OK ||
+        set_body(handle, headers, body) != CURLE_OK ||
+        curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK ||
+        curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) != CURLE_OK)
+        goto out;
+    exchange->problem[0] = '\0';
+    tl_test_point('H', name, "before");
+    code = curl_easy_perform(handle);
+    tl_test_point('H', name, "after");
+    find_fate(exchange, handle, code);
+out:
+    (void)name;
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(handle);
+}

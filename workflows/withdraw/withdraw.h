@@ -1,0 +1,59 @@
+/*
+ * The sample workflow `WITHDRAW`: a customer's money is frozen, paid through a channel over
+ * HTTP (tools/simulator speaks the same protocol), and booked or released.  It is meant to
+ * be read and copied; the comments say why each answer of the channel means what it means.
+ */
+#ifndef WITHDRAW_H
+#define WITHDRAW_H
+
+#include <tradelock/workflow.h>
+
+#include <jansson.h>
+
+#define WITHDRAW_OP "WITHDRAW"
+#define WITHDRAW_CURRENCY 3
+#define WITHDRAW_PAYEE_MAX 128 /* bytes of UTF-8 */
+
+/* What is to be paid; the payload of a trade in plain form. */
+typedef struct withdraw_order {
+    int64_t amount_minor; /* at least 1 */
+    char currency[WITHDRAW_CURRENCY + 1];
+    char payee[WITHDRAW_PAYEE_MAX + 1];
+} withdraw_order;
+
+/* NULL when the order can be taken, else what is wrong with it, in a few words. */
+const char *withdraw_order_problem(const withdraw_order *order);
+
+/* The payload: JSON in one fixed form, so that equal orders have equal fingerprints.
+ * free() it; NULL when there is no memory. */
+char *withdraw_order_write(const withdraw_order *order);
+/* 1, or 0 when the bytes are no order. */
+int withdraw_order_read(withdraw_order *order, const void *payload, size_t size);
+
+/* What the channel promises; see contract.c. */
+typedef enum withdraw_kind {
+    WITHDRAW_IDEMPOTENT, /* a key pays once, for ever */
+    WITHDRAW_WINDOW,     /* a key pays once within window_ms */
+    WITHDRAW_PLAIN       /* every send pays; can be asked by key */
+} withdraw_kind;
+
+/* 1, or 0 when the name is not idempotent, window or plain. */
+int withdraw_kind_find(const char *name, withdraw_kind *kind);
+void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_ms);
+
+typedef struct withdraw withdraw;
+
+typedef struct withdraw_options {
+    tl_client *client;       /* for alarms; outlives the workflow */
+    const char *channel_url; /* http://host:port, without a path */
+    withdraw_kind kind;
+    int64_t window_ms; /* WITHDRAW_WINDOW */
+    int exclusive;     /* one withdrawal of a customer at a time */
+} withdraw_options;
+
+/* Makes the workflow and registers it.  Free it after the registry. */
+tl_status withdraw_new(withdraw **out, tl_workflows *workflows,
+                       const withdraw_options *options);
+void withdraw_free(withdraw *self);
+
+#endif

@@ -1,0 +1,514 @@
+/*
+ * The retry worker: one thread that claims, and N that compensate.
+ *
+ * It claims no more than there are free threads, so that nothing it holds waits.  Trades
+ * whose last holder died at them (suspects) are claimed one at a time, and only when
+ * nothing is in flight: a death then accuses this one trade.  When they have waited for
+ * long, claiming pauses until the threads have run dry.
+ */
+#include "compensate.h"
+#include "overdue.h"
+#include "schedule.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define THREADS_DEFAULT 4u
+#define IDLE_DEFAULT_MS 1000
+#define UNCLAIMED_DEFAULT_MS 60000
+/* Under steady load the threads are run dry so often, for the sake of suspects. */
+#define SUSPECTS_EVERY_MS 5000
+/* Due, but not to be had (somebody else is claiming it): look again after so long. */
+#define CONTENDED_MS 20
+#define ERROR_MOST_MS 1000
+
+typedef struct job {
+    const workflow *of;
+    tl_lock *lock;
+} job;
+
+struct tl_worker {
+    /* Fixed after the start. */
+    tl_workflows *workflows;
+    tl_client *client;
+    unsigned threads;
+    int64_t idle_max_ms, unclaimed_ms;
+    pthread_t claimer, runners[TL_CLAIM_MAX];
+    unsigned runners_started;
+    int claimer_started;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t work;    /* a job was queued, or closing: runners */
+    pthread_cond_t changed; /* a job was done, or a stop: claimer, waiters */
+    /* Under the mutex. */
+    job queue[TL_CLAIM_MAX];
+    unsigned queued, in_flight; /* in_flight counts queued ones too */
+    int stopping, closing, over;
+    tl_status status; /* why it is over */
+    tl_worker_counts counts;
+
+    /* The claimer's own. */
+    unsigned turn; /* operations take turns at being first */
+    int64_t error_delay_ms, suspects_ms, overdue_ms;
+};
+
+/* ------------------------------------------------------------------ the runners -- */
+
+/* Needs: worker->mutex held. */
+static void count_ending(tl_worker_counts *counts, tl_status status)
+{
+    switch (status) {
+    case TL_SUCCEEDED:
+        counts->succeeded++;
+        break;
+    case TL_FAILED:
+        counts->failed++;
+        break;
+    case TL_IN_DOUBT:
+    case TL_QUEUED:
+        counts->waiting++;
+        break;
+    case TL_PARKED:
+        counts->parked++;
+        break;
+    case TL_LOST:
+        counts->lost++;
+        break;
+    default:
+        counts->unknown++;
+    }
+}
+
+static void run_job(tl_worker *worker, const job *next)
+{
+    compensate_calls calls = {0};
+    tl_status status;
+    int began = tl_work_begin();
+
+    status = compensate(worker->client, next->of, next->lock, &calls);
+    tl_lock_free(next->lock);
+    if (began)
+        tl_work_end(0);
+    pthread_mutex_lock(&worker->mutex);
+    count_ending(&worker->counts, status);
+    worker->counts.queries += calls.queries;
+    worker->counts.cancels += calls.cancels;
+    worker->counts.sends += calls.sends;
+    worker->in_flight--;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* 0 when there will be no more jobs. */
+static int next_job(tl_worker *worker, job *next)
+{
+    int found;
+
+    pthread_mutex_lock(&worker->mutex);
+    while (worker->queued == 0 && !worker->closing)
+        pthread_cond_wait(&worker->work, &worker->mutex);
+    found = worker->queued > 0;
+    if (found)
+        *next = worker->queue[--worker->queued];
+    pthread_mutex_unlock(&worker->mutex);
+    return found;
+}
+
+static void *runner_main(void *argument)
+{
+    tl_worker *worker = argument;
+    job next;
+
+    while (next_job(worker, &next))
+        run_job(worker, &next);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ the claimer -- */
+
+static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, size_t count)
+{
+    pthread_mutex_lock(&worker->mutex);
+    for (size_t i = 0; i < count; i++) {
+        job *entry = &worker->queue[worker->queued++];
+
+        entry->of = of;
+        entry->lock = locks[i];
+    }
+    worker->in_flight += (unsigned)count;
+    worker->counts.claimed += count;
+    pthread_cond_broadcast(&worker->work);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* Claims of one operation; *claimed is raised. */
+static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects,
+                                 size_t most, size_t *claimed)
+{
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *locks[TL_CLAIM_MAX];
+    size_t count = most;
+    tl_status status;
+
+    options.op_code = of->op_code;
+    options.max_hold_ms = of->given.policy.max_hold_ms;
+    options.suspects = suspects;
+    status = tl_claim_due(worker->client, &options, locks, &count);
+    if (status != TL_OK)
+        return status;
+    hand_out(worker, of, locks, count);
+    *claimed += count;
+    return TL_OK;
+}
+
+static unsigned count_operations(tl_worker *worker)
+{
+    unsigned count = 0;
+
+    while (workflows_at(worker->workflows, count) != NULL)
+        count++;
+    return count;
+}
+
+/* At most `most` claims over all operations, a different one first each time. */
+static tl_status claim(tl_worker *worker, int suspects, size_t most, size_t *claimed)
+{
+    unsigned operations = count_operations(worker);
+    tl_status status = TL_OK;
+
+    worker->turn++;
+    for (unsigned i = 0; i < operations && *claimed < most && status == TL_OK; i++) {
+        const workflow *of =
+            workflows_at(worker->workflows, (worker->turn + i) % operations);
+        status = claim_operation(worker, of, suspects, most - *claimed, claimed);
+    }
+    return status;
+}
+
+static unsigned flying(tl_worker *worker)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&worker->mutex);
+    count = worker->in_flight;
+    pthread_mutex_unlock(&worker->mutex);
+    return count;
+}
+
+static int is_stopping(tl_worker *worker)
+{
+    int stopping;
+
+    pthread_mutex_lock(&worker->mutex);
+    stopping = worker->stopping;
+    pthread_mutex_unlock(&worker->mutex);
+    return stopping;
+}
+
+/* The wait of all conditions here is by CLOCK_MONOTONIC; a suspended machine wakes late
+ * and then looks again, which is all that is wanted. */
+static void wait_change(tl_worker *worker, int64_t wait_ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
+}
+
+/* Until a thread is free (most in flight), a stop, or the time is over. */
+static void wait_until_free(tl_worker *worker, unsigned most, int64_t wait_ms)
+{
+    int64_t end_ms = schedule_now_ms() + wait_ms;
+
+    pthread_mutex_lock(&worker->mutex);
+    while (!worker->stopping && worker->in_flight > most) {
+        int64_t left_ms = end_ms - schedule_now_ms();
+
+        if (left_ms <= 0)
+            break;
+        wait_change(worker, left_ms);
+    }
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* Nothing to claim: until a stop or the time is over; free threads change nothing. */
+static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
+{
+    int64_t end_ms = schedule_now_ms() + wait_ms;
+
+    pthread_mutex_lock(&worker->mutex);
+    while (!worker->stopping) {
+        int64_t left_ms = end_ms - schedule_now_ms();
+
+        if (left_ms <= 0)
+            break;
+        wait_change(worker, left_ms);
+    }
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* How long to sleep: until the next row is due, at most idle_max_ms, jittered. */
+static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
+{
+    int64_t least_ms = worker->idle_max_ms;
+    tl_status status = TL_OK;
+    const workflow *of;
+
+    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
+        int64_t due_ms;
+
+        status = tl_next_due_ms(worker->client, of->op_code, &due_ms);
+        if (status != TL_OK)
+            return status;
+        if (due_ms >= 0 && due_ms < least_ms)
+            least_ms = due_ms;
+    }
+    if (least_ms < CONTENDED_MS)
+        least_ms = CONTENDED_MS;
+    *wait_ms = schedule_jitter_ms(least_ms, 10, schedule_random());
+    return TL_OK;
+}
+
+/* Suspects run alone: claimed when nothing flies, and waited for. */
+static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
+{
+    int64_t now_ms = schedule_now_ms();
+    tl_status status = TL_OK;
+
+    if (flying(worker) > 0) {
+        if (now_ms - worker->suspects_ms < SUSPECTS_EVERY_MS)
+            return TL_OK;
+        wait_until_free(worker, 0, worker->idle_max_ms);
+        if (flying(worker) > 0 || is_stopping(worker))
+            return TL_OK;
+    }
+    worker->suspects_ms = now_ms;
+    status = claim(worker, 1, 1, claimed);
+    while (flying(worker) > 0)
+        wait_until_free(worker, 0, worker->idle_max_ms);
+    return status;
+}
+
+/* One round; *wait_ms says how long nothing can be done. */
+static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
+{
+    size_t claimed = 0, suspects = 0;
+    unsigned busy = flying(worker);
+    tl_status status;
+
+    *wait_ms = 0;
+    if (busy >= worker->threads) {
+        wait_until_free(worker, worker->threads - 1, worker->idle_max_ms);
+        return TL_OK;
+    }
+    status = serve_suspects(worker, &suspects);
+    if (status != TL_OK || is_stopping(worker))
+        return status;
+    busy = flying(worker);
+    status = claim(worker, 0, worker->threads - busy, &claimed);
+    if (status == TL_OK && claimed + suspects == 0)
+        status = next_look_ms(worker, wait_ms);
+    return status;
+}
+
+static void look_for_overdue(tl_worker *worker)
+{
+    int64_t now_ms = schedule_now_ms();
+
+    if (now_ms - worker->overdue_ms < worker->unclaimed_ms)
+        return;
+    worker->overdue_ms = now_ms;
+    overdue_alarm(worker->client, worker->unclaimed_ms);
+}
+
+/* Only the end of the session ends a worker; everything else may pass. */
+static void pause_after(tl_worker *worker, tl_status status)
+{
+    int64_t delay_ms = schedule_backoff_ms(&worker->error_delay_ms, ERROR_MOST_MS);
+
+    tl_client_log(worker->client, TL_WARNING, NULL, 0, "claiming due work: %s: %s",
+                  tl_status_name(status), tl_error_message());
+    sleep_unless_stopped(worker, delay_ms);
+}
+
+static tl_status claim_until_stopped(tl_worker *worker)
+{
+    while (!is_stopping(worker)) {
+        int64_t wait_ms = 0;
+        tl_status status = claim_round(worker, &wait_ms);
+
+        if (status == TL_SESSION_LOST || status == TL_WRONG_PROCESS)
+            return status;
+        if (status != TL_OK) {
+            pause_after(worker, status);
+            continue;
+        }
+        worker->error_delay_ms = 0;
+        if (wait_ms > 0)
+            sleep_unless_stopped(worker, wait_ms);
+        look_for_overdue(worker);
+    }
+    return TL_OK;
+}
+
+static void *claimer_main(void *argument)
+{
+    tl_worker *worker = argument;
+    tl_status status = claim_until_stopped(worker);
+
+    pthread_mutex_lock(&worker->mutex);
+    worker->stopping = 1;
+    while (worker->in_flight > 0)
+        pthread_cond_wait(&worker->changed, &worker->mutex);
+    worker->status = status;
+    worker->over = 1;
+    worker->closing = 1;
+    pthread_cond_broadcast(&worker->work);
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->mutex);
+    if (status != TL_OK)
+        tl_client_log(worker->client, TL_ALARM, NULL, 0, "the worker has stopped: %s",
+                      tl_status_text(status));
+    return NULL;
+}
+
+/* --------------------------------------------------------------- start and stop -- */
+
+static int init_conditions(tl_worker *worker)
+{
+    pthread_condattr_t attributes;
+    int failed;
+
+    if (pthread_mutex_init(&worker->mutex, NULL) != 0)
+        return -1;
+    if (pthread_condattr_init(&attributes) != 0)
+        return -1;
+    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
+             pthread_cond_init(&worker->work, &attributes) != 0 ||
+             pthread_cond_init(&worker->changed, &attributes) != 0;
+    pthread_condattr_destroy(&attributes);
+    return failed ? -1 : 0;
+}
+
+static tl_status start_threads(tl_worker *worker)
+{
+    while (worker->runners_started < worker->threads) {
+        if (pthread_create(&worker->runners[worker->runners_started], NULL, runner_main,
+                           worker) != 0)
+            return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
+        worker->runners_started++;
+    }
+    if (pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
+        return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
+    worker->claimer_started = 1;
+    return TL_OK;
+}
+
+static tl_status check_options(const tl_workflows *workflows,
+                               const tl_worker_options *options)
+{
+    if (workflows == NULL || options == NULL ||
+        options->version != TL_WORKER_OPTIONS_VERSION)
+        return tl_error_report(TL_INVALID, "a worker needs a registry, and options made "
+                                           "with TL_WORKER_OPTIONS_INIT");
+    if (options->threads > TL_CLAIM_MAX)
+        return tl_error_report(TL_INVALID, "a worker has %d threads at most",
+                               TL_CLAIM_MAX);
+    if (options->idle_max_ms < 0 || options->unclaimed_ms < 0)
+        return tl_error_report(TL_INVALID, "a worker's times are not negative");
+    return TL_OK;
+}
+
+tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
+                          const tl_worker_options *options)
+{
+    tl_worker *worker;
+    tl_status status = check_options(workflows, options);
+
+    if (status != TL_OK)
+        return status;
+    if (workflows_at(workflows, 0) == NULL)
+        return tl_error_report(
+            TL_UNKNOWN_OPERATION,
+            "a worker without registered operations has nothing to do");
+    worker = calloc(1, sizeof *worker);
+    if (worker == NULL || init_conditions(worker) != 0) {
+        free(worker);
+        return tl_error_report(TL_NO_MEMORY, "no memory for a worker");
+    }
+    worker->workflows = workflows;
+    worker->client = workflows->client;
+    worker->threads = options->threads != 0 ? options->threads : THREADS_DEFAULT;
+    worker->idle_max_ms =
+        options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
+    worker->unclaimed_ms =
+        options->unclaimed_ms != 0 ? options->unclaimed_ms : UNCLAIMED_DEFAULT_MS;
+    worker->overdue_ms = schedule_now_ms();
+    status = start_threads(worker);
+    if (status != TL_OK) {
+        tl_worker_free(worker);
+        return status;
+    }
+    *out = worker;
+    return TL_OK;
+}
+
+void tl_worker_stop(tl_worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    worker->stopping = 1;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
+{
+    int64_t end_ms = schedule_now_ms() + wait_ms;
+    tl_status status;
+
+    pthread_mutex_lock(&worker->mutex);
+    while (!worker->over && schedule_now_ms() < end_ms)
+        wait_change(worker, end_ms - schedule_now_ms());
+    status = worker->over ? worker->status : TL_TIMEOUT;
+    pthread_mutex_unlock(&worker->mutex);
+    return status;
+}
+
+void tl_worker_free(tl_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    tl_worker_stop(worker);
+    if (worker->claimer_started)
+        pthread_join(worker->claimer, NULL);
+    pthread_mutex_lock(&worker->mutex);
+    worker->closing = 1;
+    pthread_cond_broadcast(&worker->work);
+    pthread_mutex_unlock(&worker->mutex);
+    for (unsigned i = 0; i < worker->runners_started; i++)
+        pthread_join(worker->runners[i], NULL);
+    pthread_cond_destroy(&worker->work);
+    pthread_cond_destroy(&worker->changed);
+    pthread_mutex_destroy(&worker->mutex);
+    free(worker);
+}
+
+tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts)
+{
+    if (worker == NULL || counts == NULL || counts->version != TL_WORKER_COUNTS_VERSION)
+        return tl_error_report(TL_INVALID, "counts need a worker and a known version");
+    pthread_mutex_lock(&worker->mutex);
+    *counts = worker->counts;
+    counts->in_flight = worker->in_flight;
+    pthread_mutex_unlock(&worker->mutex);
+    counts->version = TL_WORKER_COUNTS_VERSION;
+    return TL_OK;
+}
