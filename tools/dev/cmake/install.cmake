@@ -1,0 +1,42 @@
+# Installed: libraries, public headers, programs, the SQL an administrator applies, and
+# what CMake and pkg-config need to find them.
+set(TL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tradelock)
+
+set(exported tradelock)
+if(TARGET tradelock-workflow)
+  list(APPEND exported tradelock-workflow)
+  install(DIRECTORY workflows/include/tradelock
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endif()
+install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
+install(DIRECTORY core/include/tradelock
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY sql/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tradelock/sql
+  FILES_MATCHING PATTERN "*.sql")
+
+install(EXPORT tradelock-targets NAMESPACE tradelock:: DESTINATION ${TL_CMAKE_DIR})
+configure_package_config_file(
+  tools/dev/cmake/tradelock-config.cmake.in
+  ${PROJECT_BINARY_DIR}/generated/tradelock-config.cmake
+  INSTALL_DESTINATION ${TL_CMAKE_DIR})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/generated/tradelock-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/generated/tradelock-config.cmake
+  ${PROJECT_BINARY_DIR}/generated/tradelock-config-version.cmake
+  DESTINATION ${TL_CMAKE_DIR})
+
+# The .pc files find the prefix from their own place, so the tree can be moved.
+file(RELATIVE_PATH up
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" up ${up})
+set(TL_PC_PREFIX "\${pcfiledir}/${up}")
+foreach(pc tradelock tradelock-workflow)
+  if(TARGET ${pc})
+    configure_file(tools/dev/cmake/${pc}.pc.in
+      ${PROJECT_BINARY_DIR}/generated/${pc}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/generated/${pc}.pc
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endif()
+endforeach()

@@ -1,0 +1,17 @@
+# tl_add_program(NAME SOURCES file... [LIBS target...] [NO_INSTALL])
+# A program in bin/.  `make programs` (or ninja programs) builds all of them and no tests.
+add_custom_target(programs)
+
+function(tl_add_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_INSTALL" "" "SOURCES;LIBS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "tl_add_program(${name}): SOURCES file... [LIBS ...] [NO_INSTALL]")
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE tl-flags ${arg_LIBS})
+  add_dependencies(programs ${name})
+  if(NOT arg_NO_INSTALL)
+    install(TARGETS ${name} RUNTIME)
+  endif()
+endfunction()

@@ -1,0 +1,181 @@
+#include "server.h"
+#include "handlers.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define CONNECTIONS_MAX 4000u
+#define IDLE_TIMEOUT_S 120u
+#define UPLOAD_MAX ((size_t)16 * 1024 * 1024) /* beyond that, nobody listens any more */
+#define STACK_SIZE ((size_t)256 * 1024)
+
+struct server {
+    struct MHD_Daemon *daemon;
+    struct house *house;
+    atomic_llong last_number;
+};
+
+/* A request while its body arrives. */
+struct arrival {
+    char *body;
+    size_t size;
+    size_t received;
+    bool too_big;
+};
+
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct reply *reply)
+{
+    const char *type = reply->csv ? "text/csv; charset=utf-8" : "application/json";
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    char *text = reply->csv;
+    size_t size = reply->csv_size;
+
+    /* Refusing to go on is the library's way to close a connection without an answer. */
+    if (reply->status == 0)
+        return MHD_NO;
+    if (!text) {
+        text = memory_need(json_dumps(reply->body, JSON_COMPACT));
+        json_decref(reply->body);
+        size = strlen(text);
+    }
+    response =
+        memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    result = MHD_queue_response(connection, (unsigned)reply->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Keeps at most BODY_MAX bytes; what is longer is read all the same, so that it can be
+ * answered, but not for ever: false closes the connection. */
+static bool body_add(struct arrival *arrival, const char *data, size_t size)
+{
+    arrival->received += size;
+    if (arrival->received > BODY_MAX) {
+        arrival->too_big = true;
+        return arrival->received <= UPLOAD_MAX;
+    }
+    arrival->body = memory_need(realloc(arrival->body, BODY_MAX));
+    memcpy(arrival->body + arrival->size, data, size);
+    arrival->size += size;
+    return true;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method,
+                                  const char *version, const char *data,
+                                  size_t *data_size, void **connection_context)
+{
+    struct server *server = context;
+    struct arrival *arrival = *connection_context;
+    struct request request;
+    struct reply reply;
+
+    (void)version;
+    if (!arrival) {
+        *connection_context = memory_new(sizeof(*arrival));
+        return MHD_YES;
+    }
+    if (*data_size > 0) {
+        if (!body_add(arrival, data, *data_size))
+            return MHD_NO;
+        *data_size = 0;
+        return MHD_YES;
+    }
+    request.number = ++server->last_number;
+    request.method = method;
+    request.path = path;
+    request.body = arrival->body ? arrival->body : "";
+    request.size = arrival->size;
+    request.too_big = arrival->too_big;
+    handle(server->house, &request, &reply);
+    return send_reply(connection, &reply);
+}
+
+static void on_end(void *context, struct MHD_Connection *connection,
+                   void **connection_context, enum MHD_RequestTerminationCode code)
+{
+    struct arrival *arrival = *connection_context;
+
+    (void)context;
+    (void)connection;
+    (void)code;
+    if (arrival)
+        free(arrival->body);
+    free(arrival);
+    *connection_context = NULL;
+}
+
+/* Paths stay as they were sent: an escaped slash in a channel key is not a separator. */
+static size_t keep_escaped(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+/* Room for many clients at once, as far as the system lets us. */
+static unsigned connections_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 900;
+    if (limit.rlim_cur < CONNECTIONS_MAX + 64) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur >= CONNECTIONS_MAX + 64)
+        return CONNECTIONS_MAX;
+    return limit.rlim_cur > 128 ? (unsigned)limit.rlim_cur - 64 : 64;
+}
+
+struct server *server_start(struct house *house, const struct sockaddr_in *address,
+                            uint16_t *port, struct problem *problem)
+{
+    struct server *server = memory_new(sizeof(*server));
+    const union MHD_DaemonInfo *info;
+    char host[INET_ADDRSTRLEN];
+
+    server->house = house;
+    errno = 0;
+    server->daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
+        ntohs(address->sin_port), NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
+        (const struct sockaddr *)address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, server, MHD_OPTION_CONNECTION_LIMIT,
+        connections_limit(), MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
+        MHD_OPTION_THREAD_STACK_SIZE, STACK_SIZE, MHD_OPTION_END);
+    if (!server->daemon) {
+        inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
+        problem_set(problem, "cannot listen on %s:%u: %s", host,
+                    (unsigned)ntohs(address->sin_port),
+                    errno ? strerror(errno) : "no reason given");
+        goto out;
+    }
+    info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    if (!info || info->port == 0) {
+        problem_set(problem, "cannot find out the port");
+        goto out;
+    }
+    *port = info->port;
+    return server;
+out:
+    server_stop(server);
+    return NULL;
+}
+
+void server_stop(struct server *server)
+{
+    if (!server)
+        return;
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    free(server);
+}

@@ -1,0 +1,192 @@
+#include "command.h"
+
+#include "print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OPTION_OUTCOME = OPTION_OWN,
+    OPTION_FINAL,
+    OPTION_REF,
+    OPTION_KEY,
+    OPTION_EPOCH,
+    OPTION_SOURCE,
+    OPTION_REMARK
+};
+
+/* ---------------------------------------------------------------------- add -- */
+
+static int work_add(tl_client *client, const struct common *common,
+                    const tl_evidence *evidence)
+{
+    tl_status status = tl_evidence_add(client, evidence);
+    const tl_key *key = &evidence->key;
+
+    if (status != TL_OK && status != TL_IN_CONFLICT)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no,
+                                    "cust_no", key->cust_no, "op_code", key->op_code,
+                                    "status", tl_status_name(status)),
+                          status == TL_OK ? EXIT_DONE : EXIT_REFUSED);
+    if (status == TL_IN_CONFLICT)
+        return report(status);
+    printf("%s is on record for %s %s %s.\n", evidence->outcome, key->serial_no,
+           key->cust_no, key->op_code);
+    return finish_output(EXIT_DONE);
+}
+
+static int take_option(const struct command *self, tl_evidence *evidence, int option)
+{
+    uint64_t epoch;
+
+    switch (option) {
+    case OPTION_OUTCOME:
+        evidence->outcome = optarg;
+        break;
+    case OPTION_FINAL:
+        evidence->final = 1;
+        break;
+    case OPTION_REF:
+        evidence->channel_ref = optarg;
+        break;
+    case OPTION_KEY:
+        evidence->channel_key = optarg;
+        break;
+    case OPTION_SOURCE:
+        evidence->source = optarg;
+        break;
+    case OPTION_REMARK:
+        evidence->remark = optarg;
+        break;
+    default:
+        if (!read_number(optarg, UINT32_MAX, &epoch) || epoch == 0)
+            return usage_error(self, "--epoch is a number from 1, not %s", optarg);
+        evidence->epoch = (uint32_t)epoch;
+    }
+    return EXIT_DONE;
+}
+
+static int read_options(const struct command *self, struct common *common,
+                        tl_evidence *evidence, int argc, char **argv, int *code)
+{
+    static const struct option options[] = {
+        {"outcome", required_argument, NULL, OPTION_OUTCOME},
+        {"final", no_argument, NULL, OPTION_FINAL},
+        {"ref", required_argument, NULL, OPTION_REF},
+        {"key", required_argument, NULL, OPTION_KEY},
+        {"epoch", required_argument, NULL, OPTION_EPOCH},
+        {"source", required_argument, NULL, OPTION_SOURCE},
+        {"remark", required_argument, NULL, OPTION_REMARK},
+        COMMON_OPTIONS,
+        {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
+        *code = take_option(self, evidence, option);
+        if (*code != EXIT_DONE)
+            return 0;
+    }
+    return option != COMMON_STOP;
+}
+
+static int run_add(const struct command *self, tl_client *client,
+                   const struct common *common, const tl_evidence *evidence)
+{
+    if (evidence->outcome == NULL)
+        return usage_error(self, "--outcome is missing");
+    if (evidence->source == NULL)
+        return usage_error(self, "--source is missing: it says who knows it");
+    return work_add(client, common, evidence);
+}
+
+/* ----------------------------------------------------------------------- ls -- */
+
+struct output {
+    struct table *table;
+    json_t *rows;
+};
+
+static int add_row(void *context, const tl_evidence_row *row)
+{
+    struct output *output = context;
+    char when[TIME_TEXT], epoch[16];
+
+    json_array_append_new(output->rows, json_evidence(row));
+    snprintf(epoch, sizeof epoch, "%u", row->epoch);
+    table_add(output->table, time_text(when, row->filed_us), epoch, row->outcome,
+              row->final ? "final" : "", row->channel_ref != NULL ? row->channel_ref : "",
+              row->source, row->remark != NULL ? row->remark : "");
+    return 0;
+}
+
+static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
+{
+    struct output output = {
+        table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "REF", "SOURCE", "REMARK", NULL),
+        json_array()};
+    tl_status status = tl_evidence_list(client, key, add_row, &output);
+    int code = status == TL_OK ? EXIT_DONE : report(status);
+
+    if (status == TL_OK && common->json) {
+        code = print_json(json_pack("{s:O}", "evidence", output.rows), code);
+    } else if (status == TL_OK) {
+        table_print(output.table);
+        code = finish_output(code);
+    }
+    table_free(output.table);
+    json_decref(output.rows);
+    return code;
+}
+
+/* -------------------------------------------------------------------- command -- */
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    struct common common = {0};
+    tl_client *client = NULL;
+    const char *verb;
+    int adds, code = EXIT_DONE;
+
+    if (!read_options(self, &common, &evidence, argc, argv, &code))
+        return code;
+    verb = optind < argc ? argv[optind++] : "";
+    adds = strcmp(verb, "add") == 0;
+    if (!adds && strcmp(verb, "ls") != 0)
+        return usage_error(self, "evidence is for `add` and `ls`, not '%s'", verb);
+    if (!read_key(self, &evidence.key, argc, argv, &code))
+        return code;
+    if (adds && (evidence.outcome == NULL || evidence.source == NULL))
+        return run_add(self, NULL, &common, &evidence);
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = adds ? run_add(self, client, &common, &evidence)
+                    : work_ls(client, &common, &evidence.key);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_evidence = {
+    .name = "evidence",
+    .summary = "file or list what web-hooks and statements say of a trade",
+    .arguments = "add|ls SERIAL CUST OP [OPTION...]",
+    .text =
+        "`add` appends what somebody else knows; nothing that was filed is ever "
+        "changed.\n"
+        "A trade in process is looked at at once, and success ends it as paid.  Success\n"
+        "for a trade that failed, or for an earlier epoch, sets its conflict: exit 1, "
+        "and\n"
+        "nothing is sent for it until operators have decided.  `ls` prints what was "
+        "filed.\n",
+    .options =
+        "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
+        "  --final         FAILED: the channel documents this answer as final\n"
+        "  --ref TEXT      the channel's name of the payment\n"
+        "  --key KEY       the channel key it is about (the row's)\n"
+        "  --epoch N       the epoch it is about (the row's)\n"
+        "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
+        "  --remark TEXT   for those who read it later\n",
+    .run = run,
+};

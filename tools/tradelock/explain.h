@@ -1,0 +1,16 @@
+/* What a trade's row means, for people. */
+#ifndef TRADELOCK_EXPLAIN_H
+#define TRADELOCK_EXPLAIN_H
+
+#include <tradelock/engine.h>
+
+#define EXPLANATION 768
+
+/* Why the trade is where it is and what happens next.  view: of the sync row, or of a
+ * retry row that stands alone. */
+void explain(char to[EXPLANATION], const tl_view *view);
+
+/* Whether the trade waits to be found out, or for a person. */
+int is_in_doubt_or_parked(const tl_view *view);
+
+#endif

@@ -1,0 +1,82 @@
+/* Readers and writers, as a part of what `tradelock resource` shows. */
+#include "holders.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct holders {
+    const char *prefix;
+    struct table *table; /* or NULL */
+    json_t *rows;
+    unsigned count;
+};
+
+static const char *mode_of(const tl_holder_view *view)
+{
+    return view->mode == TL_RW_WRITE ? "write" : "read";
+}
+
+static json_t *json_holder(const tl_holder_view *view)
+{
+    return json_pack(
+        "{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:o, s:o, s:o}",
+        "resource", view->resource, "slot", (json_int_t)view->slot, "mode", mode_of(view),
+        "state", tl_holder_state_name(view->state), "step", view->step, "fence",
+        (json_int_t)view->fence, "rev", (json_int_t)view->rev, "renewed", view->renewed,
+        "thread_no", json_text(view->thread_no), "log_no", json_text(view->log_no),
+        "session_id", json_text(view->session_id), "holder", json_text(view->holder),
+        "remark", json_text(view->remark), "actor", json_text(view->actor), "acquired_at",
+        json_time(view->acquired_us), "done_at", json_time(view->done_us), "released_at",
+        json_time(view->released_us), "until", json_time(view->over_us), "max_hold_until",
+        json_time(view->max_hold_until_us), "read_at", json_time(view->now_us));
+}
+
+static int add_holder(void *context, const tl_holder_view *view)
+{
+    struct holders *h = context;
+    char since[TIME_TEXT], until[TIME_TEXT], fence[24];
+
+    if (h->prefix != NULL && strncmp(view->resource, h->prefix, strlen(h->prefix)) != 0)
+        return 0;
+    h->count++;
+    if (h->table == NULL) {
+        json_array_append_new(h->rows, json_holder(view));
+        return 0;
+    }
+    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    table_add(h->table, view->resource, mode_of(view), tl_holder_state_name(view->state),
+              fence, time_text(since, view->acquired_us), time_text(until, view->over_us),
+              view->renewed ? "session" : "", view->holder);
+    return 0;
+}
+
+tl_status holders_print(tl_client *client, const struct holders_wanted *w,
+                        unsigned *count)
+{
+    struct holders h = {.prefix = w->prefix,
+                        .table =
+                            table_new("RESOURCE", "MODE", "STATE", "FENCE", "ACQUIRED",
+                                      "AT MOST UNTIL", "RENEWED BY", "HOLDER", NULL)};
+    tl_status status =
+        tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
+
+    if (status == TL_OK && h.count > 0)
+        table_print(h.table);
+    table_free(h.table);
+    *count = h.count;
+    return status;
+}
+
+tl_status holders_json(tl_client *client, const struct holders_wanted *w, json_t **rows,
+                       unsigned *count)
+{
+    struct holders h = {.prefix = w->prefix, .rows = json_array()};
+    tl_status status =
+        tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
+
+    *rows = h.rows;
+    *count = h.count;
+    return status;
+}

@@ -1,0 +1,66 @@
+/* tradelock: the operators' command.  A new command is a file and a line in this table. */
+#include "command.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &command_migrate, &command_ls,       &command_show, &command_retry,
+    &command_restore, &command_evidence, &command_reap, &command_purge,
+    &command_audit,   &command_resource, &command_run,  &command_doctor,
+    &command_version,
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(void)
+{
+    fputs("Usage: tradelock COMMAND [OPTION...] [OPERAND...]\n"
+          "\n"
+          "Looks after locks: who holds what, why a payment hangs, and what happens "
+          "next.\n"
+          "\n"
+          "Commands:\n",
+          stdout);
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs(
+        "\n"
+        "`tradelock COMMAND --help` explains a command.\n"
+        "\n"
+        "Exit codes: 0 done, 1 refused or not found, 2 usage or bad input, 3 server\n"
+        "unreachable, 4 schema, 5 server unsafe, 6 in doubt or parked, 70 internal;\n"
+        "of run: 75 not locked, 76 lock lost, 126 not executable, 127 no such command.\n",
+        stdout);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+
+    setlocale(LC_CTYPE, "");
+    if (argc < 2) {
+        fputs("tradelock: no command; see `tradelock --help`\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return finish_output(EXIT_DONE);
+    }
+    command = find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
+    if (command == NULL) {
+        fprintf(stderr, "tradelock: unknown command %s; see `tradelock --help`\n",
+                argv[1]);
+        return EXIT_USAGE;
+    }
+    return command->run(command, argc - 1, argv + 1);
+}

@@ -1,0 +1,67 @@
+#include "command.h"
+
+#include "print.h"
+
+#include <stdio.h>
+
+enum { OPTION_GRANTS = OPTION_OWN };
+
+static int work(tl_client *client, const struct common *common, int grants)
+{
+    unsigned from, to;
+    tl_status status = tl_migrate(client, &from, &to);
+
+    if (status == TL_OK && grants)
+        status = tl_grant_roles(client);
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:i, s:i, s:b}", "from", (int)from, "to", (int)to,
+                                    "grants", grants),
+                          EXIT_DONE);
+    if (from == to)
+        printf("The schema is version %u already.\n", to);
+    else if (from == 0)
+        printf("The schema was made: version %u.\n", to);
+    else
+        printf("The schema went from version %u to %u.\n", from, to);
+    if (grants)
+        puts("The roles tradelock_application, tradelock_operator and tradelock_reader "
+             "have "
+             "their rights.");
+    return finish_output(EXIT_DONE);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"grants", no_argument, NULL, OPTION_GRANTS}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    int code = EXIT_DONE, grants = 0, option;
+
+    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
+        grants = option == OPTION_GRANTS;
+    if (option == COMMON_STOP)
+        return code;
+    if (optind < argc)
+        return usage_error(self, "migrate takes no operand: %s", argv[optind]);
+    code = open_client(&client, &common, TL_CLIENT_NO_SCHEMA);
+    if (code == EXIT_DONE)
+        code = work(client, &common, grants);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_migrate = {
+    .name = "migrate",
+    .summary = "bring the schema up to this version",
+    .arguments = "[--grants] [--json]",
+    .text =
+        "Applies the migrations that the database does not have yet.  Any number of\n"
+        "processes may run it at once; one that was interrupted is run again.  The\n"
+        "account becomes the definer of the triggers that write the log: it must be an\n"
+        "administrator's, and stay.\n",
+    .options = "  --grants        make the three roles and give them their rights\n",
+    .run = run,
+};

@@ -1,0 +1,246 @@
+#include "command.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char common_options[] =
+    "  --config FILE   settings; else $TRADELOCK_CONFIG, ./tradelock.cnf or\n"
+    "                  /etc/tradelock.cnf\n"
+    "  --json          print JSON, for programs\n"
+    "  --help          print this\n";
+
+void command_print_help(const struct command *self)
+{
+    printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n%s%s", self->name,
+           self->arguments[0] != '\0' ? " " : "", self->arguments, self->text,
+           self->options, common_options);
+}
+
+int usage_error(const struct command *self, const char *format, ...)
+{
+    va_list arguments;
+
+    fputs("tradelock: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "; see `tradelock %s --help`\n", self->name);
+    return EXIT_USAGE;
+}
+
+static int bad_option(const struct command *self, char **argv)
+{
+    const char *name = optind > 0 ? argv[optind - 1] : "";
+
+    if (optopt > 0 && optopt < OPTION_CONFIG)
+        return usage_error(self, "unknown option -%c", optopt);
+    if (optopt >= OPTION_CONFIG)
+        return usage_error(self, "option %s: a value is missing or not expected", name);
+    return usage_error(self, "unknown option %s", name);
+}
+
+int common_next(const struct command *self, struct common *common, int argc, char **argv,
+                const struct option *options, int *code)
+{
+    for (;;) {
+        int option;
+
+        opterr = 0;
+        optopt = 0;
+        option = getopt_long(argc, argv, "", options, NULL);
+        switch (option) {
+        case OPTION_CONFIG:
+            common->config_file = optarg;
+            break;
+        case OPTION_JSON:
+            common->json = 1;
+            break;
+        case OPTION_HELP:
+            command_print_help(self);
+            *code = finish_output(EXIT_DONE);
+            return COMMON_STOP;
+        case '?':
+        case ':':
+            *code = bad_option(self, argv);
+            return COMMON_STOP;
+        default:
+            return option;
+        }
+    }
+}
+
+int read_key(const struct command *self, tl_key *key, int argc, char **argv, int *code)
+{
+    if (argc - optind != 3) {
+        *code = usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d",
+                            self->name, argc - optind);
+        return 0;
+    }
+    key->serial_no = argv[optind];
+    key->cust_no = argv[optind + 1];
+    key->op_code = argv[optind + 2];
+    return 1;
+}
+
+int read_number(const char *text, uint64_t most, uint64_t *number)
+{
+    uint64_t value = 0;
+
+    if (text[0] == '\0')
+        return 0;
+    for (const char *c = text; *c != '\0'; c++) {
+        const uint64_t digit = (uint64_t)(*c - '0');
+
+        if (*c < '0' || *c > '9' || value > (most - digit) / 10)
+            return 0;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return value <= most;
+}
+
+int read_duration_ms(const char *text, int64_t *duration_ms)
+{
+    static const struct {
+        const char *unit;
+        uint64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    const size_t digits = strspn(text, "0123456789");
+    char number[21];
+    uint64_t value;
+
+    if (digits == 0 || digits >= sizeof number)
+        return 0;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(text + digits, units[i].unit) == 0 &&
+            read_number(number, (uint64_t)INT64_MAX / units[i].ms, &value)) {
+            *duration_ms = (int64_t)(value * units[i].ms);
+            return 1;
+        }
+    return 0;
+}
+
+static const char *find_config(const struct common *common)
+{
+    const char *from_environment = getenv("TRADELOCK_CONFIG");
+
+    if (common->config_file != NULL)
+        return common->config_file;
+    if (from_environment != NULL && from_environment[0] != '\0')
+        return from_environment;
+    if (access("tradelock.cnf", F_OK) == 0)
+        return "tradelock.cnf";
+    if (access("/etc/tradelock.cnf", F_OK) == 0)
+        return "/etc/tradelock.cnf";
+    return NULL;
+}
+
+/* Debugging lines are for those who run a service. */
+static void log_to_stderr(void *context, const tl_log_line *line)
+{
+    (void)context;
+    if (line->level >= TL_WARNING)
+        fprintf(stderr, "tradelock: %s\n", line->message);
+}
+
+static int open_with(tl_client **client, const struct common *common, unsigned flags,
+                     const char *program)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_status status;
+
+    options.flags = flags;
+    options.config_file = find_config(common);
+    options.program = program;
+    options.log = log_to_stderr;
+    if (options.config_file == NULL) {
+        fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
+              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    status = tl_client_open(client, &options);
+    return status == TL_OK ? EXIT_DONE : report(status);
+}
+
+int open_client(tl_client **client, const struct common *common, unsigned flags)
+{
+    return open_with(client, common, TL_CLIENT_NO_SESSION | flags, "tradelock");
+}
+
+int open_working_client(tl_client **client, const struct common *common,
+                        const char *program)
+{
+    return open_with(client, common, 0, program);
+}
+
+int exit_code_of(tl_status status)
+{
+    switch (status) {
+    case TL_BAD_CONFIG:
+    case TL_INVALID:
+        return EXIT_USAGE;
+    case TL_NOT_FOUND:
+        return EXIT_REFUSED;
+    case TL_ACCESS_DENIED:
+    case TL_UNKNOWN:
+        return EXIT_UNREACHABLE;
+    case TL_NO_SCHEMA:
+    case TL_WRONG_SCHEMA:
+        return EXIT_SCHEMA;
+    case TL_SERVER_UNSAFE:
+    case TL_READ_ONLY:
+        return EXIT_UNSAFE;
+    case TL_IN_DOUBT:
+    case TL_PARKED:
+        return EXIT_OPEN;
+    default:
+        break;
+    }
+    if (status == TL_OK)
+        return EXIT_DONE;
+    switch (tl_status_class(status)) {
+    case TL_CLASS_DONE: /* what was wanted is not what is there */
+    case TL_CLASS_CONFLICT:
+        return EXIT_REFUSED;
+    case TL_CLASS_RETRY:
+        return EXIT_UNREACHABLE;
+    default:
+        return EXIT_INTERNAL;
+    }
+}
+
+int report(tl_status status)
+{
+    const char *sentence = tl_error_message();
+
+    fprintf(stderr, "tradelock: %s\n",
+            sentence[0] != '\0' ? sentence : tl_status_text(status));
+    return exit_code_of(status);
+}
+
+int finish_output(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "tradelock: the output could not be written: %s\n", strerror(errno));
+    return EXIT_INTERNAL;
+}
+
+const char *person(void)
+{
+    const char *name = getenv("SUDO_USER");
+    const struct passwd *account;
+
+    if (name != NULL && name[0] != '\0')
+        return name;
+    account = getpwuid(getuid());
+    return account != NULL ? account->pw_name : "unknown";
+}

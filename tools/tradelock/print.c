@@ -1,0 +1,185 @@
+#include "print.h"
+
+#include "command.h"
+
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define US INT64_C(1000000)
+#define PAIR_WIDTH 16
+
+static void out_of_memory(void)
+{
+    fputs("tradelock: out of memory\n", stderr);
+    exit(EXIT_INTERNAL);
+}
+
+/* ------------------------------------------------------------------- times -- */
+
+const char *time_text(char to[TIME_TEXT], int64_t us)
+{
+    const time_t seconds = (time_t)(us / US);
+    struct tm parts;
+    size_t size;
+
+    to[0] = '\0';
+    if (us == 0 || gmtime_r(&seconds, &parts) == NULL)
+        return to;
+    size = strftime(to, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(to + size, TIME_TEXT - size, ".%03dZ", (int)(us % US / 1000));
+    return to;
+}
+
+const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us)
+{
+    const char sign = to_us < from_us ? '-' : '+';
+    const int64_t us = to_us < from_us ? from_us - to_us : to_us - from_us;
+    const long long s = us / US;
+
+    if (s < 60)
+        snprintf(to, TIME_TEXT, "%c%lld.%03lld s", sign, s, (long long)(us % US / 1000));
+    else if (s < 3600)
+        snprintf(to, TIME_TEXT, "%c%lld min %lld s", sign, s / 60, s % 60);
+    else if (s < 86400)
+        snprintf(to, TIME_TEXT, "%c%lld h %lld min", sign, s / 3600, s % 3600 / 60);
+    else
+        snprintf(to, TIME_TEXT, "%c%lld d %lld h", sign, s / 86400, s % 86400 / 3600);
+    return to;
+}
+
+/* ------------------------------------------------------------------ tables -- */
+
+struct table {
+    struct libscols_table *lines;
+    size_t columns;
+};
+
+struct table *table_new(const char *first, ...)
+{
+    struct table *table = calloc(1, sizeof *table);
+    struct libscols_column *column = NULL;
+    va_list names;
+
+    if (table == NULL || (table->lines = scols_new_table()) == NULL)
+        out_of_memory();
+    va_start(names, first);
+    for (const char *name = first; name != NULL; name = va_arg(names, const char *)) {
+        column = scols_table_new_column(table->lines, name, 0, 0);
+        if (column == NULL)
+            out_of_memory();
+        table->columns++;
+    }
+    va_end(names);
+    /* What is said in words stands last, and may take several lines of a terminal. */
+    scols_column_set_flags(column, SCOLS_FL_WRAP);
+    return table;
+}
+
+void table_add_cells(struct table *table, const char *const *cells)
+{
+    struct libscols_line *line = scols_table_new_line(table->lines, NULL);
+
+    if (line == NULL)
+        out_of_memory();
+    for (size_t i = 0; i < table->columns; i++)
+        if (cells[i] != NULL && scols_line_set_data(line, i, cells[i]) != 0)
+            out_of_memory();
+}
+
+void table_print(struct table *table)
+{
+    if (scols_table_get_nlines(table->lines) > 0)
+        scols_print_table(table->lines);
+}
+
+void table_free(struct table *table)
+{
+    if (table == NULL)
+        return;
+    scols_unref_table(table->lines);
+    free(table);
+}
+
+/* ------------------------------------------------------------------- pairs -- */
+
+/* The size of the character at text, 0 when it is none that may reach a terminal. */
+static size_t harmless(const char *text, size_t size)
+{
+    mbstate_t state;
+    wchar_t c;
+    size_t used;
+
+    memset(&state, 0, sizeof state);
+    used = mbrtowc(&c, text, size, &state);
+    if (used == 0 || used > size)
+        return 0;
+    return c >= L' ' && c != 0x7f && !(c >= 0x80 && c < 0xa0) ? used : 0;
+}
+
+static void print_harmless(const char *text, size_t size)
+{
+    while (size > 0) {
+        const size_t used = harmless(text, size);
+
+        if (used > 0)
+            fwrite(text, 1, used, stdout);
+        else
+            printf("\\x%02x", (unsigned char)*text);
+        text += used > 0 ? used : 1;
+        size -= used > 0 ? used : 1;
+    }
+}
+
+void print_pair(const char *name, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return;
+    printf("%-*s  ", PAIR_WIDTH, name);
+    print_harmless(value, strlen(value));
+    putchar('\n');
+}
+
+void print_pair_format(const char *name, const char *format, ...)
+{
+    char value[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(value, sizeof value, format, arguments);
+    va_end(arguments);
+    print_pair(name, value);
+}
+
+static int is_text(const char *data, size_t size)
+{
+    while (size > 0) {
+        const size_t used = *data == '\n' || *data == '\t' ? 1 : harmless(data, size);
+
+        if (used == 0)
+            return 0;
+        data += used;
+        size -= used;
+    }
+    return 1;
+}
+
+void print_bytes(const char *name, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+
+    if (data == NULL || size == 0)
+        return;
+    printf("%-*s  %zu bytes: ", PAIR_WIDTH, name, size);
+    if (is_text(data, size))
+        fwrite(data, 1, size, stdout);
+    else
+        for (size_t i = 0; i < size; i++)
+            printf("%02x", bytes[i]);
+    putchar('\n');
+}

@@ -1,0 +1,51 @@
+/* How the commands print: times, bytes, tables for people, JSON for programs. */
+#ifndef TRADELOCK_PRINT_H
+#define TRADELOCK_PRINT_H
+
+#include <tradelock/engine.h>
+#include <tradelock/resource.h>
+
+#include <jansson.h>
+
+#define TIME_TEXT 32
+
+/* "2026-03-01T09:30:00.125Z"; "" for 0. */
+const char *time_text(char to[TIME_TEXT], int64_t us);
+/* "+12.345 s", "-3 min 10 s", "+2 d 4 h": from one moment to another. */
+const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us);
+
+/* ------------------------------------------------------------------ tables -- */
+
+struct table;
+
+/* A table with these columns; ends with NULL. */
+struct table *table_new(const char *first, ...) __attribute__((sentinel));
+/* A line; as many cells as columns.  Bytes that a terminal would obey are shown as \x1b. */
+#define table_add(table, ...) table_add_cells(table, (const char *const[]){__VA_ARGS__})
+void table_add_cells(struct table *table, const char *const *cells);
+void table_print(struct table *table);
+void table_free(struct table *table);
+
+/* "name: value" with the names in one column; nothing for an empty value. */
+void print_pair(const char *name, const char *value);
+void print_pair_format(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Bytes as text where they are text, else in hexadecimal, with their size. */
+void print_bytes(const char *name, const void *data, size_t size);
+
+/* -------------------------------------------------------------------- JSON -- */
+
+/* null for NULL and "". */
+json_t *json_text(const char *text);
+json_t *json_time(int64_t us);
+json_t *json_char(char c);
+/* A row; every field is always there. */
+json_t *json_view(const tl_view *view);
+json_t *json_step(const tl_step *step);
+json_t *json_resource(const tl_resource_view *view);
+json_t *json_evidence(const tl_evidence_row *row);
+
+/* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
+int print_json(json_t *document, int code);
+
+#endif

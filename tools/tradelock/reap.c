@@ -1,0 +1,57 @@
+#include "command.h"
+
+#include "print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static int work(tl_client *client, const struct common *common)
+{
+    tl_reaped reaped = {0, 0, 0};
+    tl_status status = tl_reap(client, &reaped);
+
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:I, s:I, s:I}", "sessions",
+                                    (json_int_t)reaped.sessions, "opened",
+                                    (json_int_t)reaped.opened, "freed",
+                                    (json_int_t)reaped.freed),
+                          EXIT_DONE);
+    printf("%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64
+           " holders freed\n",
+           reaped.sessions, reaped.opened, reaped.freed);
+    return finish_output(EXIT_DONE);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    int code = EXIT_DONE;
+
+    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
+        return code;
+    if (optind < argc)
+        return usage_error(self, "reap takes no operand: %s", argv[optind]);
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = work(client, &common);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_reap = {
+    .name = "reap",
+    .summary = "open the retry lane of trades, and free locks, whose holder is dead",
+    .arguments = "[--json]",
+    .text =
+        "Does once what every service does all the time: ends sessions that show no\n"
+        "heartbeat for a whole time-out (session_ms; it takes as long), and opens the\n"
+        "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
+        "holders of read-write locks are freed.  Any number may run at once, and the\n"
+        "living are not touched.\n",
+    .options = "",
+    .run = run,
+};

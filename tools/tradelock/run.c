@@ -1,0 +1,398 @@
+/*
+ * Runs a command under a lock, as flock(1) does, over machines.
+ *
+ * The command's process is made first, while this one has a single thread, and waits
+ * behind a pipe; it becomes the command when the lock is there, and ends when this process
+ * ends before that.  Signals are blocked
+ * in all threads and taken by waiting for them, one at a time.
+ */
+#include "command.h"
+
+#include <tradelock/resource.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    OPTION_LOCK = OPTION_OWN,
+    OPTION_WAIT,
+    OPTION_LEASE,
+    OPTION_MAX_HOLD,
+    OPTION_MIN_HOLD,
+    OPTION_KILL_AFTER
+};
+
+#define MAX_HOLD_DEFAULT_MS INT64_C(86400000)
+#define KILL_AFTER_DEFAULT_MS INT64_C(10000)
+#define NO_DEADLINE INT64_MAX
+#define WAIT_SLICE_MS 250
+/* Raised by the library's thread when the lock is lost; nobody else sends it. */
+#define SIGNAL_LOST SIGRTMIN
+
+struct job {
+    struct common common;
+    const char *locks[TL_RESOURCES_MAX];
+    size_t count;
+    int64_t wait_ms, kill_after_ms;
+    tl_mutex_options options;
+    char **command;
+
+    pid_t pid;
+    int go;        /* a byte written here lets the command begin */
+    int own_group; /* the command leads a process group of its own */
+    sigset_t taken, before;
+
+    int lost, over, wait_status;
+    int64_t renew_at_ms, kill_at_ms;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ------------------------------------------------------------------ the command -- */
+
+/* In the child.  It dies with its parent: alone it would go on without the lock. */
+static _Noreturn void become_command(const struct job *job, int wait_fd, pid_t parent)
+{
+    char byte;
+    ssize_t got;
+
+    if (job->own_group)
+        (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_INTERNAL);
+    do
+        got = read(wait_fd, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(EXIT_DONE);
+    close(wait_fd);
+    (void)sigprocmask(SIG_SETMASK, &job->before, NULL);
+    execvp(job->command[0], job->command);
+    fprintf(stderr, "tradelock: %s cannot be run: %s\n", job->command[0],
+            strerror(errno));
+    _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+static int prepare_command(struct job *job)
+{
+    pid_t parent = getpid();
+    int fds[2];
+
+    /* At a terminal the command must stay in its foreground group. */
+    job->own_group = !isatty(STDIN_FILENO);
+    if (pipe(fds) != 0)
+        return 0;
+    job->pid = fork();
+    if (job->pid == 0) {
+        close(fds[1]);
+        become_command(job, fds[0], parent);
+    }
+    close(fds[0]);
+    job->go = fds[1];
+    if (job->pid > 0 && job->own_group)
+        (void)setpgid(job->pid, job->pid);
+    return job->pid > 0;
+}
+
+static void signal_command(const struct job *job, int number)
+{
+    (void)kill(job->own_group ? -job->pid : job->pid, number);
+}
+
+/* --------------------------------------------------------------------- signals -- */
+
+static void block_signals(struct job *job)
+{
+    static const int taken[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
+                                SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
+
+    sigemptyset(&job->taken);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        sigaddset(&job->taken, taken[i]);
+    sigaddset(&job->taken, SIGNAL_LOST);
+    (void)sigprocmask(SIG_BLOCK, &job->taken, &job->before);
+}
+
+static void on_loss(void *context, const char *resource, tl_status why)
+{
+    (void)context;
+    (void)resource;
+    (void)why;
+    (void)kill(getpid(), SIGNAL_LOST);
+}
+
+static void lose(struct job *job)
+{
+    if (job->lost)
+        return;
+    job->lost = 1;
+    fputs("tradelock: the lock is lost: the command is told to end\n", stderr);
+    signal_command(job, SIGTERM);
+    signal_command(job, SIGCONT);
+    job->kill_at_ms = now_ms() + job->kill_after_ms;
+}
+
+static void take_signal(struct job *job, const siginfo_t *info)
+{
+    if (info->si_signo == SIGNAL_LOST)
+        lose(job);
+    else if (info->si_signo == SIGCHLD)
+        job->over = waitpid(job->pid, &job->wait_status, WNOHANG) == job->pid;
+    else if (job->own_group || info->si_code != SI_KERNEL)
+        /* What the terminal sends reaches its whole foreground group by itself. */
+        signal_command(job, info->si_signo);
+}
+
+/* -------------------------------------------------------------------- its life -- */
+
+/* A renewal that is not answered is tried again soon; when none comes through in time the
+ * library says that the lock is lost. */
+static void renew(struct job *job, tl_mutex *mutex)
+{
+    int64_t lease_ms = job->options.lease_ms;
+    tl_status status = tl_mutex_renew(mutex, lease_ms);
+
+    if (status == TL_LOST)
+        lose(job);
+    job->renew_at_ms = now_ms() + (status == TL_OK ? lease_ms / 3 : lease_ms / 10);
+}
+
+static void keep_time(struct job *job, tl_mutex *mutex)
+{
+    if (job->lost && now_ms() >= job->kill_at_ms) {
+        signal_command(job, SIGKILL);
+        job->kill_at_ms = NO_DEADLINE;
+    }
+    if (!job->lost && now_ms() >= job->renew_at_ms)
+        renew(job, mutex);
+}
+
+static void live(struct job *job, tl_mutex *mutex)
+{
+    job->kill_at_ms = NO_DEADLINE;
+    job->renew_at_ms = NO_DEADLINE;
+    if (job->options.lease_ms > 0)
+        job->renew_at_ms = now_ms() + job->options.lease_ms / 3;
+    while (!job->over) {
+        int64_t until_ms = job->lost ? job->kill_at_ms : job->renew_at_ms;
+        int64_t left_ms = until_ms == NO_DEADLINE ? 1000 : until_ms - now_ms();
+        struct timespec pause = {0, 1000000};
+        siginfo_t info;
+
+        if (left_ms > 0) {
+            pause.tv_sec = (time_t)(left_ms / 1000);
+            pause.tv_nsec = (long)(left_ms % 1000) * 1000000;
+        }
+        if (sigtimedwait(&job->taken, &info, &pause) > 0)
+            take_signal(job, &info);
+        keep_time(job, mutex);
+    }
+}
+
+static int code_of_command(const struct job *job)
+{
+    if (WIFSIGNALED(job->wait_status))
+        return 128 + WTERMSIG(job->wait_status);
+    return WEXITSTATUS(job->wait_status);
+}
+
+static int run_locked(struct job *job, tl_mutex *mutex)
+{
+    tl_status status;
+
+    if (write(job->go, "g", 1) != 1) {
+        fprintf(stderr, "tradelock: the command could not be started: %s\n",
+                strerror(errno));
+        return EXIT_INTERNAL;
+    }
+    live(job, mutex);
+    status = tl_mutex_unlock(mutex);
+    if (status == TL_LOST || job->lost) {
+        fputs("tradelock: the lock was lost before the command had ended\n", stderr);
+        return EXIT_LOST;
+    }
+    if (status != TL_OK)
+        fprintf(stderr, "tradelock: the lock could not be given back: %s\n",
+                tl_error_message());
+    return code_of_command(job);
+}
+
+/* A signal that ends programs came while the lock was waited for; 0 when none did. */
+static int ending_signal(const struct job *job)
+{
+    const struct timespec now = {0, 0};
+    siginfo_t info;
+
+    while (sigtimedwait(&job->taken, &info, &now) > 0)
+        if (info.si_signo != SIGCHLD)
+            return info.si_signo;
+    return 0;
+}
+
+/* In slices, since signals are only looked at between them.  *ended_by: the signal that
+ * came meanwhile. */
+static tl_status wait_for_lock(const struct job *job, tl_mutex *mutex, int *ended_by)
+{
+    int64_t until_ms = now_ms() + job->wait_ms, left_ms = job->wait_ms;
+    tl_status status;
+
+    do {
+        status = tl_mutex_lock(mutex, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS);
+        *ended_by = ending_signal(job);
+        left_ms = until_ms - now_ms();
+    } while (*ended_by == 0 && status == TL_TIMEOUT && left_ms > 0);
+    return status;
+}
+
+static int ask(struct job *job, tl_client *client)
+{
+    tl_mutex *mutex = NULL;
+    tl_status status =
+        tl_mutex_new_set(&mutex, client, job->locks, job->count, &job->options);
+    int ended_by = 0, code;
+
+    if (status == TL_OK)
+        status = wait_for_lock(job, mutex, &ended_by);
+    if (ended_by != 0)
+        code = 128 + ended_by;
+    else if (status == TL_GRANTED)
+        code = run_locked(job, mutex);
+    else
+        code = report(status);
+    if (ended_by == 0 && (status == TL_BUSY || status == TL_TIMEOUT))
+        code = EXIT_NOT_LOCKED;
+    tl_mutex_free(mutex);
+    return code;
+}
+
+/* ------------------------------------------------------------------- the options -- */
+
+static int set_option(const struct command *self, struct job *job, int option)
+{
+    int64_t *const durations[] = {
+        [OPTION_WAIT - OPTION_LOCK] = &job->wait_ms,
+        [OPTION_LEASE - OPTION_LOCK] = &job->options.lease_ms,
+        [OPTION_MAX_HOLD - OPTION_LOCK] = &job->options.max_hold_ms,
+        [OPTION_MIN_HOLD - OPTION_LOCK] = &job->options.min_hold_ms,
+        [OPTION_KILL_AFTER - OPTION_LOCK] = &job->kill_after_ms,
+    };
+
+    if (option == OPTION_LOCK) {
+        if (job->count == TL_RESOURCES_MAX)
+            return usage_error(self, "--lock may be given %d times at most",
+                               TL_RESOURCES_MAX);
+        job->locks[job->count++] = optarg;
+        return EXIT_DONE;
+    }
+    if (!read_duration_ms(optarg, durations[option - OPTION_LOCK]))
+        return usage_error(self, "a duration is written as 500ms, 5s, 10m or 2h, not %s",
+                           optarg);
+    return EXIT_DONE;
+}
+
+static int read_options(const struct command *self, struct job *job, int argc,
+                        char **argv, int *code)
+{
+    static const struct option options[] = {
+        {"lock", required_argument, NULL, OPTION_LOCK},
+        {"wait", required_argument, NULL, OPTION_WAIT},
+        {"lease", required_argument, NULL, OPTION_LEASE},
+        {"max-hold", required_argument, NULL, OPTION_MAX_HOLD},
+        {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
+        {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
+        COMMON_OPTIONS,
+        {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, &job->common, argc, argv, options, code)) >= 0) {
+        *code = set_option(self, job, option);
+        if (*code != EXIT_DONE)
+            return 0;
+    }
+    return option != COMMON_STOP;
+}
+
+static int check(const struct command *self, const struct job *job, int argc, char **argv)
+{
+    if (job->common.json)
+        return usage_error(self, "run prints nothing of its own, and no JSON");
+    if (job->count == 0)
+        return usage_error(self, "--lock is missing: the name of the resource");
+    if (optind >= argc)
+        return usage_error(self, "the command is missing: it stands after --");
+    if (strcmp(argv[optind - 1], "--") != 0)
+        return usage_error(self,
+                           "the command stands after --, so that its options are "
+                           "its own: -- %s",
+                           argv[optind]);
+    return EXIT_DONE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct job job = {.options = TL_MUTEX_OPTIONS_INIT,
+                      .kill_after_ms = KILL_AFTER_DEFAULT_MS,
+                      .go = -1};
+    tl_client *client = NULL;
+    int code = EXIT_DONE;
+
+    job.options.max_hold_ms = MAX_HOLD_DEFAULT_MS;
+    if (!read_options(self, &job, argc, argv, &code))
+        return code;
+    code = check(self, &job, argc, argv);
+    if (code != EXIT_DONE)
+        return code;
+    job.command = argv + optind;
+    job.options.loss = on_loss;
+    /* Its name only: arguments may be nobody's business. */
+    job.options.payload = job.command[0];
+    job.options.payload_size = strnlen(job.command[0], TL_RESOURCE_PAYLOAD_MAX);
+    block_signals(&job);
+    if (!prepare_command(&job)) {
+        fprintf(stderr, "tradelock: no process for the command: %s\n", strerror(errno));
+        return EXIT_INTERNAL;
+    }
+    code = open_working_client(&client, &job.common, "tradelock run");
+    if (code == EXIT_DONE)
+        code = ask(&job, client);
+    close(job.go);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a command under a lock, on one machine at a time",
+    .arguments = "--lock NAME [--wait TIME] [--lease TIME] -- COMMAND [ARGUMENT...]",
+    .text =
+        "Runs COMMAND while it holds the resource NAME, and ends with its exit code,\n"
+        "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
+        "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND got\n"
+        "SIGTERM, and later SIGKILL.  Signals are passed on to COMMAND and, when stdin\n"
+        "is no terminal, to all that it started.\n",
+    .options =
+        "  --lock NAME     the resource; several times: all of them or none\n"
+        "  --wait TIME     wait so long for the lock (0s: ask once)\n"
+        "  --lease TIME    renew the lock as often as needed, and let others have it\n"
+        "                  that long after this machine was last heard of; without it\n"
+        "                  the session_ms of the settings decides\n"
+        "  --max-hold TIME the longest that COMMAND may hold it (24h)\n"
+        "  --min-hold TIME nobody else gets it sooner, even when COMMAND ends sooner:\n"
+        "                  for jobs that late machines must not run again (0s)\n"
+        "  --kill-after TIME  SIGKILL so long after SIGTERM (10s)\n",
+    .run = run,
+};

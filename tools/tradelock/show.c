@@ -1,0 +1,277 @@
+#include "command.h"
+
+#include "explain.h"
+#include "print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything is read before anything is printed, so that an error leaves no half page. */
+struct shown {
+    tl_view view[2]; /* by tl_lane */
+    int has[2];
+    json_t *rows[2];
+    json_t *evidence, *timeline; /* timeline is NULL when the log may not be read */
+    struct table *evidence_table, *steps;
+    int64_t first_us;
+    void *kept[4];
+    unsigned kept_count;
+};
+
+static const void *keep(struct shown *shown, const void *data, size_t size)
+{
+    void *copy = data != NULL ? malloc(size + 1) : NULL;
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, data, size);
+    shown->kept[shown->kept_count++] = copy;
+    return copy;
+}
+
+static int take_view(void *context, const tl_view *view)
+{
+    struct shown *shown = context;
+    const tl_lane lane = view->lane == 'R' ? TL_LANE_RETRY : TL_LANE_SYNC;
+    tl_view *mine = &shown->view[lane];
+
+    *mine = *view;
+    mine->payload = keep(shown, view->payload, view->payload_size);
+    mine->result = keep(shown, view->result, view->result_size);
+    shown->has[lane] = 1;
+    shown->rows[lane] = json_view(view);
+    return 0;
+}
+
+static int take_evidence(void *context, const tl_evidence_row *row)
+{
+    struct shown *shown = context;
+    char filed[TIME_TEXT], epoch[16];
+
+    snprintf(epoch, sizeof epoch, "%u", row->epoch);
+    json_array_append_new(shown->evidence, json_evidence(row));
+    table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
+              row->final ? "yes" : "", row->channel_ref, row->source, row->remark,
+              row->account);
+    return 0;
+}
+
+static int take_step(void *context, const tl_step *step)
+{
+    struct shown *shown = context;
+    const char status[2] = {step->status, '\0'};
+    const int retry =
+        strlen(step->op_code) > strlen(TL_RETRY_SUFFIX) &&
+        strcmp(step->op_code + strlen(step->op_code) - strlen(TL_RETRY_SUFFIX),
+               TL_RETRY_SUFFIX) == 0;
+    char when[TIME_TEXT], since[TIME_TEXT], counts[48], fence[24];
+
+    if (shown->first_us == 0)
+        shown->first_us = step->logged_us;
+    snprintf(counts, sizeof counts, "%u/%u/%u", step->epoch, step->sends, step->attempts);
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)step->fence);
+    json_array_append_new(shown->timeline, json_step(step));
+    table_add(shown->steps, time_text(when, step->logged_us),
+              distance_text(since, shown->first_us, step->logged_us),
+              retry ? "retry" : "sync", step->step, status, counts, fence,
+              step->conflict ? "conflict" : step->parked, step->remark,
+              step->actor != NULL ? step->actor : step->account);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- printing -- */
+
+static void print_counts(const tl_view *view)
+{
+    print_pair_format("fence", "%llu", (unsigned long long)view->fence);
+    print_pair_format("epoch", "%u", view->epoch);
+    print_pair_format("sends", "%u", view->sends);
+    print_pair_format("attempts", "%u (claims %u)", view->attempts, view->claims);
+}
+
+static void print_moment(const char *name, const tl_view *view, int64_t us)
+{
+    char when[TIME_TEXT], distance[TIME_TEXT];
+
+    if (us != 0)
+        print_pair_format(name, "%s (%s)", time_text(when, us),
+                          distance_text(distance, view->now_us, us));
+}
+
+static void print_times(const tl_view *view)
+{
+    print_moment("created", view, view->created_us);
+    print_moment("updated", view, view->updated_us);
+    print_moment("max hold until", view, view->max_hold_until_us);
+    print_moment("send until", view, view->send_until_us);
+    print_moment("next run", view, view->next_run_us);
+    print_moment("deadline", view, view->deadline_us);
+    print_moment("not found since", view, view->not_found_since_us);
+}
+
+static void print_row(const tl_view *view)
+{
+    print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
+    print_pair("conflict", view->conflict ? "yes" : "");
+    print_pair("parked", view->parked);
+    if (view->proof != TL_PROOF_NONE)
+        print_pair_format("proof", "%s: %s%s", tl_proof_name((tl_proof)view->proof),
+                          tl_proof_text((tl_proof)view->proof),
+                          view->retryable ? " (retryable)" : "");
+    print_counts(view);
+    print_pair("holder", view->holder);
+    print_pair("session", view->session_id);
+    print_pair("thread", view->thread_no);
+    print_pair("log", view->log_no);
+    print_times(view);
+    print_pair("channel", view->channel);
+    print_pair("channel key", view->channel_key);
+    print_pair("channel ref", view->channel_ref);
+    print_pair("seen by channel", view->seen_by_channel ? "yes" : "");
+    print_pair("cancel tried", view->cancel_tried ? "yes" : "");
+    print_pair("actor", view->actor);
+    print_pair("remark", view->remark);
+    print_bytes("payload", view->payload, view->payload_size);
+    print_bytes("result", view->result, view->result_size);
+}
+
+static int print_shown(struct shown *shown, const char *sentence, int code)
+{
+    const tl_view *main_view =
+        &shown->view[shown->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
+
+    printf("%s %s %s\n%s\n\n", main_view->serial_no, main_view->cust_no,
+           main_view->op_code, sentence);
+    print_row(main_view);
+    if (shown->has[TL_LANE_SYNC] && shown->has[TL_LANE_RETRY]) {
+        const tl_view *retry = &shown->view[TL_LANE_RETRY];
+
+        printf("\nRetry lane %s\n", retry->op_code);
+        print_row(retry);
+    }
+    if (json_array_size(shown->evidence) > 0)
+        puts("\nEvidence");
+    fflush(stdout);
+    table_print(shown->evidence_table);
+    if (json_array_size(shown->timeline) > 0)
+        puts("\nTimeline");
+    fflush(stdout);
+    table_print(shown->steps);
+    return finish_output(code);
+}
+
+static json_t *or_null(json_t *value)
+{
+    return value != NULL ? json_incref(value) : json_null();
+}
+
+static int print_shown_json(const struct shown *shown, const char *sentence, int code)
+{
+    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o}", "sync",
+                                or_null(shown->rows[TL_LANE_SYNC]), "retry",
+                                or_null(shown->rows[TL_LANE_RETRY]), "explanation",
+                                sentence, "evidence", or_null(shown->evidence),
+                                "timeline", or_null(shown->timeline)),
+                      code);
+}
+
+/* ----------------------------------------------------------------- reading -- */
+
+static tl_status read_rows(tl_client *client, const tl_key *key, struct shown *shown)
+{
+    tl_status status = tl_show(client, key, TL_LANE_SYNC, take_view, shown);
+
+    if (status == TL_OK || status == TL_NOT_FOUND)
+        status = tl_show(client, key, TL_LANE_RETRY, take_view, shown);
+    if (status == TL_NOT_FOUND && shown->has[TL_LANE_SYNC])
+        status = TL_OK;
+    return status;
+}
+
+/* The application's account may not read the log; the rest is worth showing all the
+ * same. */
+static tl_status read_timeline(tl_client *client, const tl_key *key, struct shown *shown)
+{
+    tl_status status = tl_timeline(client, key, take_step, shown);
+
+    if (status != TL_ACCESS_DENIED)
+        return status;
+    fputs("tradelock: this account may not read the log; the timeline needs an "
+          "operator's or "
+          "a reader's\n",
+          stderr);
+    json_decref(shown->timeline);
+    shown->timeline = NULL;
+    return TL_OK;
+}
+
+static int work(tl_client *client, const struct common *common, const tl_key *key)
+{
+    struct shown shown = {
+        .evidence = json_array(),
+        .timeline = json_array(),
+        .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF",
+                                    "SOURCE", "REMARK", "ACCOUNT", NULL),
+        .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
+                           "FENCE", "NOTE", "REMARK", "BY", NULL)};
+    char sentence[EXPLANATION];
+    tl_status status = read_rows(client, key, &shown);
+    int code;
+
+    if (status == TL_OK)
+        status = tl_evidence_list(client, key, take_evidence, &shown);
+    if (status == TL_OK)
+        status = read_timeline(client, key, &shown);
+    if (status == TL_OK) {
+        const tl_view *view =
+            &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
+
+        code = is_in_doubt_or_parked(view) ? EXIT_OPEN : EXIT_DONE;
+        explain(sentence, view);
+        code = common->json ? print_shown_json(&shown, sentence, code)
+                            : print_shown(&shown, sentence, code);
+    } else {
+        code = report(status);
+    }
+    table_free(shown.evidence_table);
+    table_free(shown.steps);
+    json_decref(shown.rows[0]);
+    json_decref(shown.rows[1]);
+    json_decref(shown.evidence);
+    json_decref(shown.timeline);
+    while (shown.kept_count > 0)
+        free(shown.kept[--shown.kept_count]);
+    return code;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    tl_key key;
+    int code = EXIT_DONE;
+
+    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
+        return code;
+    if (!read_key(self, &key, argc, argv, &code))
+        return code;
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = work(client, &common, &key);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_show = {
+    .name = "show",
+    .summary = "show one trade, why it is where it is, and its whole history",
+    .arguments = "SERIAL CUST OP [--json]",
+    .text =
+        "Shows both rows of a trade, what its state means and what happens next, the\n"
+        "evidence that was filed, and every committed step from the log.  OP is the\n"
+        "business operation.  Exit code 6 when the trade is in doubt or parked.\n",
+    .options = "",
+    .run = run,
+};

@@ -1,0 +1,170 @@
+#include "statement.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_MAX 64
+
+enum column { COL_SERIAL, COL_CUST, COL_OP, COL_KEY, COL_REF, COLUMNS };
+
+struct reading {
+    struct statement *to;
+    unsigned line;            /* records so far, the header included */
+    unsigned at;              /* the column that comes next */
+    int places[COLUMNS];      /* which column of the file; -1: not there */
+    const char *row[COLUMNS]; /* of the record that is read */
+    const char *problem;
+};
+
+static const char *keep_text(struct statement *self, const char *data, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    if (self->text_count == self->text_space) {
+        size_t space = self->text_space > 0 ? self->text_space * 2 : 256;
+        char **texts = realloc(self->texts, space * sizeof *texts);
+
+        if (texts == NULL) {
+            free(text);
+            return NULL;
+        }
+        self->texts = texts;
+        self->text_space = space;
+    }
+    if (text == NULL)
+        return NULL;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    self->texts[self->text_count++] = text;
+    return text;
+}
+
+static void take_name(struct reading *r, const char *data, size_t size)
+{
+    static const char *const names[COLUMNS] = {"serial_no", "cust_no", "op_code",
+                                               "channel_key", "channel_ref"};
+
+    for (int i = 0; i < COLUMNS; i++)
+        if (strlen(names[i]) == size && memcmp(names[i], data, size) == 0)
+            r->places[i] = (int)r->at;
+}
+
+static void take_field(void *data, size_t size, void *context)
+{
+    struct reading *r = context;
+    const char *bytes = data != NULL ? data : "";
+
+    if (r->line == 0)
+        take_name(r, bytes, size);
+    for (int i = 0; r->line > 0 && i < COLUMNS; i++)
+        if (r->places[i] == (int)r->at) {
+            r->row[i] = keep_text(r->to, bytes, size);
+            if (r->row[i] == NULL)
+                r->problem = "out of memory";
+        }
+    r->at++;
+}
+
+static int grow(struct statement *self)
+{
+    size_t space = self->space > 0 ? self->space * 2 : 256;
+    tl_payment *payments;
+
+    if (self->count < self->space)
+        return 0;
+    payments = realloc(self->payments, space * sizeof *payments);
+    if (payments == NULL)
+        return -1;
+    self->payments = payments;
+    self->space = space;
+    return 0;
+}
+
+static void take_payment(struct reading *r)
+{
+    const char *const *row = r->row;
+    tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP], row[COL_KEY],
+                          row[COL_REF]};
+
+    if (row[COL_SERIAL] == NULL || row[COL_CUST] == NULL)
+        r->problem = "a line has too few columns";
+    else if (grow(r->to) != 0)
+        r->problem = "out of memory";
+    else
+        r->to->payments[r->to->count++] = payment;
+}
+
+static void take_record(int terminator, void *context)
+{
+    struct reading *r = context;
+
+    (void)terminator;
+    if (r->problem == NULL && r->line == 0 &&
+        (r->places[COL_SERIAL] < 0 || r->places[COL_CUST] < 0))
+        r->problem = "the first line names no columns serial_no and cust_no";
+    if (r->problem == NULL && r->line > 0)
+        take_payment(r);
+    if (r->problem == NULL)
+        r->line++;
+    r->at = 0;
+    memset(r->row, 0, sizeof r->row);
+}
+
+static void read_all(struct reading *r, FILE *file)
+{
+    struct csv_parser parser;
+    char buffer[65536];
+    size_t size;
+
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
+        r->problem = "out of memory";
+        return;
+    }
+    while (r->problem == NULL && (size = fread(buffer, 1, sizeof buffer, file)) > 0)
+        if (csv_parse(&parser, buffer, size, take_field, take_record, r) != size)
+            r->problem = "a quote stands in the wrong place";
+    if (r->problem == NULL && ferror(file))
+        r->problem = "it cannot be read";
+    if (r->problem == NULL && csv_fini(&parser, take_field, take_record, r) != 0)
+        r->problem = "a quote is not closed";
+    csv_free(&parser);
+}
+
+int statement_read(struct statement *self, const char *path, char *problem, size_t space)
+{
+    struct reading r = {.to = self, .places = {-1, -1, -1, -1, -1}};
+    FILE *file = fopen(path, "rb");
+
+    memset(self, 0, sizeof *self);
+    if (file == NULL) {
+        snprintf(problem, space, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    read_all(&r, file);
+    fclose(file);
+    if (r.problem == NULL && r.line == 0)
+        r.problem = "it is empty";
+    if (r.problem != NULL) {
+        snprintf(problem, space, "%s, line %u: %s", path, r.line + 1, r.problem);
+        statement_free(self);
+        return -1;
+    }
+    /* A statement without payments is still a statement. */
+    if (self->payments == NULL && grow(self) != 0) {
+        snprintf(problem, space, "out of memory");
+        return -1;
+    }
+    return 0;
+}
+
+void statement_free(struct statement *self)
+{
+    for (size_t i = 0; i < self->text_count; i++)
+        free(self->texts[i]);
+    free(self->texts);
+    free(self->payments);
+    memset(self, 0, sizeof *self);
+}

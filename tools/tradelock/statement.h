@@ -1,0 +1,23 @@
+/* The payments of a channel's ledger or statement, from a CSV file. */
+#ifndef TRADELOCK_STATEMENT_H
+#define TRADELOCK_STATEMENT_H
+
+#include <tradelock/engine.h>
+
+struct statement {
+    tl_payment *payments;
+    size_t count;
+    /* Own memory. */
+    char **texts;
+    size_t text_count, text_space, space;
+};
+
+/*
+ * The first line names the columns: serial_no and cust_no must be among them; op_code,
+ * channel_key and channel_ref are taken where they are; others are passed over.
+ * 0, or -1 with one sentence in problem.
+ */
+int statement_read(struct statement *self, const char *path, char *problem, size_t space);
+void statement_free(struct statement *self);
+
+#endif

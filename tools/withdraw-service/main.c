@@ -1,0 +1,129 @@
+/*
+ * tradelock-withdraw: the sample withdraw service.  Each line of a CSV file is a customer's
+ * request; the same request may come twice, from two threads, with another amount, or
+ * after a crash of this very program, and is paid once.
+ */
+#include "accounts.h"
+#include "answers.h"
+#include "options.h"
+#include "service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fail(int code, const char *what, const char *sentence)
+{
+    fprintf(stderr, PROGRAM ": %s%s%s\n", what, what[0] != '\0' ? ": " : "", sentence);
+    return code;
+}
+
+static int read_file(const options *with, rows *all)
+{
+    char problem[512];
+    FILE *file = fopen(with->file, "rb");
+    int code = EXIT_DONE;
+
+    if (file == NULL)
+        return fail(EXIT_REFUSED, with->file, strerror(errno));
+    if (rows_read(all, file, with->file, problem, sizeof problem) != 0)
+        code = fail(EXIT_USAGE, "", problem);
+    fclose(file);
+    return code;
+}
+
+static void print_books(const rows *all)
+{
+    size_t counts[ROW_ERROR + 1] = {0};
+
+    for (size_t i = 0; i < all->count; i++)
+        counts[all->list[i].kind]++;
+    printf("lines %zu = new %zu + repeated %zu + mismatch %zu + refused %zu + bad %zu"
+           " + error %zu\n",
+           all->count, counts[ROW_NEW], counts[ROW_REPEATED], counts[ROW_MISMATCH],
+           counts[ROW_REFUSED], counts[ROW_BAD], counts[ROW_ERROR]);
+}
+
+static void print_bad(const rows *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].kind == ROW_BAD)
+            fprintf(stderr, PROGRAM ": %s\n",
+                    all->list[i].sentence != NULL ? all->list[i].sentence : "bad line");
+}
+
+static int has_errors(const rows *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].kind == ROW_ERROR || all->list[i].kind == ROW_OPEN)
+            return 1;
+    return 0;
+}
+
+static int write_out(const options *with, const rows *all)
+{
+    FILE *file;
+    int failed;
+
+    if (with->out == NULL)
+        return EXIT_DONE;
+    file = fopen(with->out, "wb");
+    if (file == NULL)
+        return fail(EXIT_REFUSED, with->out, strerror(errno));
+    failed = answers_write(file, all) != 0;
+    if (fclose(file) != 0 || failed)
+        return fail(EXIT_REFUSED, with->out, "could not be written");
+    return EXIT_DONE;
+}
+
+static int serve(const options *with, rows *all)
+{
+    char problem[512];
+    host here;
+    size_t open;
+    int code;
+    tl_status status = host_open(&here, &with->host);
+
+    if (status != TL_OK)
+        return fail(host_exit_code(status), "", tl_error_message());
+    if (with->open_minor >= 0 &&
+        accounts_open(with->host.config_file, all, with->open_minor, problem,
+                      sizeof problem) != 0) {
+        host_close(&here);
+        return fail(EXIT_SERVER, "", problem);
+    }
+    if (service_run(&here, with, all) != 0) {
+        host_close(&here);
+        return fail(EXIT_INTERNAL, "", "no thread could be started");
+    }
+    open = service_settle(&here, with, all);
+    host_close(&here);
+    print_bad(all);
+    print_books(all);
+    code = write_out(with, all);
+    if (code != EXIT_DONE)
+        return code;
+    if (has_errors(all))
+        return fail(EXIT_INTERNAL, "", "not every line could be answered");
+    if (open > 0)
+        fprintf(stderr, PROGRAM ": %zu lines are in process still\n", open);
+    return open > 0 ? EXIT_DOUBT : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    options with = {.host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING},
+                    .threads = 8,
+                    .open_minor = -1,
+                    .patience_ms = 60000};
+    rows all = {0};
+    int code = options_read(&with, argc, argv);
+
+    if (code >= 0)
+        return code;
+    code = read_file(&with, &all);
+    if (code == EXIT_DONE)
+        code = serve(&with, &all);
+    rows_free(&all);
+    return code;
+}

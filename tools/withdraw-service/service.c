@@ -1,0 +1,229 @@
+#include "service.h"
+
+#include "answers.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PAUSE_MS 50
+
+typedef struct service {
+    const host *host;
+    const options *with;
+    rows *all;
+    size_t *order;
+    atomic_size_t next;
+} service;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void pause_ms(int64_t wait_ms)
+{
+    struct timespec left = {.tv_sec = wait_ms / 1000,
+                            .tv_nsec = wait_ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
+/* ---------------------------------------------------------------- one withdrawal -- */
+
+static tl_key row_key(const row *of)
+{
+    tl_key key = {of->columns[COL_SERIAL], of->columns[COL_CUST], of->columns[COL_OP]};
+
+    return key;
+}
+
+/* What the server could not take is asked again: nothing had happened.  An answer that
+ * was lost is settled with the same answer, which never pays anew. */
+static tl_status run_patiently(const service *self, const tl_request *request,
+                               tl_answer *answer)
+{
+    int64_t end_ms = now_ms() + self->with->patience_ms;
+    tl_status status = tl_workflow_run(self->host->workflows, request, answer);
+
+    while (now_ms() < end_ms) {
+        if (status == TL_UNKNOWN && answer->run != NULL) {
+            tl_status settled = tl_workflow_settle(self->host->workflows, answer);
+
+            if (settled == TL_WRONG_STATE)
+                break;
+            status = settled;
+        } else if (tl_status_class(status) == TL_CLASS_RETRY) {
+            pause_ms(PAUSE_MS);
+            tl_answer_clear(answer);
+            status = tl_workflow_run(self->host->workflows, request, answer);
+        } else {
+            break;
+        }
+    }
+    return status;
+}
+
+static void note_answer(const service *self, row *of, tl_status status,
+                        const tl_answer *answer)
+{
+    of->status = status;
+    of->kind = answer_kind(status, answer->own);
+    if (of->kind == ROW_BAD)
+        row_spoil(of, self->with->file, tl_error_message());
+    else if (of->kind == ROW_ERROR)
+        of->sentence = strdup(tl_error_message());
+    else if (status == TL_PARKED)
+        of->sentence = strdup(answer->parked);
+    else if (status == TL_MISMATCH)
+        of->sentence = strdup("this serial was used with other contents");
+    else if (status == TL_CUSTOMER_BUSY)
+        of->sentence = strdup("another withdrawal of this customer is in process");
+    else if (answer->remark[0] != '\0')
+        of->sentence = strdup(answer->remark);
+}
+
+static void run_row(const service *self, row *of)
+{
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+    char *payload = withdraw_order_write(&of->order);
+
+    of->status = TL_NO_MEMORY;
+    of->kind = ROW_ERROR;
+    if (payload == NULL)
+        return;
+    request.key = row_key(of);
+    request.payload = payload;
+    request.payload_size = strlen(payload);
+    request.wait_ms = self->with->wait_ms;
+    note_answer(self, of, run_patiently(self, &request, &answer), &answer);
+    tl_answer_clear(&answer);
+    free(payload);
+}
+
+static void *thread_main(void *argument)
+{
+    service *self = argument;
+    size_t turn;
+
+    while ((turn = atomic_fetch_add(&self->next, 1)) < self->all->count) {
+        row *next = &self->all->list[self->order[turn]];
+
+        if (next->kind == ROW_OPEN)
+            run_row(self, next);
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------------- all of them -- */
+
+/* splitmix64: the same order everywhere for the same seed. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static size_t *make_order(size_t count, uint64_t seed)
+{
+    size_t *order = malloc((count > 0 ? count : 1) * sizeof *order);
+
+    if (order == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    if (seed == 0)
+        return order;
+    for (size_t i = count; i > 1; i--) {
+        size_t other = (size_t)(next_random(&seed) % i), kept = order[i - 1];
+
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+    return order;
+}
+
+int service_run(const host *self, const options *with, rows *all)
+{
+    service run = {.host = self, .with = with, .all = all};
+    pthread_t *threads = calloc(with->threads, sizeof *threads);
+    unsigned started = 0;
+
+    run.order = make_order(all->count, (uint64_t)with->seed);
+    atomic_init(&run.next, 0);
+    while (threads != NULL && run.order != NULL && started < with->threads &&
+           pthread_create(&threads[started], NULL, thread_main, &run) == 0)
+        started++;
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    free(run.order);
+    return started > 0 ? 0 : -1;
+}
+
+/* ----------------------------------------------------------------- the final state -- */
+
+static int note_state(void *context, const tl_view *view)
+{
+    row *of = context;
+    const char *name = tl_state_name(view->state);
+    size_t at = 0;
+
+    for (; name[at] != '\0' && at + 1 < sizeof of->final; at++)
+        of->final[at] = name[at] == ' ' ? '_' : (char)tolower((unsigned char)name[at]);
+    of->final[at] = '\0';
+    return 0;
+}
+
+static int is_final(const row *of)
+{
+    static const char *const finals[] = {"succeeded", "failed", "parked", "none"};
+
+    for (size_t i = 0; i < sizeof finals / sizeof finals[0]; i++)
+        if (strcmp(of->final, finals[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void look(const host *self, row *of)
+{
+    tl_key key = row_key(of);
+    tl_status status = tl_show(self->client, &key, TL_LANE_SYNC, note_state, of);
+
+    if (status == TL_NOT_FOUND)
+        strcpy(of->final, "none");
+}
+
+size_t service_settle(const host *self, const options *with, rows *all)
+{
+    int64_t end_ms = now_ms() + with->final_wait_ms;
+
+    for (;;) {
+        size_t open = 0;
+
+        for (size_t i = 0; i < all->count; i++) {
+            row *of = &all->list[i];
+
+            if (of->kind == ROW_BAD || is_final(of))
+                continue;
+            look(self, of);
+            open += !is_final(of);
+        }
+        if (open == 0 || now_ms() >= end_ms)
+            return open;
+        pause_ms(PAUSE_MS);
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * tradelock-worker: a process that runs the retry worker for the sample workflow.
+ *
+ * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  When the
+ * process is declared dead (it was stopped for too long) it opens a new client and goes on.
+ */
+#include "host.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PROGRAM "tradelock-worker"
+#define LOOK_MS 100
+#define REOPEN_MS 500
+
+static const char usage[] =
+    "usage: tradelock-worker --config FILE --channel-url URL [OPTION]...\n"
+    "\n"
+    "Brings withdrawals to an end that their service left undone.\n"
+    "\n"
+    "  --config FILE        settings and connection\n"
+    "  --channel-url URL    the channel, such as http://127.0.0.1:8080\n"
+    "  --channel KIND       idempotent (default), window or plain\n"
+    "  --window-ms N        kind window: how long a key is idempotent (default 60000)\n"
+    "  --threads N          attempts at once, 1 to 64 (default 4)\n"
+    "  --idle-ms N          look for due work at least so often (default 1000)\n"
+    "  --unclaimed-ms N     alarm for work that is overdue by this (default 60000)\n"
+    "  --exclusive          the service lets one withdrawal of a customer in at a time\n"
+    "  --verbose            log every step\n"
+    "  --help, --version    print this, or the version, and end\n"
+    "\n"
+    "Prints \"ready\" when it works, and counts when it ends.  Ends with 0 after SIGTERM "
+    "or\n"
+    "SIGINT, 2 when used wrongly, 3 without a server, 4 without its schema, 5 when the\n"
+    "server is not safe for money, 70 otherwise.\n";
+
+typedef struct settings {
+    host_options host;
+    tl_worker_options worker;
+} settings;
+
+enum {
+    OPT_CONFIG = 256,
+    OPT_URL,
+    OPT_CHANNEL,
+    OPT_WINDOW,
+    OPT_THREADS,
+    OPT_IDLE,
+    OPT_UNCLAIMED,
+    OPT_EXCLUSIVE,
+    OPT_VERBOSE,
+    OPT_HELP,
+    OPT_VERSION
+};
+
+static const struct option names[] = {
+    {"config", required_argument, NULL, OPT_CONFIG},
+    {"channel-url", required_argument, NULL, OPT_URL},
+    {"channel", required_argument, NULL, OPT_CHANNEL},
+    {"window-ms", required_argument, NULL, OPT_WINDOW},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"idle-ms", required_argument, NULL, OPT_IDLE},
+    {"unclaimed-ms", required_argument, NULL, OPT_UNCLAIMED},
+    {"exclusive", no_argument, NULL, OPT_EXCLUSIVE},
+    {"verbose", no_argument, NULL, OPT_VERBOSE},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int bad(const char *what, const char *value)
+{
+    fprintf(stderr, PROGRAM ": %s: '%s'\n", what, value);
+    return EXIT_USAGE;
+}
+
+/* -1: go on; else the exit code. */
+static int take_option(settings *s, int option)
+{
+    int64_t number = 0;
+
+    switch (option) {
+    case OPT_CONFIG:
+        s->host.config_file = optarg;
+        break;
+    case OPT_URL:
+        s->host.channel_url = optarg;
+        break;
+    case OPT_CHANNEL:
+        if (!withdraw_kind_find(optarg, &s->host.kind))
+            return bad("--channel is idempotent, window or plain", optarg);
+        break;
+    case OPT_WINDOW:
+        if (!host_read_number(&s->host.window_ms, optarg, 1, INT64_C(31536000000)))
+            return bad("--window-ms is a number of milliseconds", optarg);
+        break;
+    case OPT_THREADS:
+        if (!host_read_number(&number, optarg, 1, TL_CLAIM_MAX))
+            return bad("--threads is 1 to 64", optarg);
+        s->worker.threads = (unsigned)number;
+        break;
+    case OPT_IDLE:
+        if (!host_read_number(&s->worker.idle_max_ms, optarg, 1, 3600000))
+            return bad("--idle-ms is 1 to 3600000", optarg);
+        break;
+    case OPT_UNCLAIMED:
+        if (!host_read_number(&s->worker.unclaimed_ms, optarg, 1, INT64_C(86400000)))
+            return bad("--unclaimed-ms is 1 to 86400000", optarg);
+        break;
+    case OPT_EXCLUSIVE:
+        s->host.exclusive = 1;
+        break;
+    case OPT_VERBOSE:
+        s->host.least = TL_INFO;
+        break;
+    case OPT_HELP:
+        fputs(usage, stdout);
+        return EXIT_DONE;
+    case OPT_VERSION:
+        printf(PROGRAM " %s\n", tl_version());
+        return EXIT_DONE;
+    default:
+        fputs("try " PROGRAM " --help\n", stderr);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int read_options(settings *s, int argc, char **argv)
+{
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        int code = take_option(s, option);
+        if (code >= 0)
+            return code;
+    }
+    if (optind < argc)
+        return bad("it takes no argument", argv[optind]);
+    if (s->host.config_file == NULL || s->host.channel_url == NULL) {
+        fputs(PROGRAM ": --config and --channel-url are needed; try --help\n", stderr);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* Whether one of the signals came within wait_ms. */
+static int told_to_stop(const sigset_t *signals, int64_t wait_ms)
+{
+    struct timespec wait = {.tv_sec = wait_ms / 1000,
+                            .tv_nsec = wait_ms % 1000 * 1000000};
+
+    return sigtimedwait(signals, NULL, &wait) > 0;
+}
+
+static void print_counts(tl_worker *worker)
+{
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+
+    if (tl_worker_count(worker, &counts) != TL_OK)
+        return;
+    printf("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64
+           ", put back %" PRIu64 ", parked %" PRIu64 ", lost %" PRIu64
+           ", unknown %" PRIu64 "; queries %" PRIu64 ", cancels %" PRIu64
+           ", sends %" PRIu64 "\n",
+           counts.claimed, counts.succeeded, counts.failed, counts.waiting, counts.parked,
+           counts.lost, counts.unknown, counts.queries, counts.cancels, counts.sends);
+    fflush(stdout);
+}
+
+/* Until told to stop, or until the session is lost. */
+static tl_status work(const settings *s, const sigset_t *signals, int *stopped)
+{
+    host here;
+    tl_worker *worker = NULL;
+    tl_status status = host_open(&here, &s->host);
+
+    if (status != TL_OK)
+        return status;
+    status = tl_worker_start(&worker, here.workflows, &s->worker);
+    if (status != TL_OK)
+        goto out;
+    puts("ready");
+    fflush(stdout);
+    while (!*stopped && tl_worker_wait(worker, 0) == TL_TIMEOUT)
+        *stopped = told_to_stop(signals, LOOK_MS);
+    tl_worker_stop(worker);
+    while ((status = tl_worker_wait(worker, LOOK_MS)) == TL_TIMEOUT)
+        continue;
+    print_counts(worker);
+out:
+    tl_worker_free(worker);
+    host_close(&here);
+    return status;
+}
+
+/* What may be over soon: the worker has served before, so its settings are right. */
+static int may_pass(tl_status status)
+{
+    return status == TL_SESSION_LOST || tl_status_class(status) == TL_CLASS_RETRY ||
+           status == TL_UNKNOWN;
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING},
+                  .worker = TL_WORKER_OPTIONS_INIT};
+    int code = read_options(&s, argc, argv), stopped = 0, served = 0;
+    sigset_t signals;
+    tl_status status;
+
+    if (code >= 0)
+        return code;
+    /* Before any thread is made, so that every thread leaves them to this one. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    for (;;) {
+        status = work(&s, &signals, &stopped);
+        served |= status == TL_SESSION_LOST;
+        if (stopped || !served || !may_pass(status))
+            break;
+        fprintf(stderr, PROGRAM ": %s; opening anew\n", tl_status_text(status));
+        stopped = told_to_stop(&signals, REOPEN_MS);
+        if (stopped)
+            break;
+    }
+    if (stopped)
+        return EXIT_DONE;
+    fprintf(stderr, PROGRAM ": %s\n",
+            tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
+    return host_exit_code(status);
+}
