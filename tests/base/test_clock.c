@@ -1,0 +1,202 @@
+/* Deadlines, sleeping, waiting; jitter and random bytes. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+static void test_boottime(void **state)
+{
+    struct timespec now;
+
+    (void)state;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    int64_t before_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t us = clock_boottime_us();
+    int64_t ms = clock_boottime_ms();
+    assert_true(us >= before_us);
+    assert_true(us < before_us + 10000000);
+    assert_true(ms >= us / 1000);
+}
+
+static void test_deadline(void **state)
+{
+    (void)state;
+    int64_t before_ms = clock_boottime_ms();
+    int64_t deadline_ms = clock_deadline(5000);
+    assert_in_range(deadline_ms, before_ms + 5000, clock_boottime_ms() + 5000);
+    assert_in_range(clock_deadline(0), before_ms, clock_boottime_ms());
+    assert_in_range(clock_deadline(-7), before_ms, clock_boottime_ms());
+    assert_in_range(clock_deadline(INT64_MIN), before_ms, clock_boottime_ms());
+    assert_true(clock_deadline(INT64_MAX) == CLOCK_NEVER);
+    assert_true(clock_deadline(INT64_MAX - 1) == CLOCK_NEVER);
+    assert_int_equal(clock_left_ms(before_ms), 0);
+    assert_int_equal(clock_left_ms(INT64_MIN), 0);
+    assert_in_range(clock_left_ms(deadline_ms), 1, 5000);
+    assert_true(clock_left_ms(CLOCK_NEVER) > INT64_MAX / 2);
+}
+
+static void ignore(int number)
+{
+    (void)number;
+}
+
+static void *interrupt(void *thread)
+{
+    for (int i = 0; i < 5; i++) {
+        clock_sleep_until_ms(clock_deadline(10));
+        pthread_kill(*(pthread_t *)thread, SIGUSR1);
+    }
+    return NULL;
+}
+
+static void test_sleep_in_spite_of_signals(void **state)
+{
+    struct sigaction action = {.sa_handler = ignore};
+    pthread_t self = pthread_self(), other;
+
+    (void)state;
+    sigaction(SIGUSR1, &action, NULL);
+    assert_int_equal(pthread_create(&other, NULL, interrupt, &self), 0);
+    int64_t deadline_ms = clock_deadline(120);
+    clock_sleep_until_ms(deadline_ms);
+    assert_true(clock_boottime_ms() >= deadline_ms);
+    pthread_join(other, NULL);
+
+    int64_t before_ms = clock_boottime_ms();
+    clock_sleep_until_ms(before_ms - 1000);
+    clock_sleep_until_ms(0);
+    clock_sleep_until_ms(-5);
+    assert_true(clock_boottime_ms() < before_ms + 5000);
+}
+
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    int open;
+};
+
+static void *open_gate(void *context)
+{
+    struct gate *gate = context;
+
+    clock_sleep_until_ms(clock_deadline(30));
+    pthread_mutex_lock(&gate->mutex);
+    gate->open = 1;
+    pthread_cond_signal(&gate->condition);
+    pthread_mutex_unlock(&gate->mutex);
+    return NULL;
+}
+
+static void test_wait(void **state)
+{
+    struct gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t other;
+    int error = 0;
+
+    (void)state;
+    assert_int_equal(clock_condition_init(&gate.condition), 0);
+    pthread_mutex_lock(&gate.mutex);
+    assert_int_equal(clock_wait(&gate.condition, &gate.mutex, 0), ETIMEDOUT);
+
+    int64_t deadline_ms = clock_deadline(40);
+    while (error == 0)
+        error = clock_wait(&gate.condition, &gate.mutex, deadline_ms);
+    assert_int_equal(error, ETIMEDOUT);
+    assert_true(clock_boottime_ms() >= deadline_ms);
+
+    assert_int_equal(pthread_create(&other, NULL, open_gate, &gate), 0);
+    error = 0;
+    while (!gate.open && error == 0)
+        error = clock_wait(&gate.condition, &gate.mutex, CLOCK_NEVER);
+    assert_int_equal(error, 0);
+    assert_true(gate.open);
+    pthread_mutex_unlock(&gate.mutex);
+    pthread_join(other, NULL);
+    pthread_cond_destroy(&gate.condition);
+}
+
+/* A wait longer than one slice ends at its deadline, not at the slice's end. */
+static void test_long_wait(void **state)
+{
+    struct gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    int error = 0, slices = 0;
+
+    (void)state;
+    assert_int_equal(clock_condition_init(&gate.condition), 0);
+    pthread_mutex_lock(&gate.mutex);
+    int64_t deadline_ms = clock_deadline(1150);
+    for (; error == 0; slices++)
+        error = clock_wait(&gate.condition, &gate.mutex, deadline_ms);
+    pthread_mutex_unlock(&gate.mutex);
+    assert_int_equal(error, ETIMEDOUT);
+    assert_true(slices >= 2);
+    assert_true(clock_boottime_ms() >= deadline_ms);
+    pthread_cond_destroy(&gate.condition);
+}
+
+static void test_jitter(void **state)
+{
+    int64_t least = INT64_MAX, most = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        int64_t delay_ms = random_jitter_ms(1000, 20);
+
+        assert_in_range(delay_ms, 1000, 1200);
+        least = delay_ms < least ? delay_ms : least;
+        most = delay_ms > most ? delay_ms : most;
+    }
+    assert_true(least < 1050 && most > 1150);
+    assert_int_equal(random_jitter_ms(0, 50), 0);
+    assert_int_equal(random_jitter_ms(77, 0), 77);
+    assert_int_equal(random_jitter_ms(1, 20), 1);
+    for (int i = 0; i < 100; i++) {
+        assert_true(random_jitter_ms(INT64_MAX, 100) == INT64_MAX);
+        assert_true(random_jitter_ms(INT64_MAX - 10, 100) >= INT64_MAX - 10);
+    }
+}
+
+static void test_random(void **state)
+{
+    unsigned char bytes[1000] = {0};
+    uint8_t first[RANDOM_TOKEN], second[RANDOM_TOKEN];
+    char one[RANDOM_UUID], two[RANDOM_UUID];
+    int seen[256] = {0}, kinds = 0;
+
+    (void)state;
+    random_bytes(bytes, sizeof(bytes) - 1);
+    assert_int_equal(bytes[sizeof(bytes) - 1], 0); /* not written beyond the end */
+    random_bytes(bytes, 0);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        kinds += seen[bytes[i]]++ == 0;
+    assert_true(kinds > 150); /* 250 are to be expected */
+    random_token(first);
+    random_token(second);
+    assert_memory_not_equal(first, second, RANDOM_TOKEN);
+    random_uuid(one);
+    random_uuid(two);
+    assert_int_equal(strlen(one), 36);
+    assert_int_equal(one[14], '4'); /* a random UUID */
+    assert_int_equal(strspn(one, "0123456789abcdef-"), 36);
+    assert_string_not_equal(one, two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_boottime),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_sleep_in_spite_of_signals),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_long_wait),
+        cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_random),
+    };
+
+    return cmocka_run_group_tests_name("base: clock and random", tests, NULL, NULL);
+}

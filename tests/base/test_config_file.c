@@ -1,0 +1,273 @@
+/* The settings file as a file: its lines and sections, what libmariadb reads of it, who
+ * may read it. */
+#include "check.h"
+
+#include "base/config.h"
+#include "base/config_client.h"
+#include "settings_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void test_bad_lines(void **state)
+{
+    char text[6000];
+
+    (void)state;
+    assert_refused("site = a\n", ":1: there is no section before this line; [tradelock] "
+                                 "or [tradelock-client] must come first");
+    assert_refused("[tradelock]\npool_size 3\n",
+                   ":2: 'pool_size 3' is not of the form name = value");
+    assert_refused("[tradelock]\npool_size ; = 3\n",
+                   ":2: is not of the form name = value");
+    assert_refused("[tradelock\n", ":1: the section's ']' is missing");
+    assert_refused("[tradelok]\n", ":1: unknown section [tradelok]; tradelock reads "
+                                   "[tradelock] and [tradelock-client]");
+    assert_refused("[tradelock]\n!include /etc/my.cnf\n",
+                   ":2: !include is not followed; write the settings here");
+    /* An indented line is a setting, not more of the one before. */
+    assert_refused("[tradelock]\nsite = a\n  bcd\n",
+                   ":3: 'bcd' is not of the form name = value");
+    strcpy(text, "[tradelock]\nsite = ");
+    memset(text + strlen(text), 'x', 300);
+    text[319] = '\0';
+    assert_refused(text, ":2: the line is longer than 199 bytes");
+    memset(text, '#', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    assert_refused(text, ":1: the line is longer than 4094 bytes or holds a NUL");
+}
+
+static void test_nul(void **state)
+{
+    static const char text[] = "[tradelock]\nsite = a\0b\n";
+    struct config config;
+    char wanted[200];
+
+    (void)state;
+    settings_write(text, sizeof(text) - 1, 0600);
+    snprintf(wanted, sizeof(wanted),
+             "%s:2: the line is longer than 4094 bytes or holds a NUL", settings_path);
+    assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+}
+
+static void test_bad_connection_options(void **state)
+{
+    (void)state;
+    assert_refused("[tradelock-client]\nuser = a\nsslca = b\n",
+                   ":3: unknown connection option 'sslca'; did you mean 'ssl-ca'?");
+    assert_refused("[tradelock-client]\ncolour = b\n",
+                   ":2: unknown connection option 'colour'");
+    assert_refused("[tradelock-client-test]\nunix_socket = b\n",
+                   ":2: unknown connection option 'unix_socket'");
+    assert_refused("[tradelock-client]\nreconnect = 1\n",
+                   ":2: reconnect is not allowed here: a silent reconnect would lose "
+                   "transactions and locks");
+    assert_refused("[tradelock-client]\nreturn-found-rows\n",
+                   ":2: return-found-rows is not allowed here: it changes what an UPDATE "
+                   "reports");
+    assert_refused("[tradelock-client]\nreturn-found-rows = 0\n",
+                   ":2: return-found-rows is not allowed here: it changes what an UPDATE "
+                   "reports");
+    assert_refused("[tradelock-client]\nreport-data-truncation = 0\n",
+                   ":2: report-data-truncation is not allowed here: a cut value must "
+                   "never pass unseen");
+    assert_refused("[tradelock-client]\ninit_command = SET x=1\n",
+                   ":2: init-command is not allowed here: tradelock fixes the state of "
+                   "its connections itself");
+    assert_refused("[tradelock-client]\nconnect-timeout = 3\n",
+                   ":2: connect-timeout is not allowed here: use connect_timeout_s in "
+                   "[tradelock]");
+    /* What may be a mistyped password is not repeated. */
+    assert_refused("[tradelock-client]\npassword: secret\n",
+                   ":2: a line without '=' that is no connection option");
+    assert_refused("[tradelock-client]\nsecret\n",
+                   ":2: a line without '=' that is no connection option");
+}
+
+static void test_good_connection_options(void **state)
+{
+    struct config config;
+
+    (void)state;
+    assert_loads("[tradelock-client]\n"
+                 "user = a\n"
+                 "  password = 'a # b ; c'\n"
+                 "ssl_ca = /x\n"
+                 "ssl-verify-server-cert = 1\n"
+                 "compress\n"
+                 "reconnect = 0\n"
+                 "report_data_truncation = 1\n"
+                 "[tradelock-client-two]\n"
+                 "host=b\n"
+                 "[client]\n"
+                 "any-thing = 1\n"
+                 "[mariadb-dump]\n"
+                 "quick\n",
+                 &config);
+}
+
+static void test_group(void **state)
+{
+    static const char text[] = "[tradelock-client]\nuser=a\n[tradelock-client-two]\n";
+    struct config config;
+    char wanted[200];
+
+    (void)state;
+    settings_write(text, strlen(text), 0600);
+    assert_int_equal(config_load_for(&config, settings_path, NULL), TL_OK);
+    assert_int_equal(config_load_for(&config, settings_path, ""), TL_OK);
+    assert_int_equal(config_load_for(&config, settings_path, "-two"), TL_OK);
+    snprintf(wanted, sizeof(wanted), "%s: section [tradelock-client-tw] is missing",
+             settings_path);
+    assert_problem(config_load_for(&config, settings_path, "-tw"), TL_BAD_CONFIG, wanted);
+}
+
+/* Our list against libmariadb's own words: each name stands in the library. */
+static void test_names_of_libmariadb(void **state)
+{
+    const char *library = getenv("TL_TEST_LIBMARIADB");
+    static char bytes[2000000];
+
+    (void)state;
+    assert_non_null(library);
+    FILE *file = fopen(library, "r");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    assert_in_range(size, 100000, sizeof(bytes) - 1);
+    for (const char *const *name = config_client_names; *name != NULL; name++) {
+        assert_int_equal(config_client_check(*name, "x"), TL_OK);
+        assert_non_null(memmem(bytes, size, *name, strlen(*name) + 1));
+    }
+}
+
+static void test_passwords(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned line;
+        mode_t mode; /* 0: allowed with 0644 */
+    } cases[] = {
+        {"[tradelock-client]\npassword = x\n", 2, 0644},
+        {"[tradelock-client]\npassword = x\n", 2, 0640},
+        {"[tradelock-client]\npassword = x\n", 2, 0604},
+        {"[tradelock-client]\npassword = x\n", 2, 0620},
+        {"[tradelock-client-two]\nuser=a\npassword=x\n", 3, 0644},
+        {"[client]\npassword = x\n", 2, 0644},
+        {"[mysql]\npassword = x\n", 2, 0644},
+        {"[mariadb-client]\n  password = x\n", 2, 0644},
+        {"[tradelock-client]\nssl_passphrase = x\n", 2, 0644},
+        {"[client]\npasswd = x\n", 2, 0644},
+        {"[client]\nconnection = host=a;x=y\n", 2, 0644},
+        {"[tradelock-client]\nuser = a\n", 0, 0},
+        {"[tradelock-client]\npassword =\n", 0, 0},
+        {"[tradelock-client]\n#password = x\n", 0, 0},
+    };
+    struct config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char wanted[300];
+
+        settings_write(cases[i].text, strlen(cases[i].text),
+                       cases[i].mode != 0 ? cases[i].mode : 0644);
+        if (cases[i].mode == 0) {
+            assert_int_equal(config_load(&config, settings_path), TL_OK);
+            continue;
+        }
+        snprintf(wanted, sizeof(wanted),
+                 "%s:%u: the file holds a password and others than its owner can read or "
+                 "write it (mode %04o); chmod 600 it",
+                 settings_path, cases[i].line, (unsigned)cases[i].mode);
+        assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+        chmod(settings_path, 0600);
+        if (strstr(cases[i].text, "connection") == NULL)
+            assert_int_equal(config_load(&config, settings_path), TL_OK);
+    }
+}
+
+static void test_writable_by_all(void **state)
+{
+    struct config config;
+    char wanted[200];
+
+    (void)state;
+    settings_write("", 0, 0666);
+    snprintf(wanted, sizeof(wanted),
+             "%s: the settings file can be written by everybody (mode 0666)",
+             settings_path);
+    assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+}
+
+static void test_no_file(void **state)
+{
+    struct config config;
+    char wanted[200];
+
+    (void)state;
+    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG,
+                   "no settings file was named");
+    assert_problem(config_load(&config, ""), TL_BAD_CONFIG, "no settings file was named");
+    assert_problem(config_load(&config, "/nowhere/a.cnf"), TL_BAD_CONFIG,
+                   "/nowhere/a.cnf: the settings file cannot be opened: No such file or "
+                   "directory");
+    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file",
+             settings_folder);
+    assert_problem(config_load(&config, settings_folder), TL_BAD_CONFIG, wanted);
+    assert_problem(config_load(&config, "/dev/null"), TL_BAD_CONFIG,
+                   "/dev/null: the settings file is not a regular file");
+    unlink(settings_path);
+    assert_int_equal(mkfifo(settings_path, 0600), 0);
+    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file",
+             settings_path);
+    assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+}
+
+/* Root may read everything, so the child becomes somebody else first. */
+static void test_unreadable(void **state)
+{
+    char wanted[200];
+    int status;
+
+    (void)state;
+    settings_write("[tradelock]\n", 12, 0000);
+    assert_int_equal(chmod(settings_folder, 0755), 0);
+    snprintf(wanted, sizeof(wanted),
+             "%s: the settings file cannot be opened: Permission denied", settings_path);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct config config;
+
+        if (geteuid() == 0 && setuid(65534) != 0)
+            _exit(3);
+        if (config_load(&config, settings_path) != TL_BAD_CONFIG)
+            _exit(2);
+        _exit(strcmp(tl_error_message(), wanted) == 0 ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_nul),
+        cmocka_unit_test(test_bad_connection_options),
+        cmocka_unit_test(test_good_connection_options),
+        cmocka_unit_test(test_group),
+        cmocka_unit_test(test_names_of_libmariadb),
+        cmocka_unit_test(test_passwords),
+        cmocka_unit_test(test_writable_by_all),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_unreadable),
+    };
+
+    return cmocka_run_group_tests_name("base: settings file", tests, settings_make_folder,
+                                       settings_remove_folder);
+}

@@ -1,0 +1,166 @@
+/* What arrives at the caller's log function. */
+#include "check.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+#include <stdio.h>
+
+#define HASH_C1001 "5df2416ba2a73dbe" /* sha256sum of C1001, its first 16 digits */
+
+static struct {
+    int count;
+    tl_level level;
+    char message[2000], thread_uuid[TL_UUID_TEXT], log_uuid[TL_UUID_TEXT];
+    char serial_no[100], cust_no[100], op_code[100];
+    uint64_t fence;
+} last;
+
+static void keep(void *context, const tl_log_line *line)
+{
+    ++*(int *)context;
+    last.level = line->level;
+    last.fence = line->fence;
+    strcpy(last.message, line->message);
+    strcpy(last.thread_uuid, line->thread_uuid);
+    strcpy(last.log_uuid, line->log_uuid);
+    strcpy(last.serial_no, line->serial_no);
+    strcpy(last.cust_no, line->cust_no);
+    strcpy(last.op_code, line->op_code);
+}
+
+static const tl_key key = {"W1", "C1001", "WITHDRAW"};
+
+static void test_plain(void **state)
+{
+    struct logger logger = {keep, &last.count, 0};
+
+    (void)state;
+    error_set(TL_BUSY, "the sentence");
+    last.count = 0;
+    log_line(&logger, TL_WARNING, &key, 42, "beat %d of %s", 3, "C1001");
+    assert_int_equal(last.count, 1);
+    assert_int_equal(last.level, TL_WARNING);
+    assert_string_equal(last.message, "beat 3 of C1001");
+    assert_string_equal(last.thread_uuid, tl_thread_uuid());
+    assert_string_equal(last.log_uuid, "");
+    assert_string_equal(last.serial_no, "W1");
+    assert_string_equal(last.cust_no, "C1001");
+    assert_string_equal(last.op_code, "WITHDRAW");
+    assert_int_equal(last.fence, 42);
+    assert_string_equal(tl_error_message(), "the sentence");
+
+    assert_int_equal(tl_work_begin(), 1);
+    log_line(&logger, TL_ALARM, NULL, 0, "no key");
+    assert_string_equal(last.log_uuid, tl_log_uuid());
+    assert_string_equal(last.serial_no, "");
+    assert_string_equal(last.cust_no, "");
+    assert_string_equal(last.op_code, "");
+    tl_work_end(0);
+    assert_int_equal(last.count, 2);
+}
+
+static void test_nobody_listens(void **state)
+{
+    struct logger silent = {NULL, NULL, 1};
+
+    (void)state;
+    last.count = 0;
+    log_line(NULL, TL_ALARM, &key, 1, "nobody");
+    log_line(&silent, TL_ALARM, &key, 1, "nobody");
+    assert_int_equal(last.count, 0);
+}
+
+static void test_half_a_key(void **state)
+{
+    struct logger logger = {keep, &last.count, 1};
+    tl_key half = {"W1", NULL, NULL};
+
+    (void)state;
+    log_line(&logger, TL_INFO, &half, 0, "half");
+    assert_string_equal(last.serial_no, "W1");
+    assert_string_equal(last.cust_no, "");
+    assert_string_equal(last.op_code, "");
+    assert_string_equal(last.message, "half");
+}
+
+static void test_hashed(void **state)
+{
+    struct logger logger = {keep, &last.count, 1};
+    char hash[LOG_CUST_HASH];
+
+    (void)state;
+    log_hash_cust(hash, "C1001");
+    assert_string_equal(hash, HASH_C1001);
+    log_line(&logger, TL_INFO, &key, 0, "granted");
+    assert_string_equal(last.cust_no, HASH_C1001);
+    assert_string_equal(last.message, "granted");
+    assert_string_equal(last.serial_no, "W1");
+}
+
+/* The message of a server's error quotes the key. */
+static void test_hidden_in_the_message(void **state)
+{
+    static const struct {
+        const char *cust_no, *message, *wanted_format;
+    } cases[] = {
+        {"C1001", "Duplicate entry 'C1001-W1-WITHDRAW' for key",
+         "Duplicate entry "
+         "'%s-W1-WITHDRAW' for key"},
+        {"C1001", "C1001", "%s"},
+        {"C1001", "C1001 and C1001.", "%1$s and %1$s."},
+        {"C1001", "C10012 AC1001 C1001x", "C10012 AC1001 C1001x"},
+        {"7", "row 7 of 77, 17, 70", "row %s of 77, 17, 70"},
+        {"#", "a#b", "a%sb"},
+        {"C1001", "", ""},
+    };
+    struct logger logger = {keep, &last.count, 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        tl_key about = {"W1", cases[i].cust_no, "WITHDRAW"};
+        char hash[LOG_CUST_HASH], wanted[200] = "", *to = wanted;
+
+        log_hash_cust(hash, cases[i].cust_no);
+        for (const char *from = cases[i].wanted_format; *from != '\0';) {
+            size_t skip = strncmp(from, "%1$s", 4) == 0 ? 4
+                          : strncmp(from, "%s", 2) == 0 ? 2
+                                                        : 0;
+            if (skip > 0)
+                to = stpcpy(to, hash);
+            else
+                *to++ = *from;
+            from += skip > 0 ? skip : 1;
+            *to = '\0';
+        }
+        log_line(&logger, TL_INFO, &about, 0, "%s", cases[i].message);
+        assert_string_equal(last.message, wanted);
+    }
+}
+
+static void test_long_message(void **state)
+{
+    struct logger logger = {keep, &last.count, 1};
+    char text[1900];
+
+    (void)state;
+    for (size_t i = 0; i + 6 < sizeof(text); i += 6)
+        memcpy(text + i, "C1001 ", 7);
+    log_line(&logger, TL_INFO, &key, 0, "%s", text);
+    assert_in_range(strlen(last.message), 500, 1900);
+    assert_null(strstr(last.message, "C1001"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_half_a_key),
+        cmocka_unit_test(test_hashed),
+        cmocka_unit_test(test_hidden_in_the_message),
+        cmocka_unit_test(test_long_message),
+    };
+
+    return cmocka_run_group_tests_name("base: log", tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+#include "command.h"
+
+#include "support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ARGUMENTS 32
+
+static char *read_all(FILE *file)
+{
+    char *text;
+    long size;
+
+    fseek(file, 0, SEEK_END);
+    size = ftell(file);
+    rewind(file);
+    text = calloc(1, (size_t)size + 1);
+    if (text == NULL || fread(text, 1, (size_t)size, file) != (size_t)size)
+        server_panic("the command's output cannot be read");
+    fclose(file);
+    return text;
+}
+
+static void become_command(const char *environment, const char *const arguments[],
+                           int out, int err)
+{
+    char path[512];
+    char *argv[ARGUMENTS] = {path};
+    size_t count = 1;
+
+    snprintf(path, sizeof path, "%s/bin/tradelock", test_build_dir());
+    for (; arguments[count - 1] != NULL && count < ARGUMENTS - 1; count++)
+        argv[count] = strdup(arguments[count - 1]);
+    unsetenv("TRADELOCK_CONFIG");
+    if (environment != NULL)
+        putenv(strdup(environment));
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    execv(path, argv);
+    _exit(127);
+}
+
+output *command_run(const char *environment, const char *const arguments[])
+{
+    output *o = calloc(1, sizeof *o);
+    FILE *out = tmpfile(), *err = tmpfile();
+    int status;
+    pid_t pid;
+
+    if (o == NULL || out == NULL || err == NULL)
+        server_panic("no place for the command's output");
+    fflush(NULL);
+    pid = fork();
+    if (pid < 0)
+        server_panic("fork failed");
+    if (pid == 0)
+        become_command(environment, arguments, fileno(out), fileno(err));
+    if (waitpid(pid, &status, 0) != pid)
+        server_panic("the command was lost");
+    o->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    o->out = read_all(out);
+    o->err = read_all(err);
+    return o;
+}
+
+void output_free(output *o)
+{
+    if (o == NULL)
+        return;
+    free(o->out);
+    free(o->err);
+    free(o);
+}
+
+static void show(const output *o)
+{
+    print_error("exit code %d\n-- stdout\n%s-- stderr\n%s--\n", o->code, o->out, o->err);
+}
+
+void expect_code(const output *o, int code, const char *file, int line)
+{
+    if (o->code != code)
+        show(o);
+    _assert_int_equal((uintmax_t)o->code, (uintmax_t)code, file, line);
+}
+
+void expect_sentence(const output *o, int code, const char *words, const char *file,
+                     int line)
+{
+    const char *end = strchr(o->err, '\n');
+    const int one_line = end != NULL && end[1] == '\0';
+    const int right = one_line && strncmp(o->err, "tradelock: ", 11) == 0 &&
+                      strstr(o->err, words) != NULL && o->out[0] == '\0';
+
+    if (!right) {
+        print_error("%s:%d: not one sentence with \"%s\"\n", file, line, words);
+        show(o);
+    }
+    _assert_true((uintmax_t)right, "one sentence", file, line);
+    expect_code(o, code, file, line);
+}
+
+void expect_words(const output *o, const char *words, const char *file, int line)
+{
+    const int there = strstr(o->out, words) != NULL;
+
+    if (!there) {
+        print_error("%s:%d: no \"%s\" in\n", file, line, words);
+        show(o);
+    }
+    _assert_true((uintmax_t)there, words, file, line);
+}
+
+json_t *output_json(const output *o)
+{
+    json_error_t error;
+    json_t *document = json_loads(o->out, JSON_REJECT_DUPLICATES, &error);
+
+    if (document == NULL) {
+        show(o);
+        fail_msg("not JSON: line %d: %s", error.line, error.text);
+    }
+    return document;
+}

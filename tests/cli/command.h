@@ -1,0 +1,32 @@
+/* Runs the real command and keeps what it printed. */
+#ifndef TESTS_CLI_COMMAND_H
+#define TESTS_CLI_COMMAND_H
+
+#include <jansson.h>
+
+typedef struct output {
+    int code; /* its exit code, or -1 when it was killed */
+    char *out, *err;
+} output;
+
+/* `tradelock` with these arguments, ended by NULL; environment: NAME=value or NULL. */
+output *command_run(const char *environment, const char *const arguments[]);
+#define RUN(...) command_run(NULL, (const char *const[]){__VA_ARGS__, NULL})
+void output_free(output *o);
+
+/* Fails the test, showing everything, unless the command ended so. */
+void expect_code(const output *o, int code, const char *file, int line);
+#define EXPECT_CODE(o, code) expect_code(o, code, __FILE__, __LINE__)
+/* Exactly one sentence on stderr that begins with "tradelock: " and holds these words,
+ * and nothing on stdout. */
+void expect_sentence(const output *o, int code, const char *words, const char *file,
+                     int line);
+#define EXPECT_SENTENCE(o, code, words)                                                  \
+    expect_sentence(o, code, words, __FILE__, __LINE__)
+void expect_words(const output *o, const char *words, const char *file, int line);
+#define EXPECT_WORDS(o, words) expect_words(o, words, __FILE__, __LINE__)
+
+/* Its stdout as JSON; json_decref() it. */
+json_t *output_json(const output *o);
+
+#endif

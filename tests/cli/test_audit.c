@@ -1,0 +1,402 @@
+/*
+ * The audit finds nothing in trades that went every ordinary way, and names each planted
+ * violation: real SQL by an administrator, most of it careful enough to keep revision and
+ * step as the library would.
+ */
+#include "command.h"
+#include "fields.h"
+
+#include "trade_lock/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct world {
+    fixture f;
+    const char *config;
+    char statement[64];
+} w;
+
+/* --------------------------------------------------------------- ordinary trades -- */
+
+static void end_as(tl_lock *lock, tl_outcome outcome, tl_proof proof, tl_status expected)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_status status;
+
+    ending.outcome = outcome;
+    ending.proof = proof;
+    ending.retryable = 1;
+    status = tl_lock_finish(lock, &ending);
+    if (status != expected)
+        server_panic("%s: %s", tl_status_name(status), tl_error_message());
+    tl_lock_free(lock);
+}
+
+static void make_paid(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+
+    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_SUCCESS, TL_PROOF_NONE,
+           TL_SUCCEEDED);
+}
+
+static void make_failed(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+
+    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_FAILURE,
+           TL_PROOF_DECLINED, TL_FAILED);
+}
+
+static void make_waiting(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+
+    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_UNKNOWN, TL_PROOF_NONE,
+           TL_IN_DOUBT);
+}
+
+static void make_live(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+
+    tl_lock_free(granted(w.f.client, serial, "C1", &options));
+}
+
+/* First lane, retry lane twice, success: four revisions of the sync row and more. */
+static void make_compensated(const char *serial)
+{
+    tl_lock_options options = retry_options();
+
+    make_waiting(serial);
+    end_as(granted(w.f.other, serial, "C1", &options), TL_OUTCOME_UNKNOWN, TL_PROOF_NONE,
+           TL_IN_DOUBT);
+    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_SUCCESS, TL_PROOF_NONE,
+           TL_SUCCEEDED);
+}
+
+static void make_reclaimed(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+
+    make_failed(serial);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    end_as(granted(w.f.other, serial, "C1", &options), TL_OUTCOME_SUCCESS, TL_PROOF_NONE,
+           TL_SUCCEEDED);
+}
+
+static void make_mutex(const char *serial)
+{
+    tl_lock_options options = sync_options("job");
+
+    options.channel = NULL;
+    options.flags = TL_ASK_REPEATABLE;
+    for (int i = 0; i < 3; i++)
+        end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_SUCCESS,
+               TL_PROOF_NONE, TL_SUCCEEDED);
+    /* A holder whose time is over is taken over from. */
+    options.max_hold_ms = 1;
+    tl_lock_free(granted(w.f.client, serial, "C1", &options));
+    usleep(20000);
+    tl_lock_free(granted(w.f.other, serial, "C1", &options));
+}
+
+static void make_conflict(const char *serial)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {serial, "C1", "WITHDRAW"},
+                            .outcome = "SUCCEEDED",
+                            .source = "statement"};
+
+    make_failed(serial);
+    if (tl_evidence_add(w.f.client, &evidence) != TL_IN_CONFLICT)
+        server_panic("%s", tl_error_message());
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&w.f, "janitor=0\n");
+    w.config = database_option_file(w.f.db);
+    strcpy(w.statement, "/tmp/tl-statement-XXXXXX");
+    close(mkstemp(w.statement));
+    make_paid("OK-1");
+    make_failed("OK-2");
+    make_waiting("OK-3");
+    make_live("OK-4");
+    make_compensated("OK-5");
+    make_reclaimed("OK-6");
+    make_mutex("OK-7");
+    make_conflict("OK-8");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(w.statement);
+    fixture_close(&w.f);
+    return 0;
+}
+
+/* ------------------------------------------------------------------- looking -- */
+
+static json_t *audit(int code)
+{
+    output *o = RUN("audit", "--json", "--config", w.config);
+    json_t *document;
+
+    EXPECT_CODE(o, code);
+    document = output_json(o);
+    output_free(o);
+    return document;
+}
+
+static json_t *audit_with(const char *lines, int code)
+{
+    FILE *file = fopen(w.statement, "we");
+    json_t *document;
+    output *o;
+
+    assert_non_null(file);
+    fprintf(file, "seq,channel_ref,channel_key,serial_no,cust_no,op_code\n%s", lines);
+    fclose(file);
+    o = RUN("audit", "--json", "--config", w.config, "--statement", w.statement);
+    EXPECT_CODE(o, code);
+    document = output_json(o);
+    output_free(o);
+    return document;
+}
+
+static int is_of(const json_t *violation, const char *name, const char *value)
+{
+    const char *text = json_string_value(json_object_get(violation, name));
+
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+/* The rule is named for this trade, and nobody else is accused of anything. */
+static void expect_named(json_t *document, const char *rule, const char *serial)
+{
+    json_t *violations = json_object_get(document, "violations"), *violation;
+    int found = 0;
+    size_t i;
+
+    json_array_foreach(violations, i, violation)
+    {
+        if (!is_of(violation, "serial_no", serial) || !is_of(violation, "cust_no", "C1"))
+            fail_msg("%s: another trade is accused: %s", serial,
+                     json_dumps(violation, 0));
+        found |= is_of(violation, "rule", rule);
+    }
+    if (!found)
+        fail_msg("%s is not named for %s: %s", rule, serial, json_dumps(document, 0));
+    json_decref(document);
+}
+
+static void forget(const char *serial)
+{
+    database_run(w.f.sql,
+                 "SET SESSION check_constraint_checks = 1;"
+                 "DELETE FROM trade_lock WHERE serial_no = '%s';"
+                 "DELETE FROM trade_lock_log WHERE serial_no = '%s'",
+                 serial, serial);
+}
+
+/* --------------------------------------------------------------------- tests -- */
+
+static void test_ordinary_trades_pass(void **state)
+{
+    json_t *document = audit(0), *listed = json_object();
+    output *o = RUN("audit", "--config", w.config);
+
+    (void)state;
+    assert_int_equal(json_array_size(json_object_get(document, "violations")), 0);
+    assert_int_equal(json_integer_value(json_object_get(document, "rows")), 10);
+    assert_true(json_integer_value(json_object_get(document, "steps")) > 20);
+    assert_true(json_integer_value(json_object_get(document, "grants")) >= 14);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, ": 0 violations");
+    output_free(o);
+    json_decref(document);
+    json_decref(listed);
+}
+
+struct planted {
+    const char *rule, *serial;
+    void (*make)(const char *serial);
+    const char *sql; /* %1$s is the serial */
+};
+
+#define ROW "WHERE serial_no = '%1$s' AND op_code = 'WITHDRAW'"
+#define NTH(n)                                                                           \
+    "DELETE l FROM trade_lock_log l JOIN (SELECT rev FROM trade_lock_log " ROW           \
+    " ORDER BY rev LIMIT 1 OFFSET " n ") x USING (rev) "                                 \
+    "WHERE l.serial_no = '%1$s' AND l.op_code = 'WITHDRAW'"
+#define AS_STEP(step)                                                                    \
+    "step = '" step "', rev = rev + 1, fence = fence + 1, "                              \
+    "token = UNHEX(MD5(RAND()))"
+
+static const struct planted planted[] = {
+    {"gap", "MIDDLE", make_compensated, NTH("2")},
+    {"gap", "FIRST", make_compensated, NTH("0")},
+    {"gap", "LAST", make_paid, NTH("1")},
+    {"gap", "ALL", make_paid, "DELETE FROM trade_lock_log WHERE serial_no = '%1$s'"},
+    {"gap", "RETRY", make_compensated,
+     "DELETE FROM trade_lock_log WHERE serial_no = '%1$s' AND op_code = 'WITHDRAW_RETRY' "
+     "ORDER BY rev LIMIT 1"},
+    {"gap", "JUMP", make_live, "UPDATE trade_lock SET rev = rev + 2 " ROW},
+    {"fence", "FALLEN", make_live,
+     "UPDATE trade_lock SET fence = fence - 5, rev = rev + 1, step = 'evidence' " ROW},
+    {"fence", "STILL", make_live,
+     "UPDATE trade_lock SET rev = rev + 1, step = 'arm', token = UNHEX(MD5(1)) " ROW},
+    {"overlap", "STOLEN", make_live,
+     "UPDATE trade_lock SET session_id = UUID(), " AS_STEP("claim") " " ROW},
+    {"overlap", "TWO", make_live,
+     "UPDATE trade_lock SET max_hold_until = max_hold_until, " AS_STEP("claim") " " ROW},
+    {"overlap", "MUTEX", make_live,
+     "UPDATE trade_lock SET session_id = UUID(), " AS_STEP("reask") " " ROW},
+    {"after-success", "UNDONE", make_paid,
+     "UPDATE trade_lock SET status = 'F', proof = 'D', " AS_STEP("end") " " ROW},
+    {"succeeded-twice", "AGAIN", make_paid,
+     "UPDATE trade_lock SET status = 'P', " AS_STEP(
+         "reclaim") " " ROW ";"
+                    "UPDATE trade_lock SET status = 'Y', " AS_STEP("end") " " ROW},
+    {"stale-success", "NOBODY", make_waiting,
+     "UPDATE trade_lock SET status = 'Y', " AS_STEP("end") " " ROW},
+    {"stale-success", "OLD", make_live,
+     "UPDATE trade_lock SET status = 'Y', step = 'end', rev = rev + 1 " ROW},
+    {"no-proof", "GUESSED", make_live,
+     "SET SESSION check_constraint_checks = 0;"
+     "UPDATE trade_lock SET status = 'F', proof = '-', " AS_STEP("end") " " ROW},
+    {"no-proof", "FELL", make_live,
+     "UPDATE trade_lock SET status = 'F', proof = 'D', " AS_STEP("reap") " " ROW},
+    {"no-proof", "EVIDENCE", make_failed,
+     "UPDATE trade_lock SET success_epoch = epoch, step = 'evidence', rev = rev + "
+     "1 " ROW},
+    {"reopened", "WOKEN", make_failed,
+     "UPDATE trade_lock SET status = 'P', " AS_STEP("claim") " " ROW},
+    {"by-hand", "TOUCHED", make_paid, "UPDATE trade_lock SET remark = 'all well' " ROW},
+    {"by-hand", "RESET", make_live,
+     "UPDATE trade_lock SET status = 'F', proof = 'D' " ROW},
+    {"removed", "GONE", make_paid, "DELETE FROM trade_lock " ROW},
+    {"removed", "TRACELESS", make_paid,
+     "DELETE FROM trade_lock " ROW ";"
+     "DELETE FROM trade_lock_log WHERE serial_no = '%1$s' AND step = 'deleted'"},
+};
+
+static void test_planted_violations_are_named(void **state)
+{
+    size_t count = sizeof planted / sizeof planted[0];
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        const struct planted *p = &planted[i];
+
+        p->make(p->serial);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        database_run(w.f.sql, p->sql, p->serial);
+#pragma GCC diagnostic pop
+        expect_named(audit(1), p->rule, p->serial);
+        forget(p->serial);
+    }
+    print_message("%zu planted violations named\n", count);
+    json_decref(audit(0));
+}
+
+static char *paid_line(const char *serial, unsigned seq)
+{
+    char *key = database_text(w.f.sql,
+                              "SELECT channel_key FROM trade_lock WHERE serial_no = '%s' "
+                              "AND op_code = 'WITHDRAW'",
+                              serial);
+    char *line = NULL;
+
+    if (asprintf(&line, "%u,P%u,%s,%s,C1,WITHDRAW\n", seq, seq, key != NULL ? key : "x",
+                 serial) < 0)
+        server_panic("out of memory");
+    free(key);
+    return line;
+}
+
+static void test_statements_are_compared(void **state)
+{
+    char *right[] = {paid_line("OK-1", 1), paid_line("OK-5", 2), paid_line("OK-6", 3),
+                     paid_line("OK-8", 4)};
+    static const struct {
+        const char *rule, *serial, *line;
+    } wrong[] = {
+        {"paid-twice", "OK-1", "9,P9,,OK-1,C1,WITHDRAW\n"},
+        {"paid-failure", "OK-2", "9,P9,,OK-2,C1,WITHDRAW\n"},
+        {"unknown-payment", "NEVER", "9,P9,,NEVER,C1,WITHDRAW\n"},
+        {"unknown-payment", "OK-3", "9,P9,,OK-3,C1,DEPOSIT\n"},
+        {"foreign-key", "OK-3", "9,P9,cafe,OK-3,C1,WITHDRAW\n"},
+    };
+    char all[1024], some[1024];
+
+    (void)state;
+    snprintf(all, sizeof all, "%s%s%s%s", right[0], right[1], right[2], right[3]);
+    snprintf(some, sizeof some, "%s%s%s", right[0], right[1], right[3]);
+    json_decref(audit_with(all, 0));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char lines[2048];
+
+        snprintf(lines, sizeof lines, "%s%s", all, wrong[i].line);
+        expect_named(audit_with(lines, 1), wrong[i].rule, wrong[i].serial);
+    }
+    expect_named(audit_with(some, 1), "unpaid-success", "OK-6");
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+        free(right[i]);
+}
+
+static void test_bad_statements(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"", "it is empty"},
+        {"serial,cust\n", "no columns serial_no and cust_no"},
+        {"cust_no,serial_no\nC1\n", "line 2: a line has too few columns"},
+        {"cust_no,serial_no\n\"C1,S\n", "a quote is not closed"},
+        {"cust_no,serial_no\n\"C\"1,S\n", "a quote stands in the wrong place"},
+    };
+    output *nowhere;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        FILE *file = fopen(w.statement, "we");
+        output *o;
+
+        fputs(cases[i].text, file);
+        fclose(file);
+        o = RUN("audit", "--config", w.config, "--statement", w.statement);
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+    nowhere = RUN("audit", "--config", w.config, "--statement", "/nowhere");
+    EXPECT_SENTENCE(nowhere, 2, "/nowhere: No such file");
+    output_free(nowhere);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ordinary_trades_pass),
+        cmocka_unit_test(test_planted_violations_are_named),
+        cmocka_unit_test(test_statements_are_compared),
+        cmocka_unit_test(test_bad_statements),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

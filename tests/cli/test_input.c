@@ -1,0 +1,416 @@
+/*
+ * The command with bad input, without a server, on the wrong schema, on an unsafe server:
+ * one sentence that names the thing and the place, and the right exit code.  And its help,
+ * its exit codes and its JSON fields against tools/README.md.
+ */
+#include "command.h"
+
+#include "support/database.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct world {
+    database *where, *empty;
+    const char *config;
+    char *readme;
+} w;
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t space = 0;
+
+    if (file == NULL || getdelim(&text, &space, '\0', file) < 0)
+        server_panic("%s cannot be read", path);
+    fclose(file);
+    return text;
+}
+
+static int set_up(void **state)
+{
+    char path[512];
+
+    (void)state;
+    w.where = database_new(server_shared(), NULL);
+    w.empty = database_new_empty(server_shared(), NULL);
+    w.config = database_option_file(w.where);
+    snprintf(path, sizeof path, "%s/tools/README.md", test_source_dir());
+    w.readme = read_file(path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    database_free(w.where);
+    database_free(w.empty);
+    free(w.readme);
+    return 0;
+}
+
+/* Writes a file of settings; mode as chmod takes it.  Borrowed until the next call. */
+static const char *settings(mode_t mode, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *settings(mode_t mode, const char *format, ...)
+{
+    static char path[600];
+    va_list arguments;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s.bad", w.config);
+    unlink(path);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    va_start(arguments, format);
+    vfprintf(file, format, arguments);
+    va_end(arguments);
+    fclose(file);
+    chmod(path, mode);
+    return path;
+}
+
+/* ------------------------------------------------------------------- usage -- */
+
+static void test_usage(void **state)
+{
+    static const struct {
+        const char *arguments[8];
+        const char *words;
+    } cases[] = {
+        {{NULL}, "no command"},
+        {{"frobnicate"}, "unknown command frobnicate"},
+        {{"ls", "--frob"}, "unknown option --frob"},
+        {{"ls", "-x"}, "unknown option -x"},
+        {{"ls", "extra"}, "no operand: extra"},
+        {{"ls", "--op"}, "option --op"},
+        {{"ls", "--parked=yes"}, "--parked"},
+        {{"ls", "--status", "X"}, "--status is P, F or Y, not X"},
+        {{"ls", "--lane", "fast"}, "--lane is sync or retry"},
+        {{"ls", "--older", "yesterday"}, "--older is a duration"},
+        {{"ls", "--older", "-1s"}, "--older is a duration"},
+        {{"ls", "--older", "99999999999999999999d"}, "--older is a duration"},
+        {{"ls", "--limit", "0"}, "--limit is a number from 1"},
+        {{"ls", "--limit", "12x"}, "--limit is a number from 1"},
+        {{"show"}, "three operands, SERIAL CUST OP, not 0"},
+        {{"show", "a", "b", "c", "d"}, "three operands, SERIAL CUST OP, not 4"},
+        {{"retry", "a", "b", "c"}, "--fence is missing"},
+        {{"retry", "a", "b", "c", "--fence", "1"}, "--reason is missing"},
+        {{"retry", "a", "b", "c", "--fence", "-1"}, "--fence is a number"},
+        {{"doctor", "me"}, "no operand: me"},
+        {{"migrate", "now"}, "no operand: now"},
+        {{"version", "2"}, "no operand: 2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        output *o = command_run(NULL, cases[i].arguments);
+
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+}
+
+static void test_bad_keys(void **state)
+{
+    static const struct {
+        const char *serial, *cust, *op, *words;
+    } cases[] = {
+        {"", "C1", "WITHDRAW", "serial"},
+        {"W1", "", "WITHDRAW", "cust"},
+        {"W1", "C1", "", "op"},
+        {"W 1", "C1", "WITHDRAW", "serial"},
+        {"W1", "C\xc3\xa9", "WITHDRAW", "cust"},
+        {"W1", "C1", "WITHDRAW_RETRY", "RETRY"},
+        {"W1", "C1", "A_VERY_LONG_NAME_OF_AN_OPERATION", "op"},
+        {"0123456789012345678901234567890123456789012345678901234567890123456789", "C1",
+         "WITHDRAW", "serial"},
+        {"W1", "0123456789012345678901234567890123", "WITHDRAW", "cust"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        output *o = RUN("show", "--config", w.config, cases[i].serial, cases[i].cust,
+                        cases[i].op);
+
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+        o = RUN("retry", "--config", w.config, cases[i].serial, cases[i].cust,
+                cases[i].op, "--fence", "1", "--reason", "r");
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+}
+
+/* ---------------------------------------------------------------- settings -- */
+
+static void expect_settings(const char *config, int code, const char *words)
+{
+    output *o = RUN("ls", "--config", config);
+
+    EXPECT_SENTENCE(o, code, words);
+    output_free(o);
+}
+
+static void test_settings(void **state)
+{
+    const char *socket = server_socket(server_shared());
+    output *o;
+
+    (void)state;
+    expect_settings("/nonexistent/tradelock.cnf", 2, "/nonexistent/tradelock.cnf");
+    expect_settings(settings(0644, "[tradelock-client]\npassword=secret\n"), 2, ".bad");
+    expect_settings(settings(0600, "[tradelock-client]\nuser=u\n[tradelock]\nfrob=1\n"),
+                    2, ".bad:4");
+    expect_settings(settings(0600, "[tradelock-client]\nfrob=1\n"), 2, ".bad:2");
+    expect_settings(settings(0600,
+                             "[tradelock-client]\nsocket=%s\n[tradelock]\n"
+                             "beat_ms=never\n",
+                             socket),
+                    2, ".bad:4");
+    /* The environment names a file, too. */
+    o = command_run("TRADELOCK_CONFIG=/nonexistent/e.cnf",
+                    (const char *const[]){"ls", NULL});
+    EXPECT_SENTENCE(o, 2, "/nonexistent/e.cnf");
+    output_free(o);
+    unlink(settings(0600, "x"));
+}
+
+/* ------------------------------------------------------------------ server -- */
+
+static void test_no_server(void **state)
+{
+    static const char *const commands[] = {"ls", "migrate", "doctor"};
+    MYSQL *connection = database_connect(w.where);
+    const char *config =
+        settings(0600, "[tradelock-client]\nsocket=/nonexistent/s\nuser=u\ndatabase=d\n");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        output *o = RUN(commands[i], "--config", config);
+
+        EXPECT_SENTENCE(o, 3, "/nonexistent/s");
+        output_free(o);
+    }
+    database_run(connection,
+                 "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
+    expect_settings(settings(0600,
+                             "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
+                             "database=%s\n",
+                             server_socket(server_shared()), database_name(w.where)),
+                    3, "cli_test");
+    database_run(connection, "DROP USER cli_test@localhost");
+    mysql_close(connection);
+}
+
+static void expect_migrated(const char *config, const char *words)
+{
+    output *o = RUN("migrate", "--config", config);
+
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+static void test_schema(void **state)
+{
+    const char *config = database_option_file(w.empty);
+    MYSQL *connection = database_connect(w.empty);
+
+    (void)state;
+    expect_settings(config, 4, "tradelock migrate");
+    expect_migrated(config, "The schema was made: version ");
+    expect_migrated(config, "already");
+    output_free(RUN("ls", "--config", config));
+    database_run(connection, "UPDATE tl_schema SET version = 9, oldest_client = 9");
+    expect_settings(config, 4, "must be upgraded");
+    mysql_close(connection);
+}
+
+static void test_unsafe_server(void **state)
+{
+    static const char *const options[] = {"--innodb-flush-log-at-trx-commit=2", NULL};
+    server *unsafe = server_start(options);
+    database *where = database_new(unsafe, NULL);
+    const char *config = database_option_file(where);
+    output *o;
+
+    (void)state;
+    expect_settings(config, 5, "innodb_flush_log_at_trx_commit is 2");
+    o = RUN("doctor", "--config", config);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "unsafe");
+    EXPECT_WORDS(o, "set it to 1");
+    output_free(o);
+    database_free(where);
+    server_free(unsafe);
+}
+
+static void test_doctor(void **state)
+{
+    MYSQL *connection = database_connect(w.where);
+    output *o = RUN("doctor", "--config", w.config);
+
+    (void)state;
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "a probe was recorded");
+    output_free(o);
+    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
+    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"),
+                     0);
+    /* Without the triggers nothing would be on record. */
+    database_run(connection, "DROP TRIGGER trade_lock_inserted");
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "a probe was not recorded");
+    output_free(o);
+    /* A copy of the database somewhere else, and a session that is silent. */
+    database_run(connection,
+                 "UPDATE tl_schema SET server_identity = 'elsewhere'; INSERT INTO "
+                 "tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
+                 "1, UUID(), 1, '2020-01-01', '2020-01-01')");
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_WORDS(o, "another server (elsewhere)");
+    EXPECT_WORDS(o, "1 silent");
+    output_free(o);
+    mysql_close(connection);
+}
+
+static void test_output_that_cannot_be_written(void **state)
+{
+    char command[1024];
+    int status;
+
+    (void)state;
+    snprintf(command, sizeof command, "%s/bin/tradelock --help >/dev/full 2>/dev/null",
+             test_build_dir());
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 70);
+}
+
+/* ------------------------------------------------------ help and the README -- */
+
+static void expect_help(const char *name)
+{
+    output *o = RUN(name, "--help");
+    char start[64], listed[64];
+
+    snprintf(start, sizeof start, "Usage: tradelock %s", name);
+    snprintf(listed, sizeof listed, "| `%s", name);
+    EXPECT_CODE(o, 0);
+    assert_string_equal(o->err, "");
+    assert_int_equal(strncmp(o->out, start, strlen(start)), 0);
+    EXPECT_WORDS(o, "\n\nOptions:\n");
+    EXPECT_WORDS(o, "\n  --config FILE   settings;");
+    EXPECT_WORDS(o, "\n  --json          ");
+    EXPECT_WORDS(o, "\n  --help          ");
+    if (strstr(w.readme, listed) == NULL)
+        fail_msg("tools/README.md does not list the command %s", name);
+    for (const char *line = o->out; line != NULL; line = strchr(line + 1, '\n'))
+        assert_true(strcspn(line + 1, "\n") <= 90);
+    output_free(o);
+}
+
+static void test_help(void **state)
+{
+    output *o = RUN("--help");
+    unsigned count = 0;
+    char *line, *rest = strstr(o->out, "Commands:\n");
+
+    (void)state;
+    EXPECT_CODE(o, 0);
+    assert_non_null(rest);
+    rest += strlen("Commands:\n");
+    while ((line = strsep(&rest, "\n")) != NULL && line[0] == ' ') {
+        char name[32];
+
+        assert_int_equal(sscanf(line, "%31s", name), 1);
+        expect_help(name);
+        count++;
+    }
+    assert_int_equal(count, 13);
+    output_free(o);
+}
+
+static void test_programs_are_documented(void **state)
+{
+    char path[512], listed[300];
+    const struct dirent *entry;
+    unsigned count = 0;
+    DIR *folder;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/bin", test_build_dir());
+    folder = opendir(path);
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(listed, sizeof listed, "| `%s` |", entry->d_name);
+        if (strstr(w.readme, listed) == NULL)
+            fail_msg("tools/README.md does not list the program %s", entry->d_name);
+        count++;
+    }
+    closedir(folder);
+    assert_true(count > 0);
+}
+
+static void test_exit_codes_are_documented(void **state)
+{
+    const char *table = strstr(w.readme, "| code | meaning |");
+    output *o = RUN("--help");
+    char *help = strstr(o->out, "Exit codes: ");
+    unsigned count = 0;
+
+    (void)state;
+    assert_non_null(table);
+    assert_non_null(help);
+    for (char *c = help; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+    table = strchr(strchr(table, '\n') + 1, '\n') + 1;
+    for (; *table == '|'; table = strchr(table, '\n') + 1, count++) {
+        char meaning[64], listed[80];
+        int code;
+
+        assert_int_equal(sscanf(table, "| %d | %63[^|]", &code, meaning), 2);
+        meaning[strlen(meaning) - 1] = '\0';
+        snprintf(listed, sizeof listed, "%d %s", code, meaning);
+        if (strstr(help, listed) == NULL)
+            fail_msg("--help does not say \"%s\"", listed);
+    }
+    assert_int_equal(count, 12);
+    output_free(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_bad_keys),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_no_server),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_unsafe_server),
+        cmocka_unit_test(test_doctor),
+        cmocka_unit_test(test_output_that_cannot_be_written),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_programs_are_documented),
+        cmocka_unit_test(test_exit_codes_are_documented),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,335 @@
+/* Evidence filed by people and jobs, and the janitor as a command. */
+#include "command.h"
+#include "fields.h"
+
+#include "trade_lock/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct world {
+    fixture f;
+    const char *config;
+} w;
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=400\n");
+    w.config = database_option_file(w.f.db);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&w.f);
+    return 0;
+}
+
+#define ADD(serial, ...)                                                                 \
+    RUN("evidence", "add", "--config", w.config, serial, "C1", "WITHDRAW", "--source",   \
+        "web-hook", __VA_ARGS__)
+
+static void make_waiting(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_lock *lock = granted(w.f.client, serial, "C1", &options);
+    tl_ending unknown = TL_ENDING_INIT;
+
+    unknown.next_run_ms = 3600000;
+    assert_status(tl_lock_finish(lock, &unknown), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+static void make_failed(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_lock *lock = granted(w.f.client, serial, "C1", &options);
+
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    tl_lock_free(lock);
+}
+
+static long long is_due(const char *serial)
+{
+    return database_number(w.f.sql,
+                           "SELECT next_run_at <= UTC_TIMESTAMP(6) FROM trade_lock WHERE "
+                           "serial_no = '%s' AND op_code = 'WITHDRAW_RETRY'",
+                           serial);
+}
+
+static void test_evidence_makes_due(void **state)
+{
+    output *o;
+
+    (void)state;
+    make_waiting("E1");
+    assert_int_equal(is_due("E1"), 0);
+    o = ADD("E1", "--outcome", "SUCCEEDED", "--ref", "BANK-7", "--remark", "by night");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "SUCCEEDED is on record for E1 C1 WITHDRAW.");
+    output_free(o);
+    assert_int_equal(is_due("E1"), 1);
+    o = RUN("evidence", "ls", "--config", w.config, "E1", "C1", "WITHDRAW");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "BANK-7");
+    EXPECT_WORDS(o, "web-hook");
+    output_free(o);
+    assert_int_equal(
+        database_number(w.f.sql,
+                        "SELECT success_epoch FROM trade_lock WHERE serial_no = 'E1' AND "
+                        "op_code = 'WITHDRAW'"),
+        1);
+}
+
+static void test_evidence_against_a_failure(void **state)
+{
+    output *o;
+
+    (void)state;
+    make_failed("E2");
+    o = ADD("E2", "--outcome", "SUCCEEDED");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "two operators must decide"));
+    output_free(o);
+    o = RUN("ls", "--conflict", "--config", w.config);
+    EXPECT_WORDS(o, "E2");
+    output_free(o);
+    /* A remark about another epoch is no contradiction. */
+    make_failed("E3");
+    o = ADD("E3", "--outcome", "FAILED", "--final", "--epoch", "7", "--key", "abc");
+    EXPECT_CODE(o, 0);
+    output_free(o);
+}
+
+static void test_evidence_is_refused(void **state)
+{
+    static const char *const wrong[][8] = {
+        {"evidence", "add", "a", "b", "c", "--source", "x"},
+        {"evidence", "add", "a", "b", "c", "--outcome", "SUCCEEDED"},
+        {"evidence", "burn", "a", "b", "c"},
+        {"evidence", "a", "b", "c"},
+        {"evidence", "add", "a", "b", "--epoch", "0"},
+        {"reap", "all"},
+        {"purge"},
+        {"purge", "--older", "old"},
+    };
+    static const char *const words[] = {
+        "--outcome is missing",       "--source is missing",
+        "`add` and `ls`, not 'burn'", "not 'a'",
+        "--epoch is a number",        "no operand: all",
+        "--older is missing",         "--older is a duration"};
+    output *o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        o = command_run(NULL, wrong[i]);
+        EXPECT_SENTENCE(o, 2, words[i]);
+        output_free(o);
+    }
+    o = ADD("E1", "--outcome", "PERHAPS");
+    EXPECT_SENTENCE(o, 2, "'PERHAPS' is not one of");
+    output_free(o);
+    o = ADD("NONE", "--outcome", "SUCCEEDED");
+    EXPECT_SENTENCE(o, 1, "no such trade");
+    output_free(o);
+}
+
+/* One holder is dead and silent, one lives: only the first one's lane is opened. */
+static void test_reap(void **state)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_lock *live = granted(w.f.client, "R1", "C1", &options);
+    output *o;
+
+    (void)state;
+    database_run(w.f.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, "
+                 "connection_name, timeout_ms, started_at, alive_until) VALUES "
+                 "('d0000000-0000-4000-8000-000000000001', 'dead', 'h', 1, UUID(), 400, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    tl_lock_free(granted(w.f.client, "R2", "C1", &options));
+    database_run(w.f.sql,
+                 "UPDATE trade_lock SET session_id = "
+                 "'d0000000-0000-4000-8000-000000000001' WHERE serial_no = 'R2'");
+    o = RUN("reap", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    /* The test's own clients observe too, and may be the ones that end the session. */
+    EXPECT_WORDS(o, " sessions ended, 1 trades opened");
+    output_free(o);
+    assert_int_equal(database_number(w.f.sql,
+                                     "SELECT COUNT(*) FROM tl_session WHERE "
+                                     "program = 'dead' AND ended_at IS NOT NULL"),
+                     1);
+    assert_int_equal(is_due("R2"), 1);
+    assert_status(finish(live, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(live);
+    o = RUN("reap", "--json", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "\"opened\": 0");
+    output_free(o);
+}
+
+/* ----------------------------------------------------------------------- purge -- */
+
+static void make_paid(const char *serial)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_lock *lock = granted(w.f.client, serial, "C2", &options);
+
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static long long count_of(const char *table, const char *serial)
+{
+    return database_number(w.f.sql, "SELECT COUNT(*) FROM %s WHERE serial_no = '%s'",
+                           table, serial);
+}
+
+static void make_old(const char *days)
+{
+    database_run(w.f.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL %s DAY, "
+                 "send_until = send_until - INTERVAL %s DAY, "
+                 "deadline_at = deadline_at - INTERVAL %s DAY",
+                 days, days, days);
+}
+
+static void expect_purged(const char *older, unsigned trades)
+{
+    char words[64];
+    output *o = RUN("purge", "--older", older, "--config", w.config);
+
+    snprintf(words, sizeof words, "%u trades purged", trades);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+static void test_purge_leaves_what_may_matter(void **state)
+{
+    tl_lock_options options = sync_options("pay"), retry = retry_options();
+    tl_lock *lock;
+    unsigned long long fence;
+    output *o;
+
+    (void)state;
+    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_log");
+    make_paid("G1");
+    make_failed("G2");
+    make_waiting("G3"); /* in process */
+    make_failed("G4");  /* in conflict, below */
+    make_waiting("G5"); /* ended by the retry lane, below */
+    tl_lock_free(granted(w.f.client, "G6", "C1", &options)); /* live */
+    o = ADD("G4", "--outcome", "SUCCEEDED");
+    EXPECT_CODE(o, 1);
+    output_free(o);
+    o = ADD("G5", "--outcome", "SUCCEEDED");
+    output_free(o);
+    lock = granted(w.f.client, "G5", "C1", &retry);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    expect_purged("90d", 0);
+    make_old("91");
+    make_paid("G7"); /* young */
+    fence = (unsigned long long)database_number(
+        w.f.sql, "SELECT fence FROM trade_lock WHERE serial_no = 'G1'");
+    o = RUN("purge", "--older", "89d", "--config", w.config);
+    EXPECT_SENTENCE(o, 2, "kept for 90 days at least");
+    output_free(o);
+    expect_purged("92d", 0);
+    expect_purged("90d", 3);
+    assert_int_equal(count_of("trade_lock", "G1") + count_of("trade_lock_log", "G1"), 0);
+    assert_int_equal(count_of("trade_lock", "G2") + count_of("trade_lock_log", "G2"), 0);
+    assert_int_equal(count_of("trade_lock", "G5") + count_of("trade_lock_log", "G5") +
+                         count_of("trade_evidence", "G5"),
+                     0);
+    assert_int_equal(count_of("trade_lock", "G3"), 2);
+    assert_int_equal(count_of("trade_lock", "G4"), 1);
+    assert_int_equal(count_of("trade_lock", "G6"), 1);
+    assert_int_equal(count_of("trade_lock", "G7"), 1);
+    /* The next life of a key begins above the last. */
+    make_paid("G1");
+    assert_true(
+        (unsigned long long)database_number(
+            w.f.sql, "SELECT MIN(fence) FROM trade_lock_log WHERE serial_no = 'G1'") >
+        fence);
+}
+
+/* More than a page, one of them held by an open transaction, and the procedure itself
+ * refuses what no setting may allow. */
+static void test_purge_by_pages(void **state)
+{
+    MYSQL *other = database_connect(w.f.db);
+
+    (void)state;
+    database_run(
+        w.f.sql,
+        "DELETE FROM trade_lock; DELETE FROM trade_lock_log; "
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, token, fence, rev, created_at, updated_at) "
+        "SELECT CONCAT('C', seq MOD 7), CONCAT('M', seq), 'WITHDRAW', 'S', 'Y', "
+        "'ask', UUID(), UNHEX(MD5(seq)), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 1 YEAR, "
+        "UTC_TIMESTAMP(6) - INTERVAL 1 YEAR FROM seq_1_to_1000");
+    database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE serial_no = 'M500' AND "
+                        "cust_no = 'C3' AND op_code = 'WITHDRAW' FOR UPDATE");
+    database_run(other, "SET SESSION idle_transaction_timeout = 20");
+    expect_purged("90d", 999);
+    assert_int_equal(count_of("trade_lock", "M500"), 1);
+    database_run(other, "ROLLBACK");
+    expect_purged("90d", 1);
+    assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"), 0);
+    assert_int_not_equal(
+        mysql_query(other, "CALL tl_purge(1000, 10, '', '', '', @purged)"), 0);
+    assert_string_equal(mysql_error(other), "nothing younger than a day is purged");
+    mysql_close(other);
+}
+
+static void expect_listed(const char *name, output *o)
+{
+    json_t *set = json_object(), *document = output_json(o);
+
+    fields_add(set, document);
+    fields_expect(set, name);
+    json_decref(set);
+    json_decref(document);
+    output_free(o);
+}
+
+static void test_fields_are_listed(void **state)
+{
+    (void)state;
+    make_waiting("J1");
+    expect_listed("evidence add",
+                  ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
+    expect_listed("evidence ls", RUN("evidence", "ls", "--json", "--config", w.config,
+                                     "J1", "C1", "WITHDRAW"));
+    expect_listed("reap", RUN("reap", "--json", "--config", w.config));
+    expect_listed("purge",
+                  RUN("purge", "--json", "--older", "90d", "--config", w.config));
+    database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
+    expect_listed("audit", RUN("audit", "--json", "--config", w.config));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_evidence_makes_due),
+        cmocka_unit_test(test_evidence_against_a_failure),
+        cmocka_unit_test(test_evidence_is_refused),
+        cmocka_unit_test(test_reap),
+        cmocka_unit_test(test_purge_leaves_what_may_matter),
+        cmocka_unit_test(test_purge_by_pages),
+        cmocka_unit_test(test_fields_are_listed),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,407 @@
+/* `tradelock resource` and `tradelock run`, as operators and cron use them. */
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "lease/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static fixture f;
+static const char *config;
+static char program[512];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=100\nsession_ms=1s\n");
+    config = database_option_file(f.db);
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+/* -------------------------------------------------------------------- resource -- */
+
+static void test_ls_show_unlock(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    options.payload = "batch 7";
+    options.payload_size = 7;
+    mutex = locked(f.client, "nightly/interest", &options);
+    assert_status(try_once(f.client, "free-one"), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu",
+             (unsigned long long)tl_mutex_fence(mutex, NULL));
+    o = RUN("resource", "ls", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "nightly/interest");
+    EXPECT_WORDS(o, fence);
+    assert_null(strstr(o->out, "free-one"));
+    output_free(o);
+    o = RUN("resource", "ls", "--all", "--prefix", "free", "--config", config);
+    EXPECT_WORDS(o, "free-one");
+    assert_null(strstr(o->out, "nightly"));
+    output_free(o);
+    o = RUN("resource", "show", "nightly/interest", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "batch 7");
+    EXPECT_WORDS(o, "its session renews the lock");
+    output_free(o);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
+            "hangs", "--actor", "ann", "--config", config);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
+            "hangs", "--config", config);
+    EXPECT_SENTENCE(o, 1, "moved on");
+    output_free(o);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    tl_mutex_free(mutex);
+}
+
+/* Readers and writers have rows of their own. */
+static void test_readers_and_writers(void **state)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *one = NULL, *two = NULL;
+    output *o;
+
+    (void)state;
+    assert_status(tl_rw_new(&one, f.client, "loan/7", &options), TL_OK);
+    assert_status(tl_rw_new(&two, f.other, "loan/7", &options), TL_OK);
+    assert_status(tl_rw_read(one, 0), TL_GRANTED);
+    assert_status(tl_rw_read(two, 0), TL_GRANTED);
+    o = RUN("resource", "ls", "--prefix", "loan", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "read");
+    EXPECT_WORDS(o, "loan/7");
+    output_free(o);
+    assert_status(tl_rw_unlock(one), TL_OK);
+    assert_status(tl_rw_unlock(two), TL_OK);
+    assert_status(tl_rw_write(one, 0), TL_GRANTED);
+    o = RUN("resource", "show", "loan/7", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "write");
+    EXPECT_WORDS(o, "held");
+    output_free(o);
+    o = RUN("resource", "show", "nobodys", "--config", config);
+    EXPECT_SENTENCE(o, 1, "nobodys");
+    output_free(o);
+    o = RUN("resource", "show", "nobodys", "--json", "--config", config);
+    EXPECT_SENTENCE(o, 1, "nobodys");
+    output_free(o);
+    tl_rw_free(one);
+    tl_rw_free(two);
+}
+
+static void test_json(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex;
+    tl_rw_options rw_options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *rw = NULL;
+    json_t *set = json_object(), *document;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    options.payload = "\0\1";
+    options.payload_size = 2;
+    mutex = locked(f.client, "json-hex", &options);
+    assert_status(tl_rw_new(&rw, f.client, "json-rw", &rw_options), TL_OK);
+    assert_status(tl_rw_read(rw, 0), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu",
+             (unsigned long long)tl_mutex_fence(mutex, NULL));
+    o = RUN("resource", "ls", "--json", "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    o = RUN("resource", "show", "nightly/interest", "--json", "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    o = RUN("resource", "unlock", "json-hex", "--fence", fence, "--reason", "test",
+            "--json", "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    fields_expect(set, "resource");
+    json_decref(set);
+    tl_rw_free(rw);
+    tl_mutex_free(mutex);
+}
+
+static void test_bad_input(void **state)
+{
+    static const struct {
+        const char *arguments[6], *words;
+    } cases[] = {
+        {{"resource"}, "ls, show or unlock"},
+        {{"resource", "drop"}, "ls, show or unlock"},
+        {{"resource", "show"}, "one name"},
+        {{"resource", "unlock", "x"}, "--fence is missing"},
+        {{"resource", "unlock", "x", "--fence", "1"}, "--reason is missing"},
+        {{"resource", "ls", "--limit", "0"}, "--limit"},
+        {{"run", "--", "true"}, "--lock is missing"},
+        {{"run", "--lock", "x"}, "the command is missing"},
+        {{"run", "--lock", "x", "true"}, "stands after --"},
+        {{"run", "--lock", "x", "--wait", "soon"}, "duration"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        output *o = command_run(NULL, cases[i].arguments);
+
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+    {
+        output *o = RUN("run", "--lock", "two words", "--config", config, "--", "true");
+
+        EXPECT_SENTENCE(o, 2, "resource");
+        output_free(o);
+    }
+    {
+        output *o = RUN("resource", "show", "never", "--config", config);
+
+        EXPECT_SENTENCE(o, 1, "never");
+        output_free(o);
+    }
+}
+
+/* ------------------------------------------------------------------------- run -- */
+
+static void run_and_expect(const char *shell, int code)
+{
+    output *o = RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell);
+
+    EXPECT_CODE(o, code);
+    output_free(o);
+}
+
+static void test_exit_code_of_the_command(void **state)
+{
+    output *o;
+
+    (void)state;
+    run_and_expect("exit 0", 0);
+    run_and_expect("exit 7", 7);
+    run_and_expect("kill -9 $$", 128 + SIGKILL);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "echo", "--wait", "out");
+    EXPECT_CODE(o, 0);
+    assert_string_equal(o->out, "--wait out\n");
+    assert_string_equal(o->err, "");
+    output_free(o);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command");
+    EXPECT_CODE(o, 127);
+    output_free(o);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "/etc");
+    EXPECT_CODE(o, 126);
+    output_free(o);
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
+                               "AND status='U'"),
+        1);
+}
+
+static void test_the_lock_was_not_got(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "taken", &options);
+    int64_t begun_ms = now_ms();
+    output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
+
+    (void)state;
+    EXPECT_SENTENCE(o, 75, "taken is locked by test");
+    output_free(o);
+    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo",
+            "ran");
+    EXPECT_SENTENCE(o, 75, "taken");
+    output_free(o);
+    assert_true(now_ms() - begun_ms >= 400);
+    tl_mutex_free(mutex);
+    o = RUN("run", "--lock", "taken", "--config", "/no/such.cnf", "--", "echo", "ran");
+    EXPECT_CODE(o, 2);
+    assert_string_equal(o->out, "");
+    output_free(o);
+}
+
+static void test_minimum_hold(void **state)
+{
+    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--",
+                    "true");
+
+    (void)state;
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo",
+            "ran");
+    EXPECT_SENTENCE(o, 75, "minimum hold");
+    output_free(o);
+}
+
+/* Starts it in the background, with stdin from nowhere. */
+static pid_t start(const char *const arguments[])
+{
+    const char *all[24] = {program};
+    size_t count = 1;
+    pid_t pid;
+
+    for (; arguments[count - 1] != NULL; count++)
+        all[count] = arguments[count - 1];
+    pid = fork();
+    if (pid == 0) {
+        int nothing = open("/dev/null", O_RDWR);
+
+        dup2(nothing, STDIN_FILENO);
+        dup2(nothing, STDERR_FILENO);
+        execv(program, (char *const *)(uintptr_t)all);
+        _exit(99);
+    }
+    return pid;
+}
+
+static int end_of(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static uint64_t wait_until_locked(const char *resource)
+{
+    for (int i = 0; i < 500; i++) {
+        long long fence = database_number(
+            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'",
+            resource);
+
+        if (fence != 0)
+            return (uint64_t)fence;
+        sleep_ms(20);
+    }
+    fail_msg("%s is not locked", resource);
+    return 0;
+}
+
+static void test_a_lost_lock_ends_the_command(void **state)
+{
+    static const char *const shells[] = {"sleep 30",
+                                         "trap '' TERM; sleep 30 & wait; sleep 30"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"run",   "--lock",   "lost",    "--kill-after",
+                                         "500ms", "--config", config,    "--",
+                                         "sh",    "-c",       shells[i], NULL};
+        int64_t begun_ms;
+        pid_t pid = start(arguments);
+        uint64_t fence = wait_until_locked("lost");
+
+        sleep_ms(200);
+        begun_ms = now_ms();
+        assert_status(tl_resource_unlock(f.client, "lost", fence, "ann", "test"), TL_OK);
+        assert_int_equal(end_of(pid), 76);
+        assert_in_range(now_ms() - begun_ms, 0, 10000);
+    }
+}
+
+static void test_signals_are_passed_on(void **state)
+{
+    const char *const arguments[] = {
+        "run",      "--lock", "signals",
+        "--config", config,   "--",
+        "sh",       "-c",     "trap 'exit 43' TERM; while :; do sleep 0.05; done",
+        NULL};
+    pid_t pid = start(arguments);
+
+    (void)state;
+    wait_until_locked("signals");
+    sleep_ms(300);
+    kill(pid, SIGTERM);
+    assert_int_equal(end_of(pid), 43);
+    assert_status(try_once(f.client, "signals"), TL_GRANTED);
+}
+
+static void test_a_signal_while_waiting(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "waiting", &options);
+    const char *const arguments[] = {"run",      "--lock", "waiting", "--wait", "1m",
+                                     "--config", config,   "--",      "true",   NULL};
+    pid_t pid = start(arguments);
+    int64_t begun_ms;
+
+    (void)state;
+    sleep_ms(700);
+    begun_ms = now_ms();
+    kill(pid, SIGINT);
+    assert_int_equal(end_of(pid), 128 + SIGINT);
+    assert_in_range(now_ms() - begun_ms, 0, 5000);
+    tl_mutex_free(mutex);
+}
+
+/* A lease of its own is renewed for as long as the command runs. */
+static void test_lease(void **state)
+{
+    const char *const arguments[] = {"run",   "--lock",   "lease", "--lease",
+                                     "600ms", "--config", config,  "--",
+                                     "sleep", "2",        NULL};
+    pid_t pid = start(arguments);
+
+    (void)state;
+    wait_until_locked("lease");
+    sleep_ms(1200);
+    assert_status(try_once(f.client, "lease"), TL_BUSY);
+    assert_int_equal(end_of(pid), 0);
+    assert_true(database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE "
+                                       "resource='lease' AND step='renew'") >= 2);
+    /* Killed itself, it leaves no command behind, and the lease frees the lock. */
+    pid = start(arguments);
+    wait_until_locked("lease");
+    kill(pid, SIGKILL);
+    assert_int_equal(end_of(pid), 1000 + SIGKILL);
+    sleep_ms(800);
+    assert_status(try_once(f.client, "lease"), TL_GRANTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ls_show_unlock),
+        cmocka_unit_test(test_readers_and_writers),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_exit_code_of_the_command),
+        cmocka_unit_test(test_the_lock_was_not_got),
+        cmocka_unit_test(test_minimum_hold),
+        cmocka_unit_test(test_a_lost_lock_ends_the_command),
+        cmocka_unit_test(test_signals_are_passed_on),
+        cmocka_unit_test(test_a_signal_while_waiting),
+        cmocka_unit_test(test_lease),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

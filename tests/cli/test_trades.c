@@ -1,0 +1,444 @@
+/* The command on real trades: lists, one trade, and an operator's retry. */
+#include "command.h"
+#include "fields.h"
+
+#include "trade_lock/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOUR_MS 3600000
+
+static struct world {
+    fixture f;
+    tl_client *doomed;
+    tl_lock *live, *mutex;
+    const char *config;
+} w;
+
+static void end(tl_lock *lock, const tl_ending *ending, tl_status expected)
+{
+    tl_status status = tl_lock_finish(lock, ending);
+
+    if (status != expected)
+        server_panic("%s, not %s: %s", tl_status_name(status), tl_status_name(expected),
+                     tl_error_message());
+    tl_lock_free(lock);
+}
+
+static tl_lock *held(const char *serial, const char *cust, tl_lock_options options)
+{
+    return granted(w.f.client, serial, cust, &options);
+}
+
+static void make_finished(void)
+{
+    tl_ending paid = TL_ENDING_INIT, declined = TL_ENDING_INIT;
+
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    paid.channel_ref = "BANK-1";
+    paid.result = "{\"paid\":true}";
+    paid.result_size = strlen(paid.result);
+    end(held("PAID", "C1", sync_options("pay 10 EUR")), &paid, TL_SUCCEEDED);
+    declined.outcome = TL_OUTCOME_FAILURE;
+    declined.proof = TL_PROOF_DECLINED;
+    declined.retryable = 1;
+    declined.remark = "no \x1b[31mfunds";
+    end(held("DECLINED", "C1", sync_options("pay 20 EUR")), &declined, TL_FAILED);
+}
+
+static void make_open(void)
+{
+    tl_ending unknown = TL_ENDING_INIT, not_sent = TL_ENDING_INIT,
+              parked = TL_ENDING_INIT;
+    tl_lock_options queued = sync_options("pay 40 EUR");
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {"DOUBT", "C2", "WITHDRAW"},
+                            .outcome = "PENDING",
+                            .source = "web-hook",
+                            .remark = "in the night batch"};
+
+    unknown.next_run_ms = HOUR_MS;
+    end(held("DOUBT", "C2", sync_options("pay 30 EUR")), &unknown, TL_IN_DOUBT);
+    if (tl_evidence_add(w.f.client, &evidence) != TL_OK)
+        server_panic("evidence: %s", tl_error_message());
+    queued.not_sent = 1;
+    not_sent.outcome = TL_OUTCOME_NOT_SENT;
+    not_sent.next_run_ms = HOUR_MS;
+    end(held("QUEUED", "C2", queued), &not_sent, TL_QUEUED);
+    parked.park_reason = "attempts used up";
+    end(held("PARKED", "C3", sync_options("pay 50 EUR")), &parked, TL_PARKED);
+}
+
+static void make_held(void)
+{
+    tl_lock_options binary = sync_options(NULL), repeatable = sync_options(NULL);
+    tl_lock_options options = sync_options("pay 70 EUR");
+
+    binary.payload = "\xff\x00\x01";
+    binary.payload_size = 3;
+    w.live = held("LIVE", "C4", binary);
+    repeatable.flags = TL_ASK_REPEATABLE;
+    repeatable.channel = NULL;
+    w.mutex = held("MUTEX", "C4", repeatable);
+    /* The holder dies, and no janitor comes by. */
+    w.doomed = client_new(&w.f, TL_CLIENT_NO_JANITOR);
+    tl_lock_free(granted(w.doomed, "DEAD", "C5", &options));
+    database_run(w.f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE "
+                 "session_id = '%s'",
+                 tl_client_session(w.doomed));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&w.f, "janitor=0\n");
+    w.config = database_option_file(w.f.db);
+    make_finished();
+    make_open();
+    make_held();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tl_lock_free(w.live);
+    tl_lock_free(w.mutex);
+    tl_client_close(w.doomed);
+    fixture_close(&w.f);
+    return 0;
+}
+
+/* --------------------------------------------------------------------- ls -- */
+
+/* The rows that `ls` gave, as "SERIAL/lane" in alphabetical order. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void expect_rows(output *o, const char *expected)
+{
+    json_t *document, *row;
+    char *names[64], got[1024] = "";
+    size_t i, count = 0;
+
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    json_array_foreach(json_object_get(document, "rows"), i, row)
+    {
+        if (asprintf(&names[count++], "%s/%s",
+                     json_string_value(json_object_get(row, "serial_no")),
+                     json_string_value(json_object_get(row, "lane"))) < 0)
+            server_panic("out of memory");
+    }
+    qsort(names, count, sizeof names[0], by_name);
+    for (i = 0; i < count; i++) {
+        strcat(strcat(got, i > 0 ? " " : ""), names[i]);
+        free(names[i]);
+    }
+    assert_string_equal(got, expected);
+    json_decref(document);
+    output_free(o);
+}
+
+#define LS(...) RUN("ls", "--json", "--config", w.config, __VA_ARGS__)
+
+static void test_ls_filters(void **state)
+{
+    (void)state;
+    expect_rows(LS("--limit", "50"),
+                "DEAD/sync DECLINED/sync DOUBT/retry DOUBT/sync LIVE/sync MUTEX/sync "
+                "PAID/sync PARKED/retry PARKED/sync QUEUED/retry QUEUED/sync");
+    expect_rows(LS("--status", "Y"), "PAID/sync");
+    expect_rows(LS("--status", "F"),
+                "DECLINED/sync DOUBT/retry PARKED/retry QUEUED/retry");
+    expect_rows(LS("--status", "F", "--lane", "sync"), "DECLINED/sync");
+    expect_rows(LS("--status", "P"),
+                "DEAD/sync DOUBT/sync LIVE/sync MUTEX/sync PARKED/sync QUEUED/sync");
+    expect_rows(LS("--in-doubt"), "DEAD/sync DOUBT/sync");
+    expect_rows(LS("--parked"), "PARKED/retry PARKED/sync");
+    expect_rows(LS("--parked", "--lane", "sync"), "PARKED/sync");
+    expect_rows(LS("--lane", "retry"), "DOUBT/retry PARKED/retry QUEUED/retry");
+    expect_rows(LS("--cust", "C2"), "DOUBT/retry DOUBT/sync QUEUED/retry QUEUED/sync");
+    expect_rows(LS("--cust", "C2", "--in-doubt"), "DOUBT/sync");
+    expect_rows(LS("--serial", "PAID"), "PAID/sync");
+    expect_rows(LS("--op", "WITHDRAW", "--status", "Y"), "PAID/sync");
+    expect_rows(LS("--op", "WITHDRAW_X"), "");
+    expect_rows(LS("--op", "WITH"), "");
+    expect_rows(LS("--older", "1h"), "");
+    expect_rows(LS("--older", "0ms", "--status", "Y"), "PAID/sync");
+    expect_rows(LS("--conflict"), "");
+}
+
+/* A value goes to the server as a value. */
+static void test_ls_injection(void **state)
+{
+    (void)state;
+    expect_rows(LS("--cust", "x'OR'1'='1"), "");
+    expect_rows(LS("--serial", "x'/**/OR/**/1=1--"), "");
+    expect_rows(LS("--op", "x\"OR\"1"), "");
+}
+
+static void test_ls_table(void **state)
+{
+    output *o = RUN("ls", "--config", w.config);
+
+    (void)state;
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "SERIAL");
+    EXPECT_WORDS(o, "in doubt");
+    EXPECT_WORDS(o, "attempts used up");
+    output_free(o);
+    o = RUN("ls", "--config", w.config, "--limit", "2");
+    EXPECT_CODE(o, 0);
+    assert_non_null(strstr(o->err, "first 2 rows"));
+    output_free(o);
+}
+
+/* Pages: many rows at one moment, of one session, and finished; each comes once. */
+static void test_ls_pages(void **state)
+{
+    static const char insert[] =
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, token, fence, rev, session_id, max_hold_until, next_run_at, "
+        "created_at, "
+        "updated_at) SELECT CONCAT('P', seq), CONCAT('%s', seq), 'PAGES', 'S', '%s', "
+        "'ask', "
+        "UUID(), 'x', 1, 1, %s, UTC_TIMESTAMP(6), %s, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+        "FROM seq_1_to_%d";
+    json_t *document;
+    output *o;
+
+    (void)state;
+    database_run(w.f.sql, insert, "M", "P", "UUID()", "'2040-01-01'", 1300);
+    database_run(w.f.sql, insert, "S", "P", "'a0000000-0000-4000-8000-000000000001'",
+                 "NULL", 1100);
+    database_run(w.f.sql, insert, "Y", "Y", "NULL", "NULL", 1200);
+    o = LS("--op", "PAGES", "--limit", "10000");
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    assert_int_equal(json_integer_value(json_object_get(document, "count")), 3600);
+    for (int i = 1; i <= 1100; i += 13) {
+        char serial[16];
+        const char *first;
+
+        snprintf(serial, sizeof serial, "\"S%d\"", i);
+        first = strstr(o->out, serial);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, serial));
+    }
+    json_decref(document);
+    output_free(o);
+    o = LS("--cust", "P1", "--limit", "10000");
+    document = output_json(o);
+    assert_int_equal(json_integer_value(json_object_get(document, "count")), 3);
+    json_decref(document);
+    output_free(o);
+    database_run(w.f.sql, "DELETE FROM trade_lock WHERE op_code = 'PAGES'");
+}
+
+/* ------------------------------------------------------------------- show -- */
+
+static void expect_show(const char *serial, const char *cust, int code, const char *words)
+{
+    output *o = RUN("show", "--config", w.config, serial, cust, "WITHDRAW");
+
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, words);
+    EXPECT_WORDS(o, "Timeline");
+    output_free(o);
+}
+
+static void test_show(void **state)
+{
+    (void)state;
+    expect_show("PAID", "C1", 0, "It succeeded, once and for good");
+    expect_show("PAID", "C1", 0, "result            13 bytes: {\"paid\":true}");
+    expect_show("DECLINED", "C1", 0, "with proof: the channel declined");
+    /* A remark cannot paint the terminal. */
+    expect_show("DECLINED", "C1", 0, "no \\x1b[31mfunds");
+    expect_show("DOUBT", "C2", 6, "Money may have moved: 1 send may have left");
+    expect_show("DOUBT", "C2", 6, "in the night batch");
+    expect_show("QUEUED", "C2", 0, "Nothing has been sent");
+    expect_show("PARKED", "C3", 6, "because: attempts used up");
+    expect_show("LIVE", "C4", 0, "holds the lock and may do so until");
+    expect_show("LIVE", "C4", 0, "3 bytes: ff0001");
+    expect_show("DEAD", "C5", 6, "its retry lane is not open yet");
+}
+
+static void test_show_not_found(void **state)
+{
+    output *o = RUN("show", "--config", w.config, "NONE", "C1", "WITHDRAW");
+
+    (void)state;
+    EXPECT_SENTENCE(o, 1, "there is no row NONE C1 WITHDRAW");
+    output_free(o);
+}
+
+static void test_show_json(void **state)
+{
+    output *o = RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW");
+    json_t *document;
+
+    (void)state;
+    EXPECT_CODE(o, 6);
+    document = output_json(o);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(document, "sync"), "state")),
+        "in doubt");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(document, "retry"), "state")),
+        "waiting");
+    /* ask; opened, both rows; evidence, both rows */
+    assert_true(json_array_size(json_object_get(document, "timeline")) >= 3);
+    assert_int_equal(json_array_size(json_object_get(document, "evidence")), 1);
+    json_decref(document);
+    output_free(o);
+}
+
+/* ------------------------------------------------------------------ retry -- */
+
+static const char *fence_of(const char *serial, char text[24])
+{
+    snprintf(text, 24, "%lld",
+             database_number(w.f.sql,
+                             "SELECT fence FROM trade_lock WHERE serial_no = '%s' "
+                             "AND lane = 'S'",
+                             serial));
+    return text;
+}
+
+static output *retry(const char *serial, const char *cust, const char *fence)
+{
+    return RUN("retry", "--config", w.config, serial, cust, "WITHDRAW", "--fence", fence,
+               "--reason", "the bank is back", "--actor", "ann");
+}
+
+static void expect_due(const char *serial, const char *cust, const char *step)
+{
+    char fence[24];
+    output *o = retry(serial, cust, fence_of(serial, fence));
+
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "is due now");
+    output_free(o);
+    assert_int_equal(
+        database_number(w.f.sql,
+                        "SELECT next_run_at <= UTC_TIMESTAMP(6) AND parked IS "
+                        "NULL FROM trade_lock WHERE serial_no = '%s' AND "
+                        "lane = 'R' AND status = 'F'",
+                        serial),
+        1);
+    assert_int_equal(
+        database_number(w.f.sql,
+                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
+                        "'%s' AND step = '%s' AND actor = 'ann' AND op_code = "
+                        "'WITHDRAW'",
+                        serial, step),
+        1);
+    assert_int_equal(
+        database_number(w.f.sql,
+                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
+                        "'%s' AND remark = 'the bank is back'",
+                        serial) > 0,
+        1);
+    /* The fence has moved: the same decision is not taken twice. */
+    o = retry(serial, cust, fence);
+    EXPECT_SENTENCE(o, 1, "the trade has moved on");
+    output_free(o);
+}
+
+static void test_retry(void **state)
+{
+    (void)state;
+    expect_due("DOUBT", "C2", "operator");
+    expect_due("PARKED", "C3", "operator");
+    expect_due("DEAD", "C5", "reap");
+    assert_log_whole(&w.f);
+}
+
+static void expect_no_retry(const char *serial, const char *cust, const char *words)
+{
+    long long before = database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log");
+    char fence[24];
+    output *o = retry(serial, cust, fence_of(serial, fence));
+
+    EXPECT_SENTENCE(o, 1, words);
+    output_free(o);
+    assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"),
+                     before);
+}
+
+static void test_retry_refused(void **state)
+{
+    (void)state;
+    expect_no_retry("LIVE", "C4", "is at it");
+    expect_no_retry("MUTEX", "C4", "is at it");
+    expect_no_retry("NONE", "C1", "there is no trade");
+    expect_no_retry("PAID", "C1", "has succeeded");
+    expect_no_retry("DECLINED", "C1", "has failed");
+}
+
+/* ----------------------------------------------------------------- fields -- */
+
+/* What these runs print together is what tools/README.md lists, no more and no less. */
+static void expect_fields(const char *name, output *const outputs[])
+{
+    json_t *set = json_object();
+
+    for (size_t i = 0; outputs[i] != NULL; i++) {
+        json_t *document = output_json(outputs[i]);
+
+        fields_add(set, document);
+        json_decref(document);
+        output_free(outputs[i]);
+    }
+    fields_expect(set, name);
+    json_decref(set);
+}
+
+static void test_fields(void **state)
+{
+    char fence[24];
+
+    (void)state;
+    expect_fields("ls", (output *const[]){LS("--limit", "50"), NULL});
+    expect_fields(
+        "show",
+        (output *const[]){
+            RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW"),
+            RUN("show", "--json", "--config", w.config, "LIVE", "C4", "WITHDRAW"), NULL});
+    expect_fields("retry",
+                  (output *const[]){RUN("retry", "--json", "--config", w.config, "QUEUED",
+                                        "C2", "WITHDRAW", "--fence",
+                                        fence_of("QUEUED", fence), "--reason", "r"),
+                                    NULL});
+    expect_fields("doctor",
+                  (output *const[]){RUN("doctor", "--json", "--config", w.config), NULL});
+    expect_fields("migrate", (output *const[]){
+                                 RUN("migrate", "--json", "--config", w.config), NULL});
+    expect_fields("version", (output *const[]){RUN("version", "--json"), NULL});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ls_filters), cmocka_unit_test(test_ls_injection),
+        cmocka_unit_test(test_ls_table),   cmocka_unit_test(test_ls_pages),
+        cmocka_unit_test(test_show),       cmocka_unit_test(test_show_not_found),
+        cmocka_unit_test(test_show_json),  cmocka_unit_test(test_retry_refused),
+        cmocka_unit_test(test_retry),      cmocka_unit_test(test_fields),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,83 @@
+/* Shared reads are never older than the asking, and are really shared. */
+#include "client/shared_read.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { THREADS = 16, ROUNDS = 200, KEYS = 3 };
+
+static shared_reads *reads;
+static atomic_long truth[KEYS], taken[KEYS];
+static atomic_long stale, failed;
+
+struct asked {
+    int key;
+};
+
+/* What a server does: looks at the truth while it works, and takes its time. */
+static tl_status look(void *context, db_result *rows)
+{
+    const struct asked *asked = context;
+    long seen = atomic_load(&truth[asked->key]);
+
+    usleep(200);
+    rows->affected = (uint64_t)seen;
+    atomic_fetch_add(&taken[asked->key], 1);
+    return seen % 7 == 3 ? TL_UNREACHABLE : TL_OK;
+}
+
+static void *ask_again_and_again(void *argument)
+{
+    struct asked asked = {(int)((intptr_t)argument % KEYS)};
+    char key[16];
+
+    snprintf(key, sizeof key, "key%d", asked.key);
+    for (int i = 0; i < ROUNDS; i++) {
+        long before = atomic_fetch_add(&truth[asked.key], 1) + 1;
+        const shared_row *row = shared_read(reads, key, look, &asked);
+
+        if (row == NULL || (long)row->rows.affected < before)
+            atomic_fetch_add(&stale, 1);
+        if (row != NULL && row->status == TL_UNREACHABLE)
+            atomic_fetch_add(&failed, 1);
+        shared_row_release(row);
+    }
+    return NULL;
+}
+
+static void test_fresh_and_shared(void **state)
+{
+    pthread_t threads[THREADS];
+    long all = 0;
+
+    (void)state;
+    reads = shared_reads_new();
+    assert_non_null(reads);
+    for (intptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, ask_again_and_again, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < KEYS; i++)
+        all += atomic_load(&taken[i]);
+    assert_int_equal(atomic_load(&stale), 0);
+    assert_true(atomic_load(&failed) > 0); /* a problem is shared as well */
+    assert_in_range(all, ROUNDS, THREADS * ROUNDS / 2);
+    shared_reads_free(reads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fresh_and_shared)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

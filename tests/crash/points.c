@@ -1,0 +1,75 @@
+#include "points.h"
+
+#include "workflows/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned nth_of(const points *self, const point *seen)
+{
+    unsigned nth = 1;
+
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->list[i].name, seen->name) == 0 &&
+            strcmp(self->list[i].when, seen->when) == 0 && self->list[i].nth >= nth)
+            nth = self->list[i].nth + 1;
+    return nth;
+}
+
+static void add(points *self, const point *seen, unsigned nth_max)
+{
+    point found = *seen;
+
+    found.nth = nth_of(self, seen);
+    if (found.nth > nth_max)
+        return;
+    self->list = realloc(self->list, (self->count + 1) * sizeof *self->list);
+    assert_non_null(self->list);
+    self->list[self->count++] = found;
+}
+
+static void count(points *self, const point *seen)
+{
+    if (strcmp(seen->when, "before") != 0)
+        return;
+    if (strcmp(seen->kind, "connect") == 0)
+        self->connects++;
+    else if (strcmp(seen->kind, "http") == 0)
+        self->calls++;
+    else if (strcmp(seen->kind, "callback") == 0)
+        self->callbacks++;
+    else
+        self->statements++;
+}
+
+void points_read(points *self, const char *path, unsigned nth_max)
+{
+    FILE *file = fopen(path, "re");
+    char line[512];
+
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        point seen = {.nth = 0};
+
+        assert_int_equal(sscanf(line, "%*d\t%*u\t%15[^\t]\t%63[^\t]\t%7[^\n]", seen.kind,
+                                seen.name, seen.when),
+                         3);
+        count(self, &seen);
+        add(self, &seen, nth_max);
+    }
+    fclose(file);
+    assert_true(self->count > 0);
+}
+
+void points_free(points *self)
+{
+    free(self->list);
+    memset(self, 0, sizeof *self);
+}
+
+void point_environment(const point *self, char only[96], char kill[32])
+{
+    snprintf(only, 96, "TL_FAULT_ONLY=%s/%s", self->name, self->when);
+    snprintf(kill, 32, "TL_FAULT_KILL=%u", self->nth);
+}

@@ -1,0 +1,27 @@
+/* The numbered points that a process passed, from its log (core/base/fault.h). */
+#ifndef TESTS_CRASH_POINTS_H
+#define TESTS_CRASH_POINTS_H
+
+#include <stddef.h>
+
+typedef struct point {
+    char kind[16], name[64], when[8];
+    unsigned nth;  /* of this name and when, from 1 */
+    unsigned runs; /* deaths that were wanted here */
+} point;
+
+typedef struct points {
+    point *list;
+    size_t count;
+    /* Before they happen: what the server and the channel must have seen. */
+    size_t connects, statements, calls, callbacks;
+} points;
+
+/* Takes at most nth_max occurrences of each; all are counted. */
+void points_read(points *self, const char *path, unsigned nth_max);
+void points_free(points *self);
+
+/* TL_FAULT_ONLY=..., TL_FAULT_KILL=... for this point. */
+void point_environment(const point *self, char only[96], char kill[32]);
+
+#endif

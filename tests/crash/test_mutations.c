@@ -1,0 +1,388 @@
+/*
+ * Each safety rule switched off, one at a time: the same run that passes with all rules on
+ * then pays twice, loses a trade, or lets two in.  Without these, a test that passes would
+ * not show what its passing rests on.
+ */
+#include "town.h"
+
+#include "base/fault.h"
+#include "workflows/cmocka_all.h"
+
+#include <tradelock/engine.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static town self;
+
+/* ------------------------------------------------------------------ whole houses -- */
+
+/* How many payments were one too many, and how many contradict their trade. */
+static void find(const char *what, int paid_twice, int paid_failure)
+{
+    char *audit;
+    int code = town_audit(&self, &audit);
+    int twice = text_count(audit, "paid-twice") > 0;
+    int failure = text_count(audit, "paid-failure") > 0;
+
+    if (twice != paid_twice || failure != paid_failure ||
+        (code != 0) != (paid_twice || paid_failure))
+        fail_msg("%s: exit %d\n%s", what, code, audit);
+    print_message("%s: %s\n", what,
+                  paid_twice     ? "paid twice"
+                  : paid_failure ? "paid, and called failed"
+                                 : "passes");
+    free(audit);
+}
+
+static void open_town(const char *kind)
+{
+    town_open(&self, kind, NULL);
+}
+
+/* Every withdrawal comes twice, from eight threads. */
+static void double_taps(const char *mutation)
+{
+    const char *const environment[] = {mutation, NULL};
+    char *rows = town_rows(&self, 12), *text = file_read(rows);
+    FILE *file = fopen(rows, "ae");
+    child service;
+
+    fputs(strchr(text, '\n') + 1, file);
+    fclose(file);
+    free(text);
+    service = town_service(&self, self.service_config, rows, 8, environment);
+    assert_int_not_equal(child_wait(&service, 30000), -1);
+    if (mutation == NULL)
+        town_finish(&self, 30000);
+    free(rows);
+}
+
+static void without_the_lock(void **state)
+{
+    char *books;
+
+    (void)state;
+    open_town("plain");
+    double_taps(NULL);
+    find("with the lock", 0, 0);
+    double_taps("TL_MUTATION=lock");
+    find("without the lock", 1, 0);
+    assert_int_equal(town_books(&self, &books), 1);
+    assert_non_null(strstr(books, "paid twice: 12"));
+    free(books);
+    town_close(&self);
+}
+
+/* Pays, and the answer is lost; then a worker, with or without a rule. */
+static void lose_answers(const char *rule)
+{
+    char *rows = town_rows(&self, 3);
+    child service;
+
+    town_rule(&self, rule);
+    service = town_service(&self, self.service_config, rows, 3, NULL);
+    assert_int_not_equal(child_wait(&service, 30000), -1);
+    free(rows);
+}
+
+static void work_with(const char *mutation)
+{
+    const char *const environment[] = {mutation, NULL};
+    child worker = town_worker(&self, self.worker_config, 2, environment);
+
+    town_await_ready(&worker);
+    for (int i = 0; i < 1000 && town_open_trades(&self) > 0; i++)
+        usleep(20000);
+    child_signal(&worker, SIGTERM);
+    assert_int_equal(child_wait(&worker, 20000), 0);
+    assert_int_equal(town_open_trades(&self), 0);
+}
+
+static void without_query_first(void **state)
+{
+    static const char lost[] =
+        "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
+
+    (void)state;
+    open_town("plain");
+    lose_answers(lost);
+    work_with(NULL);
+    find("with query-first", 0, 0);
+    lose_answers(lost);
+    work_with("TL_MUTATION=query-first");
+    find("without query-first", 1, 0);
+    town_close(&self);
+}
+
+/* A channel whose queries lag by half a second, within send_until and grace. */
+static void without_the_grace(void **state)
+{
+    static const char lost[] =
+        "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
+    static const char lags[] =
+        "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":700}";
+
+    (void)state;
+    open_town("window");
+    town_rule(&self, lags);
+    lose_answers(lost);
+    work_with(NULL);
+    find("with the grace", 0, 0);
+    lose_answers(lost);
+    work_with("TL_MUTATION=grace");
+    find("without the grace", 0, 1);
+    town_close(&self);
+}
+
+/* Sleeps between its grant and its send until the trade was ended as never arrived. */
+static void sleep_before_sending(const char *mutation)
+{
+    const char *const environment[] = {"TL_FAULT_ONLY=granted/after", "TL_FAULT_STOP=1",
+                                       mutation, NULL};
+    char *rows = town_rows(&self, 1);
+    child zombie = town_service(&self, self.service_config, rows, 1, environment);
+    int status;
+
+    assert_int_equal(waitpid(zombie.pid, &status, WUNTRACED), zombie.pid);
+    assert_true(WIFSTOPPED(status));
+    town_finish(&self, 30000);
+    child_signal(&zombie, SIGCONT);
+    assert_int_not_equal(child_wait(&zombie, 30000), -1);
+    free(rows);
+}
+
+static void without_the_session(void **state)
+{
+    (void)state;
+    open_town("window");
+    sleep_before_sending(NULL);
+    find("with the session check", 0, 0);
+    sleep_before_sending("TL_MUTATION=session");
+    /* What the zombie learned contradicts the failure, which the library files. */
+    assert_int_equal(
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE status = 'F' AND "
+                        "lane = 'S' AND conflict = 1"),
+        1);
+    assert_int_equal(sim_stat(&self.sim, "payments"), 1);
+    print_message("without the session check: paid, and called failed\n");
+    town_close(&self);
+}
+
+/* ------------------------------------------------------------- single handles -- */
+
+static tl_client *clients[2];
+
+static void mutate(const char *rules)
+{
+    setenv("TL_MUTATION", rules, 1);
+    fault_reload();
+}
+
+static int open_clients(void **state)
+{
+    (void)state;
+    open_town("plain");
+    mutate("");
+    for (int i = 0; i < 2; i++) {
+        tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+        options.config_file = self.service_config;
+        if (tl_client_open(&clients[i], &options) != TL_OK)
+            server_panic("%s", tl_error_message());
+    }
+    return 0;
+}
+
+static int close_clients(void **state)
+{
+    (void)state;
+    mutate("");
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+    town_close(&self);
+    return 0;
+}
+
+static tl_lock *handle(int client, const char *serial, const tl_lock_options *options)
+{
+    tl_key key = {serial, "C1", "PAYOUT"};
+    tl_lock *lock = NULL;
+
+    if (tl_lock_new(&lock, clients[client], &key, options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    return lock;
+}
+
+static tl_lock_options sync_options(int64_t max_hold_ms)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.max_hold_ms = max_hold_ms;
+    options.payload = "x";
+    options.payload_size = 1;
+    options.channel = "bank";
+    return options;
+}
+
+static tl_status end(tl_lock *lock, tl_outcome outcome, tl_proof proof)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_status status;
+
+    ending.outcome = outcome;
+    ending.proof = proof;
+    ending.retryable = 1;
+    status = tl_lock_finish(lock, &ending);
+    tl_lock_free(lock);
+    return status;
+}
+
+#define assert_status(got, expected)                                                     \
+    assert_string_equal(tl_status_name(got), tl_status_name(expected))
+
+/*
+ * A holder stalls, its trade fails by the retry lane and is tried anew by another.  Then the
+ * first one ends what it believes to hold: a failure, over the payment under way.
+ */
+static tl_status end_over_the_next(const char *serial, const char *rules)
+{
+    tl_lock_options first = sync_options(50), again = sync_options(60000);
+    tl_lock_options retry = TL_LOCK_OPTIONS_INIT;
+    tl_lock *stalled = handle(0, serial, &first), *worker, *next;
+    tl_status status;
+
+    assert_status(tl_lock_ask(stalled, 0), TL_GRANTED);
+    usleep(80000);
+    retry.lane = TL_LANE_RETRY;
+    retry.max_hold_ms = 60000;
+    worker = handle(1, serial, &retry);
+    assert_status(tl_lock_ask(worker, 0), TL_GRANTED);
+    assert_status(end(worker, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    again.flags = TL_ASK_RECLAIM;
+    again.reclaim_epoch = 1;
+    next = handle(1, serial, &again);
+    assert_status(tl_lock_ask(next, 0), TL_GRANTED);
+    mutate(rules);
+    status = end(stalled, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
+    mutate("");
+    /* The one that holds it has paid now. */
+    assert_status(end(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE),
+                  status == TL_LOST ? TL_SUCCEEDED : TL_LOST);
+    return status;
+}
+
+static void without_fence_and_token(void **state)
+{
+    (void)state;
+    assert_status(end_over_the_next("E1", ""), TL_LOST);
+    /* Either of the two is enough. */
+    assert_status(end_over_the_next("E2", "fence"), TL_LOST);
+    assert_status(end_over_the_next("E3", "token"), TL_LOST);
+    assert_status(end_over_the_next("E4", "fence,token"), TL_FAILED);
+    assert_int_equal(
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'E4' "
+                        "AND lane = 'S' AND status = 'F' AND epoch = 2"),
+        1);
+    print_message("without fence and token: paid, and called failed\n");
+}
+
+/* Two operators decide on what they saw; the second one's view is old. */
+static tl_status override_by_an_old_view(const char *serial, const char *rules)
+{
+    tl_lock_options first = sync_options(60000), retry = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = handle(0, serial, &first);
+    tl_status status;
+    uint64_t seen;
+
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    ending.park_reason = "by hand";
+    assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
+    tl_lock_free(lock);
+    seen = (uint64_t)database_number(
+        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        serial);
+    retry.lane = TL_LANE_RETRY;
+    retry.max_hold_ms = 60000;
+    retry.flags = TL_ASK_OVERRIDE;
+    retry.override_fence = seen;
+    lock = handle(0, serial, &retry);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
+    tl_lock_free(lock);
+    lock = handle(1, serial, &retry);
+    mutate(rules);
+    status = tl_lock_ask(lock, 0);
+    mutate("");
+    tl_lock_free(lock);
+    return status;
+}
+
+static void without_the_fence(void **state)
+{
+    (void)state;
+    assert_status(override_by_an_old_view("O1", ""), TL_PARKED);
+    assert_status(override_by_an_old_view("O2", "fence"), TL_GRANTED);
+    print_message("without the fence: a decision on what is no more takes effect\n");
+}
+
+/*
+ * Two lives of a key: the first one's row was removed, and the server's clock stood where
+ * it had stood before, so both lives have one fence.
+ */
+static tl_status end_the_other_life(const char *serial, const char *rules)
+{
+    tl_lock_options options = sync_options(60000);
+    tl_lock *old = handle(0, serial, &options), *now;
+    unsigned long long fence;
+    tl_status status;
+
+    assert_status(tl_lock_ask(old, 0), TL_GRANTED);
+    fence = (unsigned long long)database_number(
+        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s'", serial);
+    database_run(self.sql,
+                 "DELETE FROM trade_lock WHERE serial_no = '%s'; "
+                 "DELETE FROM trade_lock_log WHERE serial_no = '%s'",
+                 serial, serial);
+    now = handle(1, serial, &options);
+    assert_status(tl_lock_ask(now, 0), TL_GRANTED);
+    /* As if it had been made at the same microsecond. */
+    database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'",
+                 fence, serial);
+    mutate(rules);
+    status = end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    mutate("");
+    tl_lock_free(now);
+    return status;
+}
+
+static void without_the_token(void **state)
+{
+    (void)state;
+    assert_status(end_the_other_life("L1", ""), TL_LOST);
+    assert_status(end_the_other_life("L2", "token"), TL_SUCCEEDED);
+    print_message("without the token: a holder ends the hold of another\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_the_lock),
+        cmocka_unit_test(without_query_first),
+        cmocka_unit_test(without_the_grace),
+        cmocka_unit_test(without_the_session),
+        cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients,
+                                        close_clients),
+        cmocka_unit_test_setup_teardown(without_the_fence, open_clients, close_clients),
+        cmocka_unit_test_setup_teardown(without_the_token, open_clients, close_clients),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

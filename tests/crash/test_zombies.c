@@ -1,0 +1,200 @@
+/*
+ * Holders that sleep for longer than they are allowed to live, and wake up.  A real service
+ * is stopped at a point, a worker resolves its trade meanwhile, and the service goes on.
+ */
+#include "town.h"
+
+#include "workflows/cmocka_all.h"
+
+#include <tradelock/engine.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static town self;
+
+static int set_up(void **state)
+{
+    (void)state;
+    town_open(&self, "plain", NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_int_equal(town_check(&self, NULL), 0);
+    town_close(&self);
+    return 0;
+}
+
+static void wait_stopped(const child *of)
+{
+    int status;
+
+    assert_int_equal(waitpid(of->pid, &status, WUNTRACED), of->pid);
+    assert_true(WIFSTOPPED(status));
+}
+
+/* "status proof", and what the woken one filed. */
+static void expect_trade(const char *row, const char *evidence)
+{
+    char serial[32], *found;
+
+    snprintf(serial, sizeof serial, "W%llu", self.serial);
+    found = database_text(self.sql,
+                          "SELECT CONCAT(status, ' ', proof) FROM trade_lock WHERE "
+                          "serial_no = '%s' AND lane = 'S'",
+                          serial);
+    assert_string_equal(found, row);
+    free(found);
+    found = database_text(self.sql,
+                          "SELECT GROUP_CONCAT(outcome, ' by ', source) FROM "
+                          "trade_evidence WHERE serial_no = '%s'",
+                          serial);
+    assert_string_equal(found != NULL ? found : "none", evidence);
+    free(found);
+}
+
+/* Stops a service there, lets a worker end its trade, wakes it, and sees what it wrote and
+ * what it says. */
+static void sleep_at(const char *only, const char *says, const char *row,
+                     const char *evidence)
+{
+    const char *const environment[] = {only, "TL_FAULT_STOP=1", NULL};
+    char *rows = town_rows(&self, 1), *text;
+    child zombie = town_service(&self, self.service_config, rows, 1, environment);
+    long long steps;
+
+    wait_stopped(&zombie);
+    town_finish(&self, 30000);
+    steps = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log");
+    child_signal(&zombie, SIGCONT);
+    assert_int_not_equal(child_wait(&zombie, 30000), -1);
+    /* Nothing was written: not one step more, whatever it believed. */
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log"),
+                     steps);
+    text = file_read(zombie.output);
+    if (strstr(text, says) == NULL)
+        fail_msg("it does not say \"%s\": %s", says, text);
+    free(text);
+    expect_trade(row, evidence);
+    free(rows);
+}
+
+#define LOST "taken over: nothing was written"
+
+/* Its ask was committed, and is worth nothing when it is answered: it was never granted. */
+static void woken_within_the_ask(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=COMMIT/after", "new 0 + repeated 1", "F C", "none");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments);
+}
+
+static void woken_before_the_send(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=granted/after", LOST, "F C", "NOT_SENT by fenced-out holder");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments);
+}
+
+/* The pause between the check and the socket: the channel's side is what covers it. */
+static void woken_within_the_send(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F C",
+             "DECLINED by fenced-out holder");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments);
+}
+
+static void woken_with_the_answer(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=pay/after", LOST, "Y -", "SUCCEEDED by fenced-out holder");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments + 1);
+}
+
+/* ------------------------------------------------- alive, and forgot its lock -- */
+
+static tl_client *open_client(void)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = self.service_config;
+    options.program = "forgetful";
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    return client;
+}
+
+static void max_hold_opens_a_forgotten_lock(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_client *client = open_client();
+    tl_lock *lock = NULL;
+    tl_key key = {"FORGOTTEN", "C1", "PAYOUT"};
+    const char *const arguments[] = {"reap", "--config", self.janitor_config, NULL};
+    child janitor;
+
+    (void)state;
+    options.max_hold_ms = 300;
+    options.payload = "x";
+    options.payload_size = 1;
+    assert_int_equal(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_int_equal(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_true(tl_may_send(lock, 1));
+    usleep(320000);
+    assert_false(tl_may_send(lock, 1));
+    assert_int_equal(tl_lock_remaining_ms(lock), 0);
+    janitor = town_start(&self, "tradelock", arguments, NULL);
+    assert_int_equal(child_wait(&janitor, 20000), 0);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                                     "serial_no = 'FORGOTTEN' AND state = 'in doubt'"),
+                     1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT ended_at IS NULL FROM tl_session WHERE "
+                                     "session_id = '%s'",
+                                     tl_client_session(client)),
+                     1);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_int_equal(tl_lock_finish(lock, &ending), TL_LOST);
+    assert_false(tl_may_send(lock, 1));
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = "
+                                  "'FORGOTTEN' AND outcome = 'SUCCEEDED'"),
+        1);
+    tl_lock_free(lock);
+    tl_client_close(client);
+    /* Nobody serves this operation here; two operators would decide. */
+    database_run(self.sql, "DELETE FROM trade_lock WHERE serial_no = 'FORGOTTEN'; "
+                           "DELETE FROM trade_lock_log WHERE serial_no = 'FORGOTTEN'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(woken_within_the_ask),
+        cmocka_unit_test(woken_before_the_send),
+        cmocka_unit_test(woken_within_the_send),
+        cmocka_unit_test(woken_with_the_answer),
+        cmocka_unit_test(max_hold_opens_a_forgotten_lock),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,330 @@
+/* Errors that the server answers, and how they are told. */
+#include "common.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static database *base;
+static db *connection, *other;
+
+static int set_up(void **state)
+{
+    MYSQL *plain;
+
+    (void)state;
+    base = database_new_empty(server_shared(), NULL);
+    plain = database_connect(base);
+    database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, n INT, c INT, "
+                        "UNIQUE KEY one_c (c), CONSTRAINT n_small CHECK (n < 1000));"
+                        "INSERT INTO t VALUES (1, 0, 1), (2, 0, 2)");
+    mysql_close(plain);
+    connection = open_at(database_option_file(base));
+    other = open_at(database_option_file(base));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    db_close(connection);
+    db_close(other);
+    database_free(base);
+    return 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+STATEMENT(insert_row, "INSERT INTO t (id, n, c) VALUES (?, 0, ?) RETURNING id");
+STATEMENT(add_one, "UPDATE t SET n = n + 1 WHERE id = ?");
+STATEMENT(no_table, "SELECT * FROM missing WHERE id = ?");
+STATEMENT(no_column, "SELECT missing FROM t");
+STATEMENT(no_sense, "SELEKT 1");
+
+static void duplicates_name_their_key(void **state)
+{
+    db_value values[] = {db_int(1), db_int(9)};
+    int pass;
+
+    (void)state;
+    for (pass = 0; pass < 2; pass++) {
+        values[0] = db_int(1);
+        values[1] = db_int(9);
+        EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_ERROR);
+        assert_int_equal(db_errno(connection), 1062);
+        assert_int_equal(db_error_classify(1062), DB_CLASS_DUPLICATE);
+        assert_string_equal(db_duplicate_key(connection), "PRIMARY");
+        values[0] = db_int(9);
+        values[1] = db_int(1);
+        EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_ERROR);
+        assert_string_equal(db_duplicate_key(connection), "one_c");
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"),
+                         TL_SERVER_ERROR);
+        assert_string_equal(tl_error_message(),
+                            "asking: a row with this key is there already (key one_c)");
+    }
+    EXPECT(connection, run_sql(connection, "DO 1", NULL), DB_DONE);
+    assert_string_equal(db_duplicate_key(connection), "");
+    assert_true(db_usable(connection));
+}
+
+static void a_locked_row_is_answered_at_once(void **state)
+{
+    db_value one = db_int(1);
+    int64_t start;
+
+    (void)state;
+    EXPECT(other, db_begin(other), DB_DONE);
+    EXPECT(other, db_run(other, &add_one, &one, 1, NULL), DB_DONE);
+    start = now_ms();
+    EXPECT(connection, db_run_nowait(connection, &add_one, &one, 1, NULL), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1205);
+    assert_int_equal(db_error_classify(1205), DB_CLASS_REPEAT);
+    assert_in_range(now_ms() - start, 0, 4000); /* others of its statements wait 5 s */
+    /* Inside a transaction one statement is undone and the transaction goes on. */
+    EXPECT(connection, db_begin(connection), DB_DONE);
+    EXPECT(connection, db_run_nowait(connection, &add_one, &one, 1, NULL), DB_ERROR);
+    assert_true(db_in_transaction(connection));
+    assert_false(db_usable(connection));
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_true(db_usable(connection));
+    assert_int_equal(db_error_status(connection, DB_DONE, "x"), TL_OK);
+    EXPECT(other, db_rollback(other), DB_DONE);
+    assert_true(db_count(connection)->lock_waits >= 2);
+    EXPECT(connection, db_run_nowait(connection, &add_one, &one, 1, NULL), DB_DONE);
+}
+
+static void *raise_two_then_one(void *unused)
+{
+    db_value one = db_int(1), two = db_int(2);
+
+    (void)unused;
+    if (db_begin(other) != DB_DONE || db_run(other, &add_one, &two, 1, NULL) != DB_DONE)
+        return NULL;
+    (void)db_run(other, &add_one, &one, 1, NULL);
+    return other;
+}
+
+static void wait_until_waiting(void)
+{
+    db *observer = open_at(database_option_file(base));
+    db_result result = DB_RESULT_INIT;
+    int64_t end = now_ms() + 10000;
+    char sql[160];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE "
+             "trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = %llu",
+             (unsigned long long)db_thread_id(other));
+    do {
+        usleep(10000);
+        EXPECT(observer, run_sql(observer, sql, &result), DB_DONE);
+    } while (db_get_int(&result, 0, 0) == 0 && now_ms() < end);
+    assert_int_equal(db_get_int(&result, 0, 0), 1);
+    db_result_free(&result);
+    db_close(observer);
+}
+
+static void a_deadlock_has_one_victim(void **state)
+{
+    db_value one = db_int(1), two = db_int(2);
+    pthread_t thread;
+    void *joined;
+    db_answer answer;
+    db *victim;
+    uint64_t before = db_count(connection)->deadlocks + db_count(other)->deadlocks;
+
+    (void)state;
+    EXPECT(connection, db_begin(connection), DB_DONE);
+    EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
+    assert_int_equal(pthread_create(&thread, NULL, raise_two_then_one, NULL), 0);
+    wait_until_waiting();
+    answer = db_run(connection, &add_one, &two, 1, NULL);
+    if (answer == DB_DONE)
+        EXPECT(connection, db_rollback(connection), DB_DONE);
+    pthread_join(thread, &joined);
+    assert_ptr_equal(joined, other);
+    victim = answer == DB_DONE ? other : connection;
+    assert_int_equal(db_errno(victim), 1213);
+    assert_int_equal(db_error_status(victim, DB_ERROR, "ending"), TL_TRY_AGAIN);
+    EXPECT(other, db_rollback(other), DB_DONE);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_int_equal(db_count(connection)->deadlocks + db_count(other)->deadlocks,
+                     before + 1);
+}
+
+static void a_changed_snapshot_is_repeatable_work(void **state)
+{
+    db_value one = db_int(1);
+
+    (void)state;
+    EXPECT(connection,
+           run_sql(connection,
+                   "SET innodb_snapshot_isolation=ON, "
+                   "tx_isolation='REPEATABLE-READ'",
+                   NULL),
+           DB_DONE);
+    EXPECT(connection, db_begin(connection), DB_DONE);
+    EXPECT(connection, run_sql(connection, "SELECT * FROM t", NULL), DB_DONE);
+    EXPECT(other, db_run(other, &add_one, &one, 1, NULL), DB_DONE);
+    EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1020);
+    assert_int_equal(db_error_classify(1020), DB_CLASS_REPEAT);
+    assert_int_equal(db_error_status(connection, DB_ERROR, "ending"), TL_TRY_AGAIN);
+    assert_int_equal(db_count(connection)->snapshot_conflicts, 1);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    EXPECT(connection,
+           run_sql(connection,
+                   "SET innodb_snapshot_isolation=OFF, "
+                   "tx_isolation='READ-COMMITTED'",
+                   NULL),
+           DB_DONE);
+}
+
+static void mistakes_become_sentences(void **state)
+{
+    db_value one = db_int(1);
+    db_value values[] = {db_int(77), db_int(77)};
+    int pass;
+
+    (void)state;
+    for (pass = 0; pass < 2; pass++) {
+        EXPECT(connection, db_run(connection, &no_table, &one, 1, NULL), DB_ERROR);
+        assert_int_equal(db_errno(connection), 1146);
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_NO_SCHEMA);
+        expect_message("asking: the schema is missing: ");
+        expect_message("missing' doesn't exist; run `tradelock migrate`");
+        EXPECT(connection, db_run(connection, &no_column, NULL, 0, NULL), DB_ERROR);
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_NO_SCHEMA);
+        EXPECT(connection, db_run(connection, &no_sense, NULL, 0, NULL), DB_ERROR);
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"),
+                         TL_SERVER_ERROR);
+        expect_message("(error 1064)");
+    }
+    EXPECT(connection, run_sql(connection, "START TRANSACTION READ ONLY", NULL), DB_DONE);
+    EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_ERROR);
+    assert_int_equal(db_error_classify(db_errno(connection)), DB_CLASS_READ_ONLY);
+    assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_READ_ONLY);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    /* still good for work */
+    EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_DONE);
+}
+
+/* Prepare and execute leave together: when the first is refused, the second must not find
+ * the statement that was prepared before. */
+static void a_refused_prepare_runs_nothing(void **state)
+{
+    db *fresh = open_at(database_option_file(base));
+    db_value two = db_int(2);
+    db_result result = DB_RESULT_INIT;
+    int64_t before;
+
+    (void)state;
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, NULL), DB_DONE);
+    EXPECT(fresh, run_sql(fresh, "SELECT n FROM t WHERE id = 2", &result), DB_DONE);
+    before = db_get_int(&result, 0, 0);
+    EXPECT(fresh, db_run(fresh, &no_table, &two, 1, NULL), DB_ERROR);
+    assert_int_equal(db_errno(fresh), 1146);
+    EXPECT(fresh, run_sql(fresh, "SELECT n FROM t WHERE id = 2", &result), DB_DONE);
+    assert_int_equal(db_get_int(&result, 0, 0), before);
+    /* nor was it closed with the one that failed */
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 1);
+    db_close(fresh);
+    db_result_free(&result);
+}
+
+static void a_statement_the_server_forgot(void **state)
+{
+    db *fresh = open_at(database_option_file(base));
+    db_value two = db_int(2);
+    db_result result = DB_RESULT_INIT;
+    MYSQL_STMT *closer;
+
+    (void)state;
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, NULL), DB_DONE);
+    /* The table changes: the server prepares anew by itself. */
+    EXPECT(fresh, run_sql(fresh, "ALTER TABLE t ADD COLUMN more INT", NULL), DB_DONE);
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 1);
+    /* The server's number of it, the first of the session, is closed from aside. */
+    closer = mysql_stmt_init(db_raw(fresh));
+    assert_int_equal(mysql_stmt_prepare(closer, "DO 1", 4), 0);
+    closer->stmt_id = 1;
+    mysql_stmt_close(closer);
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 1);
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, &result), DB_DONE);
+    EXPECT(fresh, run_sql(fresh, "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'", &result),
+           DB_DONE);
+    assert_int_equal(db_get_int(&result, 0, 1), 3);
+    /* A session that was reset is none of ours any more. */
+    assert_int_equal(mysql_reset_connection(db_raw(fresh)), 0);
+    EXPECT(fresh, db_run(fresh, &add_one, &two, 1, &result), DB_NOT_SENT);
+    assert_false(db_usable(fresh));
+    db_close(fresh);
+    db_result_free(&result);
+}
+
+static void savepoints_see_a_commit(void **state)
+{
+    (void)state;
+    EXPECT(connection, db_begin_guarded(connection), DB_DONE);
+    assert_true(db_in_transaction(connection));
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_false(db_in_transaction(connection));
+    EXPECT(connection, db_begin_guarded(connection), DB_DONE);
+    EXPECT(connection, run_sql(connection, "COMMIT AND CHAIN", NULL), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
+    assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
+    assert_true(db_in_transaction(connection));
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    EXPECT(connection, db_begin_guarded(connection), DB_DONE);
+    EXPECT(connection, run_sql(connection, "COMMIT AND CHAIN", NULL), DB_DONE);
+    assert_true(db_in_transaction(connection));
+    EXPECT(connection, db_savepoint_release(connection), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1305);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_true(db_usable(connection));
+}
+
+static void the_table_of_errors(void **state)
+{
+    (void)state;
+    assert_int_equal(db_error_classify(1213), DB_CLASS_REPEAT);
+    assert_int_equal(db_error_classify(1290), DB_CLASS_READ_ONLY);
+    assert_int_equal(db_error_classify(1836), DB_CLASS_READ_ONLY);
+    assert_int_equal(db_error_classify(1040), DB_CLASS_OVERLOADED);
+    assert_int_equal(db_error_classify(1203), DB_CLASS_OVERLOADED);
+    assert_int_equal(db_error_classify(1226), DB_CLASS_OVERLOADED);
+    assert_int_equal(db_error_classify(1142), DB_CLASS_ACCESS);
+    assert_int_equal(db_error_classify(1370), DB_CLASS_ACCESS);
+    assert_int_equal(db_error_classify(1305), DB_CLASS_SCHEMA);
+    assert_int_equal(db_error_classify(1053), DB_CLASS_GONE);
+    assert_int_equal(db_error_classify(1927), DB_CLASS_GONE);
+    assert_int_equal(db_error_classify(2013), DB_CLASS_GONE);
+    assert_int_equal(db_error_classify(1064), DB_CLASS_OTHER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(duplicates_name_their_key),
+        cmocka_unit_test(a_locked_row_is_answered_at_once),
+        cmocka_unit_test(a_deadlock_has_one_victim),
+        cmocka_unit_test(a_changed_snapshot_is_repeatable_work),
+        cmocka_unit_test(mistakes_become_sentences),
+        cmocka_unit_test(a_refused_prepare_runs_nothing),
+        cmocka_unit_test(a_statement_the_server_forgot),
+        cmocka_unit_test(savepoints_see_a_commit),
+        cmocka_unit_test(the_table_of_errors),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

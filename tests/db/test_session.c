@@ -1,0 +1,282 @@
+/* What a new connection is, and what is refused. */
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static database *base;
+static MYSQL *plain;
+
+static int set_up(void **state)
+{
+    (void)state;
+    base = database_new_empty(server_shared(), NULL);
+    plain = database_connect(base);
+    database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, c CHAR(2))");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mysql_close(plain);
+    database_free(base);
+    return 0;
+}
+
+/* An option file of the test's own: the right one's lines, and these in its section. */
+static void write_options(char *path, size_t space, const char *lines)
+{
+    FILE *file;
+    int fd;
+
+    snprintf(path, space, "/tmp/tradelock.options.XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    file = fdopen(fd, "w");
+    assert_non_null(file);
+    fprintf(file, "[tradelock-client]\n%s\n", lines);
+    assert_int_equal(fclose(file), 0);
+}
+
+static tl_status try_options(const char *lines)
+{
+    char path[64];
+    db_options options;
+    db *connection = NULL;
+    tl_status status;
+
+    write_options(path, sizeof(path), lines);
+    options = options_at(path);
+    options.connect_timeout_s = 2;
+    status = db_open(&connection, &options);
+    unlink(path);
+    if (status == TL_OK)
+        assert_true(db_usable(connection));
+    else
+        assert_null(connection);
+    db_close(connection);
+    return status;
+}
+
+static void expect_setting(db *connection, const char *name, const char *value)
+{
+    char sql[96];
+    db_result result = DB_RESULT_INIT;
+
+    snprintf(sql, sizeof(sql), "SELECT @@SESSION.%s", name);
+    EXPECT(connection, run_sql(connection, sql, &result), DB_DONE);
+    assert_string_equal(db_get_text(&result, 0, 0), value);
+    db_result_free(&result);
+}
+
+static void the_session_is_fixed(void **state)
+{
+    db_options options = options_at(database_option_file(base));
+    db *connection;
+
+    (void)state;
+    options.lock_wait_s = 0;
+    options.idle_transaction_s = 17;
+    connection = open_with(&options);
+    expect_setting(connection, "tx_isolation", "READ-COMMITTED");
+    expect_setting(connection, "autocommit", "1");
+    expect_setting(connection, "time_zone", "+00:00");
+    expect_setting(connection, "innodb_lock_wait_timeout", "0");
+    expect_setting(connection, "idle_transaction_timeout", "17");
+    expect_setting(connection, "character_set_client", "utf8mb4");
+    expect_setting(connection, "character_set_results", "utf8mb4");
+    expect_setting(connection, "collation_connection", "utf8mb4_nopad_bin");
+    expect_setting(connection, "sql_mode",
+                   "STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,"
+                   "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION");
+    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (1, 'abc')", NULL),
+           DB_ERROR);
+    assert_int_equal(db_errno(connection), 1406);
+    /* one statement a call */
+    EXPECT(connection, run_sql(connection, "DO 1; DO 2", NULL), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1064);
+    db_close(connection);
+}
+
+static void the_name_leads_to_the_connection(void **state)
+{
+    db *connection = open_at(database_option_file(base));
+    db *second = open_at(database_option_file(base));
+    unsigned long long id = (unsigned long long)db_thread_id(connection);
+    char name[64];
+
+    (void)state;
+    assert_int_equal(strlen(db_name(connection)), 36);
+    assert_string_not_equal(db_name(connection), db_name(second));
+    snprintf(name, sizeof(name), "tl:%s", db_name(connection));
+    assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s')", name), id);
+    assert_int_equal(database_number(plain,
+                                     "SELECT COUNT(*) FROM "
+                                     "information_schema.PROCESSLIST WHERE ID = %llu",
+                                     id),
+                     1);
+    db_close(connection);
+    for (int i = 0; i < 500 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name);
+         i++)
+        usleep(10000);
+    assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name),
+                     1);
+    db_close(second);
+}
+
+static void the_file_cannot_weaken_it(void **state)
+{
+    char path[64], lines[512];
+    db *connection;
+    db_result result = DB_RESULT_INIT;
+    my_bool reconnect = 1;
+
+    (void)state;
+    snprintf(lines, sizeof(lines),
+             "socket=%s\nuser=%s\ndatabase=%s\nreconnect=1\nfound-rows=1\n"
+             "multi-statements=1\nlocal-infile=1\ndefault-character-set=latin1\n"
+             "init-command=SET autocommit=0",
+             server_socket(server_shared()), server_user(server_shared()),
+             database_name(base));
+    write_options(path, sizeof(path), lines);
+    connection = open_at(path);
+    unlink(path);
+    mysql_get_option(db_raw(connection), MYSQL_OPT_RECONNECT, &reconnect);
+    assert_false(reconnect);
+    expect_setting(connection, "autocommit", "1");
+    expect_setting(connection, "character_set_client", "utf8mb4");
+    assert_string_equal(mysql_character_set_name(db_raw(connection)), "utf8mb4");
+    database_run(plain, "INSERT INTO t VALUES (2, 'x')");
+    EXPECT(connection, run_sql(connection, "UPDATE t SET c = 'x' WHERE id = 2", &result),
+           DB_DONE);
+    assert_int_equal(result.affected, 0);
+    EXPECT(connection, run_sql(connection, "DO 1; DO 2", NULL), DB_ERROR);
+    db_close(connection);
+    db_result_free(&result);
+}
+
+static void a_started_program_does_not_keep_it(void **state)
+{
+    db *connection = open_at(database_option_file(base));
+    int fd = (int)mysql_get_socket(db_raw(connection));
+
+    (void)state;
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    db_close(connection);
+}
+
+static void refusals_are_sentences(void **state)
+{
+    char lines[512];
+    const char *socket = server_socket(server_shared());
+    const char *user = server_user(server_shared());
+    db_options options = options_at("/tmp/tradelock-there-is-no-such-file");
+    db *connection = NULL;
+
+    (void)state;
+    assert_int_equal(db_open(&connection, &options), TL_BAD_CONFIG);
+    expect_message(
+        "the settings file /tmp/tradelock-there-is-no-such-file cannot be read");
+
+    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket"), TL_UNREACHABLE);
+    expect_message("the server cannot be reached: ");
+    expect_message("/tmp/tradelock-no-such-socket");
+
+    database_run(plain,
+                 "CREATE OR REPLACE USER somebody@localhost IDENTIFIED BY 'right'");
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=somebody\npassword=wrong-word",
+             socket);
+    assert_int_equal(try_options(lines), TL_ACCESS_DENIED);
+    expect_message("'somebody'@'localhost'");
+    assert_null(strstr(tl_error_message(), "wrong-word"));
+
+    snprintf(lines, sizeof(lines),
+             "socket=%s\nuser=somebody\npassword=right\ndatabase=%s", socket,
+             database_name(base));
+    assert_int_equal(try_options(lines), TL_ACCESS_DENIED);
+    database_run(plain, "DROP USER somebody@localhost");
+
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=%s\ndatabase=tl_no_such_database",
+             socket, user);
+    assert_int_equal(try_options(lines), TL_NO_SCHEMA);
+    expect_message("the schema is missing: Unknown database 'tl_no_such_database'; run "
+                   "`tradelock migrate`");
+}
+
+static void tables_without_rights(void **state)
+{
+    char path[64], lines[512];
+    db *connection;
+
+    (void)state;
+    database_run(plain,
+                 "CREATE OR REPLACE USER looker@localhost IDENTIFIED BY 'right';"
+                 "GRANT SELECT ON %s.t TO looker@localhost",
+                 database_name(base));
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=looker\npassword=right\ndatabase=%s",
+             server_socket(server_shared()), database_name(base));
+    write_options(path, sizeof(path), lines);
+    connection = open_at(path);
+    unlink(path);
+    EXPECT(connection, run_sql(connection, "DELETE FROM t", NULL), DB_ERROR);
+    assert_int_equal(db_error_classify(db_errno(connection)), DB_CLASS_ACCESS);
+    assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_ACCESS_DENIED);
+    expect_message("asking: DELETE command denied to user 'looker'@'localhost'");
+    EXPECT(connection, run_sql(connection, "SET GLOBAL read_only = 1", NULL), DB_ERROR);
+    assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_ACCESS_DENIED);
+    db_close(connection);
+    database_run(plain, "DROP USER looker@localhost");
+}
+
+/* In the child nothing is said on the parent's socket, whatever is freed there. */
+static void a_child_leaves_the_parent_alone(void **state)
+{
+    db *connection = open_at(database_option_file(base));
+    db_result result = DB_RESULT_INIT;
+    int child_status = -1;
+    pid_t child;
+
+    (void)state;
+    EXPECT(connection, run_sql(connection, "SELECT 1", &result), DB_DONE);
+    EXPECT(connection, db_begin(connection), DB_DONE);
+    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (60, 'x')", NULL),
+           DB_DONE);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int good = run_sql(connection, "SELECT 2", NULL) == DB_NOT_SENT &&
+                   db_error_status(connection, DB_NOT_SENT, "x") == TL_WRONG_PROCESS &&
+                   !db_usable(connection) && !db_alive(connection);
+
+        db_close(connection);
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+    assert_int_equal(child_status, 0);
+    assert_true(db_alive(connection));
+    EXPECT(connection, db_commit(connection), DB_DONE);
+    EXPECT(connection, run_sql(connection, "SELECT 3", &result), DB_DONE);
+    assert_int_equal(db_get_int(&result, 0, 0), 3);
+    assert_int_equal(database_number(plain, "SELECT COUNT(*) FROM t WHERE id = 60"), 1);
+    db_close(connection);
+    db_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_session_is_fixed),
+        cmocka_unit_test(the_name_leads_to_the_connection),
+        cmocka_unit_test(the_file_cannot_weaken_it),
+        cmocka_unit_test(a_started_program_does_not_keep_it),
+        cmocka_unit_test(refusals_are_sentences),
+        cmocka_unit_test(tables_without_rights),
+        cmocka_unit_test(a_child_leaves_the_parent_alone),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

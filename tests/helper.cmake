@@ -1,0 +1,172 @@
+# tl_add_test(NAME SOURCES file... [LIBS target...] [ARGS arg...] [LABELS label...]
+#             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
+#             [SERVER] [SERIAL])
+#   One cmocka executable for one theme, run as one ctest in its own process.  It links
+#   the internal static library, so it may reach behind the public headers, and the
+#   library of tests/support.  With SERVER the run's shared MariaDB is up and
+#   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside
+#   it.  With LONG_TIMEOUT there is a second test NAME.long, of label long, the same
+#   executable with TL_TEST_LONG=1 in its environment: the full counts.
+#
+# tl_add_script_test(NAME script [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
+#   The same for a script of the source tree.
+#
+# tl_add_valgrind_test(NAME [LABELS ...] [TIMEOUT ...] ...)
+#   NAME.valgrind: the test that tl_add_test(NAME ...) made, again under valgrind; an
+#   error or a leak fails it.  In the plain build only.
+#
+# Every test has TL_BUILD_DIR and TL_SOURCE_DIR in its environment.
+#
+# Labels with a meaning:
+#   long     runs only with tools/test --long
+#   thread   runs under ThreadSanitizer as well
+#   plain    runs in the plain build only, not again under the sanitizers
+#   hooks    needs TL_TEST_HOOKS; is not added to a build without
+set(TL_TEST_ONLY "" CACHE STRING "Add only tests with this label")
+option(TL_TEST_BUILD_ALL "Build the executables of tests that are not added, too" OFF)
+set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
+set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
+option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
+
+set(TL_TEST_OPTIONS SERVER SERIAL)
+set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
+set(TL_TEST_LISTS SOURCES LIBS ARGS LABELS ENVIRONMENT)
+
+# Whether a test with these labels belongs into this build tree.
+function(tl_test_belongs result labels)
+  set(answer TRUE)
+  if("hooks" IN_LIST labels AND NOT TL_TEST_HOOKS)
+    set(answer FALSE)
+  elseif(TL_TEST_ONLY AND NOT TL_TEST_ONLY IN_LIST labels)
+    set(answer FALSE)
+  elseif(TL_TEST_NOT AND TL_TEST_NOT IN_LIST labels)
+    set(answer FALSE)
+  endif()
+  set(${result} ${answer} PARENT_SCOPE)
+endfunction()
+
+# The properties that every test has, from the arguments of tl_add_test.
+function(tl_set_test_properties name timeout)
+  cmake_parse_arguments(PARSE_ARGV 2 arg
+    "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
+  set(labels ${arg_LABELS})
+  set(fixtures "")
+  set(environment
+    TL_BUILD_DIR=${PROJECT_BINARY_DIR} TL_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+    ${arg_ENVIRONMENT})
+  if(TL_TEST_PREFIX)
+    string(REGEX REPLACE "\\.$" "" flavour ${TL_TEST_PREFIX})
+    list(APPEND labels ${flavour})
+    list(APPEND fixtures ${flavour}.build)
+  endif()
+  if(arg_SERVER)
+    list(APPEND environment TL_TEST_SERVER_DIR=${PROJECT_BINARY_DIR}/test-server)
+    list(APPEND fixtures ${TL_TEST_PREFIX}server)
+  endif()
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  math(EXPR limit "${timeout} * ${TL_TIMEOUT_FACTOR}")
+  # A sanitizer makes a test several times slower.
+  if(TL_SANITIZE)
+    math(EXPR limit "${limit} * 4")
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${limit}
+    LABELS "${labels}"
+    ENVIRONMENT "${environment}"
+    FIXTURES_REQUIRED "${fixtures}")
+endfunction()
+
+# Adds NAME and, where asked for, NAME.long; the command is in the variable `command`.
+function(tl_add_ctest name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg
+    "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "Test ${name}: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  add_test(NAME ${TL_TEST_PREFIX}${name} COMMAND ${command} ${arg_ARGS})
+  tl_set_test_properties(${TL_TEST_PREFIX}${name} ${arg_TIMEOUT} ${ARGN})
+  # The full counts are run once, without sanitizers.
+  if(arg_LONG_TIMEOUT AND NOT TL_SANITIZE)
+    set(long_name ${TL_TEST_PREFIX}${name}.long)
+    add_test(NAME ${long_name} COMMAND ${command} ${arg_ARGS})
+    tl_set_test_properties(${long_name} ${arg_LONG_TIMEOUT} ${ARGN})
+    set_property(TEST ${long_name} APPEND PROPERTY LABELS long)
+    set_property(TEST ${long_name} APPEND PROPERTY ENVIRONMENT TL_TEST_LONG=1)
+  endif()
+endfunction()
+
+function(tl_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg
+    "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "tl_add_test(${name}): no SOURCES")
+  endif()
+  tl_test_belongs(belongs "${arg_LABELS}")
+  if(NOT belongs AND NOT TL_TEST_BUILD_ALL)
+    return()
+  endif()
+  set(target test-${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(${target} PRIVATE
+    ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${target} PRIVATE
+    tl-flags ${arg_LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
+  if(NOT belongs)
+    return()
+  endif()
+  # tools/test --under puts a program such as valgrind before it.
+  set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${target}>)
+  tl_add_ctest(${name} ${ARGN})
+endfunction()
+
+function(tl_add_script_test name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg
+    "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
+  tl_test_belongs(belongs "${arg_LABELS}")
+  if(NOT belongs)
+    return()
+  endif()
+  get_filename_component(command ${script} ABSOLUTE)
+  tl_add_ctest(${name} ${ARGN})
+endfunction()
+
+function(tl_add_valgrind_test name)
+  if(TL_SANITIZE OR TL_TEST_PREFIX)
+    return()
+  endif()
+  set(command valgrind --quiet --error-exitcode=99 --leak-check=full
+    --errors-for-leak-kinds=definite,indirect,possible $<TARGET_FILE:test-${name}>)
+  tl_add_ctest(${name}.valgrind ${ARGN})
+endfunction()
+
+# The other trees are configured by tools/test.  Each is built by a test of its own, which
+# all of its tests need, and its list of tests is part of this one's.
+function(tl_add_flavours)
+  if(NOT TL_FLAVOURS)
+    return()
+  endif()
+  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/flavours.txt lines)
+  set(includes "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " .*" "" flavour ${line})
+    set(tree ${PROJECT_BINARY_DIR}/${flavour})
+    add_test(NAME ${flavour}.build
+      COMMAND ${CMAKE_COMMAND} --build ${tree} --parallel)
+    set_tests_properties(${flavour}.build PROPERTIES
+      FIXTURES_SETUP ${flavour}.build
+      LABELS ${flavour}
+      RUN_SERIAL TRUE
+      TIMEOUT 900)
+    string(APPEND includes "subdirs(\"${tree}\")\n")
+  endforeach()
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY
+    TEST_INCLUDE_FILES ${PROJECT_BINARY_DIR}/generated/flavours.cmake)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/flavours.cmake "${includes}")
+endfunction()

@@ -1,0 +1,527 @@
+/* One mutex: who gets it, for how long, and what each call answers. */
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=100\nsession_ms=2s\n");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ the articles -- */
+
+static atomic_int winners, losers;
+
+static void *compete(void *argument)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = mutex_new(argument, "order_7", &options);
+
+    switch (tl_mutex_lock(mutex, 0)) {
+    case TL_GRANTED:
+        atomic_fetch_add(&winners, 1);
+        sleep_ms(500);
+        break;
+    case TL_BUSY:
+        atomic_fetch_add(&losers, 1);
+        break;
+    default:
+        break;
+    }
+    tl_mutex_free(mutex);
+    return NULL;
+}
+
+static void test_twenty_at_once_one_winner(void **state)
+{
+    pthread_t threads[20];
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        pthread_create(&threads[i], NULL, compete, i % 2 ? f.client : f.other);
+    for (int i = 0; i < 20; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(winners, 1);
+    assert_int_equal(losers, 19);
+    assert_status(try_once(f.client, "order_7"), TL_GRANTED);
+}
+
+static void test_ten_locks_and_nine_unlocks(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = mutex_new(f.client, "key1", &options);
+    uint64_t fence;
+    long long steps;
+
+    (void)state;
+    assert_status(tl_mutex_lock(mutex, 1000), TL_GRANTED);
+    fence = tl_mutex_fence(mutex, "key1");
+    steps = database_number(f.sql, "SELECT COUNT(*) FROM resource_log");
+    for (int i = 0; i < 9; i++)
+        assert_status(tl_mutex_lock(mutex, 1000), TL_GRANTED);
+    assert_int_equal(tl_mutex_depth(mutex), 10);
+    assert_int_equal(tl_mutex_fence(mutex, NULL), fence);
+    for (int i = 0; i < 9; i++)
+        assert_status(tl_mutex_unlock(mutex), TL_OK);
+    /* Counted in the process: nothing was written for it. */
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), steps);
+    assert_status(try_once(f.other, "key1"), TL_BUSY);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_status(try_once(f.other, "key1"), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_RELEASED);
+    tl_mutex_free(mutex);
+}
+
+static void test_ten_handles_of_one_thread(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *handles[10];
+
+    (void)state;
+    options.flags = TL_MUTEX_BY_THREAD;
+    for (int i = 0; i < 10; i++)
+        handles[i] = locked(f.client, "key1-thread", &options);
+    assert_int_equal(tl_mutex_fence(handles[9], NULL), tl_mutex_fence(handles[0], NULL));
+    for (int i = 0; i < 9; i++)
+        assert_status(tl_mutex_unlock(handles[i]), TL_OK);
+    assert_status(tl_mutex_unlock(handles[0]), TL_RELEASED);
+    assert_status(try_once(f.client, "key1-thread"), TL_BUSY);
+    /* The handle that was granted may go before the others. */
+    tl_mutex_free(handles[0]);
+    assert_status(try_once(f.client, "key1-thread"), TL_BUSY);
+    assert_status(tl_mutex_unlock(handles[9]), TL_OK);
+    assert_status(try_once(f.client, "key1-thread"), TL_GRANTED);
+    for (int i = 1; i < 10; i++)
+        tl_mutex_free(handles[i]);
+}
+
+struct expiry {
+    int64_t lease_ms, wait_ms, waited_ms;
+    tl_status status;
+    uint64_t fence;
+};
+
+static void *wait_for_expiry(void *argument)
+{
+    struct expiry *e = argument;
+    tl_mutex_options options = lease_options(e->lease_ms);
+    tl_mutex *mutex = mutex_new(f.client, "key2", &options);
+    int64_t begun_ms = now_ms();
+
+    e->status = tl_mutex_lock(mutex, e->wait_ms);
+    e->waited_ms = now_ms() - begun_ms;
+    e->fence = tl_mutex_fence(mutex, NULL);
+    if (tl_mutex_unlock(mutex) != TL_OK)
+        e->status = TL_INTERNAL;
+    tl_mutex_free(mutex);
+    return NULL;
+}
+
+/* The article's own numbers: a lease of 5 s that is never unlocked, and a second thread
+ * that waits up to 7 s. */
+static void test_held_until_expiry_then_taken_over(void **state)
+{
+    struct expiry e = {.lease_ms = 5000, .wait_ms = 7000};
+    tl_mutex_options options = lease_options(5000);
+    tl_mutex *mutex;
+    pthread_t thread;
+
+    (void)state;
+    mutex = locked(f.client, "key2", &options);
+    pthread_create(&thread, NULL, wait_for_expiry, &e);
+    pthread_join(thread, NULL);
+    assert_status(e.status, TL_GRANTED);
+    assert_in_range(e.waited_ms, 4500, 6500);
+    assert_true(e.fence > tl_mutex_fence(mutex, NULL));
+    assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    tl_mutex_free(mutex);
+}
+
+/* ----------------------------------------------------------------- the answers -- */
+
+static void test_four_answers_of_unlock(void **state)
+{
+    tl_mutex_options options = lease_options(100);
+    tl_mutex *mutex = mutex_new(f.client, "answers", &options), *next;
+
+    (void)state;
+    assert_status(tl_mutex_unlock(mutex), TL_NOT_HELD);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_status(tl_mutex_unlock(mutex), TL_RELEASED);
+    /* The handle may lock again; a lease that nobody took over is released honestly. */
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    sleep_ms(150);
+    assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
+    assert_status(tl_mutex_lock(mutex, 0), TL_LOST);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    sleep_ms(150);
+    next = locked(f.other, "answers", &options);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    assert_true(tl_mutex_remaining_ms(next) > 0);
+    assert_status(tl_mutex_unlock(next), TL_OK);
+    tl_mutex_free(mutex);
+    tl_mutex_free(next);
+}
+
+static void test_a_refusal_writes_nothing_and_says_who(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex, *refused;
+    long long steps;
+    const tl_resource_view *view;
+
+    (void)state;
+    options.payload = "batch 2026-03";
+    options.payload_size = strlen(options.payload);
+    options.actor = "cron";
+    mutex = locked(f.client, "nightly", &options);
+    steps = database_number(f.sql, "SELECT COUNT(*) FROM resource_log");
+    refused = mutex_new(f.other, "nightly", &options);
+    assert_status(tl_mutex_lock(refused, 0), TL_BUSY);
+    view = tl_mutex_view(refused);
+    assert_int_equal(view->state, TL_RESOURCE_HELD);
+    assert_true(view->renewed);
+    assert_memory_equal(view->payload, "batch 2026-03", 13);
+    assert_string_equal(view->actor, "cron");
+    assert_string_equal(view->session_id, tl_client_session(f.client));
+    assert_int_equal(view->fence, tl_mutex_fence(mutex, "nightly"));
+    assert_non_null(strstr(view->holder, "test "));
+    assert_status(tl_mutex_lock(refused, 300), TL_TIMEOUT);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), steps);
+    assert_status(tl_mutex_unlock(refused), TL_NOT_HELD);
+    tl_mutex_free(refused);
+    tl_mutex_free(mutex);
+    assert_status(try_once(f.other, "nightly"), TL_GRANTED);
+}
+
+/* The heartbeat counts for the lock: no write for it, however long. */
+static void test_renewed_by_the_session_until_max_hold(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex;
+
+    (void)state;
+    options.max_hold_ms = 3500;
+    mutex = locked(f.client, "long-job", &options);
+    sleep_ms(2600); /* longer than a session time-out */
+    assert_true(tl_mutex_remaining_ms(mutex) > 0);
+    assert_status(try_once(f.other, "long-job"), TL_BUSY);
+    assert_int_equal(
+        database_number(f.sql,
+                        "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'"),
+        1);
+    sleep_ms(1000);
+    assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
+    assert_status(try_once(f.other, "long-job"), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    tl_mutex_free(mutex);
+}
+
+static void test_renewing_by_hand(void **state)
+{
+    tl_mutex_options options = lease_options(400);
+    tl_mutex *mutex;
+
+    (void)state;
+    options.max_hold_ms = 1000;
+    mutex = locked(f.client, "by-hand", &options);
+    for (int i = 0; i < 3; i++) {
+        sleep_ms(200);
+        assert_status(tl_mutex_renew(mutex, 400), TL_OK);
+    }
+    assert_status(try_once(f.other, "by-hand"), TL_BUSY);
+    /* Never beyond max_hold. */
+    assert_status(tl_mutex_renew(mutex, 60000), TL_OK);
+    assert_true(tl_mutex_remaining_ms(mutex) <= 400);
+    sleep_ms(500);
+    assert_status(tl_mutex_renew(mutex, 400), TL_LOST);
+    assert_status(try_once(f.other, "by-hand"), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    tl_mutex_free(mutex);
+}
+
+static void test_automatic_renewal_stops_when_told(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "stops", &options);
+
+    (void)state;
+    assert_true(tl_mutex_remaining_ms(mutex) > 1000);
+    assert_status(tl_mutex_renew(mutex, 200), TL_OK);
+    assert_true(tl_mutex_remaining_ms(mutex) <= 200);
+    sleep_ms(250);
+    assert_status(try_once(f.other, "stops"), TL_GRANTED);
+    tl_mutex_free(mutex);
+}
+
+static void test_minimum_hold(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex, *late;
+
+    (void)state;
+    options.min_hold_ms = 600;
+    mutex = locked(f.client, "min-hold", &options);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    late = mutex_new(f.other, "min-hold", &options);
+    assert_status(tl_mutex_lock(late, 0), TL_BUSY);
+    assert_int_equal(tl_mutex_view(late)->state, TL_RESOURCE_KEPT);
+    assert_status(tl_mutex_lock(late, 2000), TL_GRANTED);
+    tl_mutex_free(mutex);
+    tl_mutex_free(late);
+}
+
+/* ------------------------------------------------------------------- operators -- */
+
+static int count_views(void *context, const tl_resource_view *view)
+{
+    (void)view;
+    ++*(int *)context;
+    return 0;
+}
+
+static void test_force_unlock_raises_the_fence(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "stuck/1", &options), *next;
+    uint64_t fence = tl_mutex_fence(mutex, NULL);
+    tl_resource_filter filter = {.version = TL_RESOURCE_FILTER_VERSION,
+                                 .prefix = "stuck/"};
+    int seen = 0;
+
+    (void)state;
+    assert_status(tl_resource_list(f.other, &filter, count_views, &seen), TL_OK);
+    assert_int_equal(seen, 1);
+    assert_status(tl_resource_show(f.other, "stuck/2", count_views, &seen), TL_NOT_FOUND);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence - 1, "ann", "hangs"),
+                  TL_LOST);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence, "", "hangs"), TL_INVALID);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence, "ann", "hangs"), TL_OK);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence + 1, "ann", "again"),
+                  TL_NOT_HELD);
+    assert_status(tl_resource_unlock(f.other, "stuck/2", 1, "ann", "hangs"),
+                  TL_NOT_FOUND);
+    next = locked(f.other, "stuck/1", &options);
+    assert_true(tl_mutex_fence(next, NULL) > fence + 1);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM resource_log WHERE step="
+                                     "'force unlock' AND actor='ann' AND remark='hangs'"),
+                     1);
+    tl_mutex_free(mutex);
+    tl_mutex_free(next);
+}
+
+/* ------------------------------------------------------------------------ loss -- */
+
+struct loss {
+    atomic_int calls, why;
+};
+
+static void on_loss(void *context, const char *resource, tl_status why)
+{
+    struct loss *loss = context;
+
+    (void)resource;
+    atomic_store(&loss->why, (int)why);
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static void wait_for_loss(struct loss *loss, tl_status why, int64_t limit_ms)
+{
+    int64_t begun_ms = now_ms();
+
+    while (atomic_load(&loss->calls) == 0 && now_ms() - begun_ms < limit_ms)
+        sleep_ms(10);
+    assert_int_equal(atomic_load(&loss->calls), 1);
+    assert_status((tl_status)atomic_load(&loss->why), why);
+}
+
+static void test_loss_is_told(void **state)
+{
+    struct loss lease = {0}, forced = {0}, none = {0};
+    tl_mutex_options options = lease_options(300);
+    tl_mutex *a, *b, *c;
+
+    (void)state;
+    options.loss = on_loss;
+    options.loss_context = &lease;
+    a = locked(f.client, "loss-lease", &options);
+    options = lease_options(0);
+    options.loss = on_loss;
+    options.loss_context = &forced;
+    b = locked(f.client, "loss-forced", &options);
+    options.loss_context = &none;
+    c = locked(f.client, "loss-none", &options);
+    assert_status(tl_resource_unlock(f.other, "loss-forced", tl_mutex_fence(b, NULL),
+                                     "ann", "test"),
+                  TL_OK);
+    wait_for_loss(&forced, TL_LOST, 1000);
+    wait_for_loss(&lease, TL_TIMEOUT, 1000);
+    assert_int_equal(tl_mutex_remaining_ms(b), 0);
+    assert_status(tl_mutex_unlock(b), TL_LOST);
+    assert_status(tl_mutex_unlock(c), TL_OK);
+    tl_mutex_free(a);
+    tl_mutex_free(b);
+    tl_mutex_free(c);
+    sleep_ms(300);
+    assert_int_equal(atomic_load(&none.calls), 0);
+    assert_int_equal(atomic_load(&lease.calls), 1);
+}
+
+/* -------------------------------------------------------------------- bad input -- */
+
+static void refuse_new(const char *resource, const tl_mutex_options *options)
+{
+    tl_mutex *mutex = NULL;
+
+    assert_status(tl_mutex_new(&mutex, f.client, resource, options), TL_INVALID);
+    assert_null(mutex);
+    assert_true(strlen(tl_error_message()) > 0);
+}
+
+static void test_bad_input(void **state)
+{
+    tl_mutex_options good = lease_options(0), bad;
+    char name[TL_RESOURCE_MAX + 2];
+    tl_mutex *mutex;
+    long long rows = database_number(f.sql, "SELECT COUNT(*) FROM resource_lock");
+
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    refuse_new("", &good);
+    refuse_new(NULL, &good);
+    refuse_new(name, &good);
+    refuse_new("two words", &good);
+    refuse_new("tab\there", &good);
+    refuse_new("gr\xc3\xbcn", &good);
+    refuse_new("ok", NULL);
+    bad = good;
+    bad.lease_ms = -1;
+    refuse_new("ok", &bad);
+    bad.lease_ms = INT64_MAX;
+    refuse_new("ok", &bad);
+    bad = good;
+    bad.max_hold_ms = 0;
+    refuse_new("ok", &bad);
+    bad.max_hold_ms = TL_HOLD_MAX_MS + 1;
+    refuse_new("ok", &bad);
+    bad = good;
+    bad.min_hold_ms = -5;
+    refuse_new("ok", &bad);
+    bad = good;
+    bad.flags = 64;
+    refuse_new("ok", &bad);
+    bad = good;
+    bad.payload = name;
+    bad.payload_size = TL_RESOURCE_PAYLOAD_MAX + 1;
+    refuse_new("ok", &bad);
+    mutex = mutex_new(f.client, "never-locked", &good);
+    assert_status(tl_mutex_lock(mutex, -1), TL_INVALID);
+    assert_status(tl_mutex_lock(mutex, INT64_MAX), TL_INVALID);
+    assert_status(tl_mutex_lock(NULL, 0), TL_INVALID);
+    assert_status(tl_mutex_unlock(NULL), TL_INVALID);
+    assert_status(tl_mutex_unlock(mutex), TL_NOT_HELD);
+    assert_status(tl_mutex_renew(mutex, 1000), TL_NOT_HELD);
+    assert_int_equal(tl_mutex_fence(mutex, NULL), 0);
+    tl_mutex_free(mutex);
+    tl_mutex_free(NULL);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock"), rows);
+}
+
+static void test_keys_are_exact(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "Case", &options);
+    char name[TL_RESOURCE_MAX + 1];
+
+    (void)state;
+    memset(name, '?', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_status(try_once(f.other, "case"), TL_GRANTED);
+    assert_status(try_once(f.other, "Case"), TL_BUSY);
+    assert_status(try_once(f.other, name), TL_GRANTED);
+    assert_status(try_once(f.other, "it's%_\\"), TL_GRANTED);
+    tl_mutex_free(mutex);
+}
+
+static void *lock_handle_of_another(void *argument)
+{
+    tl_mutex *mutex = argument;
+
+    assert_status(tl_mutex_lock(mutex, 0), TL_WRONG_STATE);
+    assert_status(tl_mutex_unlock(mutex), TL_NOT_HELD);
+    assert_status(tl_mutex_renew(mutex, 1000), TL_NOT_HELD);
+    return NULL;
+}
+
+static void test_reentering_through_anothers_handle(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "mine", &options), *second;
+    pthread_t thread;
+
+    (void)state;
+    /* Without the flag another handle is another holder, even of the same thread. */
+    second = mutex_new(f.client, "mine", &options);
+    assert_status(tl_mutex_lock(second, 0), TL_BUSY);
+    assert_status(tl_mutex_unlock(second), TL_NOT_HELD);
+    tl_mutex_free(mutex);
+    options.flags = TL_MUTEX_BY_THREAD;
+    mutex = locked(f.client, "mine", &options);
+    pthread_create(&thread, NULL, lock_handle_of_another, mutex);
+    pthread_join(thread, NULL);
+    assert_int_equal(tl_mutex_depth(mutex), 1);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    tl_mutex_free(mutex);
+    tl_mutex_free(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twenty_at_once_one_winner),
+        cmocka_unit_test(test_ten_locks_and_nine_unlocks),
+        cmocka_unit_test(test_ten_handles_of_one_thread),
+        cmocka_unit_test(test_held_until_expiry_then_taken_over),
+        cmocka_unit_test(test_four_answers_of_unlock),
+        cmocka_unit_test(test_a_refusal_writes_nothing_and_says_who),
+        cmocka_unit_test(test_renewed_by_the_session_until_max_hold),
+        cmocka_unit_test(test_renewing_by_hand),
+        cmocka_unit_test(test_automatic_renewal_stops_when_told),
+        cmocka_unit_test(test_minimum_hold),
+        cmocka_unit_test(test_force_unlock_raises_the_fence),
+        cmocka_unit_test(test_loss_is_told),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_keys_are_exact),
+        cmocka_unit_test(test_reentering_through_anothers_handle),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,204 @@
+/*
+ * Locking, renewing and unlocking, cut at every packet: whatever answer is lost, the call
+ * ends in the truth, is carried out once, and says so when it is called again.
+ */
+#include "fixture.h"
+#include "packets/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKETS_MAX 60
+#define CALLS_MAX 20
+
+static fixture f;
+static wire *line;
+static char *through;
+static unsigned cases, unknowns;
+
+static int setup(void **state)
+{
+    const char *settings = "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"
+                           "pool_wait_ms=300ms\ncommit_ms=300ms\nconnect_timeout_s=2\n";
+
+    (void)state;
+    fixture_open(&f, settings);
+    line = wire_start(server_socket(server_shared()));
+    through = database_option_file_at(f.db, wire_socket(line), settings);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    wire_free(line);
+    free(through);
+    print_message("%u cases, %u of them UNKNOWN at first\n", cases, unknowns);
+    fixture_close(&f);
+    return 0;
+}
+
+static tl_client *far_client(void)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = through;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("no client: %s", tl_error_message());
+    return client;
+}
+
+/* ------------------------------------------------------------------- operations -- */
+
+enum operation { LOCK, UNLOCK, RENEW };
+
+static tl_status call(enum operation operation, tl_mutex *mutex)
+{
+    switch (operation) {
+    case LOCK:
+        return tl_mutex_lock(mutex, 0);
+    case UNLOCK:
+        return tl_mutex_unlock(mutex);
+    default:
+        return tl_mutex_renew(mutex, 30000);
+    }
+}
+
+static int may_come_again(tl_status status)
+{
+    tl_class class_ = tl_status_class(status);
+
+    return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY;
+}
+
+/* The far client's set of this case, made by a near one before, so that the rows are there
+ * when `again`. */
+static tl_mutex *begin(tl_client *far, unsigned number, size_t count, int again,
+                       char names[][32])
+{
+    const char *all[3];
+    tl_mutex_options options = lease_options(30000);
+    tl_mutex *mutex = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        snprintf(names[i], 32, "case-%u-%zu", number, i);
+        all[i] = names[i];
+        if (again)
+            assert_status(try_once(f.other, all[i]), TL_GRANTED);
+    }
+    if (tl_mutex_new_set(&mutex, far, all, count, &options) != TL_OK)
+        server_panic("no mutex: %s", tl_error_message());
+    return mutex;
+}
+
+static void check_rows(enum operation operation, tl_mutex *mutex, size_t count, int again,
+                       char names[][32])
+{
+    for (size_t i = 0; i < count; i++) {
+        long long steps = database_number(
+            f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource='%s'", names[i]);
+        long long fence = database_number(
+            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s'", names[i]);
+        char *status = database_text(
+            f.sql, "SELECT status FROM resource_lock WHERE resource='%s'", names[i]);
+
+        assert_string_equal(status, operation == UNLOCK ? "U" : "L");
+        free(status);
+        if (operation != UNLOCK)
+            assert_int_equal(tl_mutex_fence(mutex, names[i]), fence);
+        /* A renewal may be written again; nothing else may. */
+        if (operation == RENEW)
+            assert_in_range(steps, (again ? 2 : 0) + 2, (again ? 2 : 0) + 2 + CALLS_MAX);
+        else
+            assert_int_equal(steps, (again ? 2 : 0) + (operation == LOCK ? 1 : 2));
+    }
+}
+
+/* One case; 0 when the fault came too late to strike. */
+static int disturb(enum operation operation, size_t count, int again, wire_fault fault)
+{
+    char names[3][32];
+    tl_client *far = far_client();
+    tl_mutex *mutex = begin(far, ++cases, count, again, names);
+    tl_status status;
+    int calls = 0, struck;
+
+    if (operation != LOCK)
+        assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    wire_arm(line, &fault);
+    status = call(operation, mutex);
+    struck = wire_struck(line);
+    if (fault.down)
+        wire_down(line, 0);
+    if (status == TL_UNKNOWN)
+        unknowns++;
+    for (; may_come_again(status) && calls < CALLS_MAX; calls++)
+        status = call(operation, mutex);
+    (void)wire_release(line);
+    assert_status(status, operation == LOCK ? TL_GRANTED : TL_OK);
+    check_rows(operation, mutex, count, again, names);
+    wire_reset(line);
+    tl_mutex_free(mutex);
+    tl_client_close(far);
+    return struck != 0;
+}
+
+static void sweep(enum operation operation, size_t count, int again)
+{
+    static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
+
+    for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
+        for (int down = 0; down < 2; down++)
+            for (unsigned packet = 1; packet < PACKETS_MAX; packet++)
+                if (!disturb(operation, count, again,
+                             (wire_fault){packet, acts[act], down}))
+                    break;
+}
+
+static void test_lock(void **state)
+{
+    (void)state;
+    sweep(LOCK, 1, 0);
+    sweep(LOCK, 1, 1);
+}
+
+static void test_lock_several(void **state)
+{
+    (void)state;
+    sweep(LOCK, 3, 1);
+}
+
+static void test_unlock(void **state)
+{
+    (void)state;
+    sweep(UNLOCK, 1, 0);
+    sweep(UNLOCK, 3, 0);
+}
+
+static void test_renew(void **state)
+{
+    (void)state;
+    sweep(RENEW, 1, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_lock_several),
+        cmocka_unit_test(test_unlock),
+        cmocka_unit_test(test_renew),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,87 @@
+/* Every way of asking, cut at every packet. */
+#include "operations.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void prepare_once(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
+}
+
+static void prepare_exclusive(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, TL_ASK_EXCLUSIVE);
+}
+
+static void prepare_repeatable(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, TL_ASK_REPEATABLE);
+}
+
+/* The mutex was held before: the row is there and is taken over. */
+static void prepare_repeated(scene *s)
+{
+    tl_lock *before = scene_granted(s, s->near, TL_LANE_SYNC, TL_ASK_REPEATABLE);
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+
+    assert_int_equal(tl_lock_finish(before, &ending), TL_SUCCEEDED);
+    tl_lock_free(before);
+    prepare_repeatable(s);
+}
+
+static void prepare_standalone(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_RETRY, TL_ASK_STANDALONE);
+}
+
+static void prepare_reclaim(scene *s)
+{
+    scene_past(s, TL_OUTCOME_FAILURE);
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, TL_ASK_RECLAIM);
+}
+
+static tl_status call_ask(scene *s)
+{
+    return tl_lock_ask(s->lock, 0);
+}
+
+static tl_status call_ask_with(scene *s)
+{
+    return tl_lock_ask_with(s->lock, scene_book, s);
+}
+
+/* What refuses must say the same in the end, and write nothing. */
+static void prepare_done(scene *s)
+{
+    scene_past(s, TL_OUTCOME_SUCCESS);
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
+}
+
+static const operation operations[] = {
+    {"ask once", OPERATION_GRANTS | OPERATION_RIVAL, prepare_once, call_ask, TL_GRANTED,
+     "P 1 1", "-", 1, 0, NULL},
+    {"ask exclusive", OPERATION_GRANTS | OPERATION_RIVAL, prepare_exclusive, call_ask,
+     TL_GRANTED, "P 1 1", "-", 1, 0, NULL},
+    {"ask repeatable", OPERATION_GRANTS, prepare_repeatable, call_ask, TL_GRANTED,
+     "P 1 1", "-", 1, 0, NULL},
+    {"ask repeatable again", OPERATION_GRANTS, prepare_repeated, call_ask, TL_GRANTED,
+     "P 2 1", "-", 1, 0, NULL},
+    {"ask standalone", OPERATION_GRANTS, prepare_standalone, call_ask, TL_GRANTED, "-",
+     "P 1 1", 1, 0, NULL},
+    {"reclaim", OPERATION_GRANTS, prepare_reclaim, call_ask, TL_GRANTED, "P 2 1", "-", 1,
+     0, NULL},
+    {"ask with rows", OPERATION_GRANTS | OPERATION_RIVAL, prepare_once, call_ask_with,
+     TL_GRANTED, "P 1 1", "-", 1, 1, NULL},
+    {"reclaim with rows", OPERATION_GRANTS, prepare_reclaim, call_ask_with, TL_GRANTED,
+     "P 2 1", "-", 1, 1, NULL},
+    {"ask for what is done", 0, prepare_done, call_ask, TL_ALREADY_DONE, "Y 1 1", "-", 0,
+     0, NULL},
+};
+
+const struct operations operations_asks = {"asks", operations,
+                                           sizeof operations / sizeof *operations};

@@ -1,0 +1,309 @@
+#include "sweep.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS_MAX 8
+#define PACKETS_MAX 400
+#define STRIDE 20
+#define COMPLAINTS 25
+
+struct way {
+    const char *name;
+    wire_fault fault;
+    int rival;
+    int rare; /* costs a second; the short run takes fewer */
+};
+
+static const struct way ways[] = {
+    {"cut before", {0, WIRE_CUT_BEFORE, 0}, 0, 0},
+    {"cut after", {0, WIRE_CUT_AFTER, 0}, 0, 0},
+    {"late", {0, WIRE_LATE, 0}, 0, 0},
+    {"cut before, line down", {0, WIRE_CUT_BEFORE, 1}, 0, 0},
+    {"cut after, line down", {0, WIRE_CUT_AFTER, 1}, 0, 0},
+    {"late, line down", {0, WIRE_LATE, 1}, 0, 0},
+    {"cut after, line down, a rival asks", {0, WIRE_CUT_AFTER, 1}, 1, 0},
+    {"late, line down, a rival asks", {0, WIRE_LATE, 1}, 1, 0},
+    {"stalled", {0, WIRE_STALL, 0}, 0, 1},
+};
+
+struct figures {
+    unsigned operations, cases, packets, requests, answers;
+    unsigned at_once, unknown, again, late, late_taken, rivals;
+};
+
+/* One case under way. */
+struct trial {
+    scene *s;
+    const operation *op;
+    const struct way *way;
+    unsigned packet;
+    int warm, struck;
+    long long steps_before, ledger_before;
+    tl_status rival;
+    struct figures *figures;
+    int wrong;
+};
+
+static unsigned complaints;
+
+static void complain(struct trial *t, const char *what, tl_status answer)
+{
+    char row[64], retry[64];
+
+    t->wrong++;
+    if (++complaints > COMPLAINTS)
+        return;
+    scene_row(t->s, "WITHDRAW", row, sizeof row);
+    scene_row(t->s, "WITHDRAW_RETRY", retry, sizeof retry);
+    printf("WRONG: %s%s, packet %u %c, %s: %s; answer %s (%s); rows '%s' '%s'; %lld "
+           "steps, %lld business rows more\n",
+           t->op->name, t->warm ? " (warm)" : "", t->packet,
+           t->struck != 0 ? t->struck : '-', t->way->name, what, tl_status_name(answer),
+           tl_error_message(), row, retry, scene_steps(t->s) - t->steps_before,
+           scene_ledger(t->s) - t->ledger_before);
+}
+
+int sweep_is_long(void)
+{
+    const char *text = getenv("TL_TEST_LONG");
+
+    return text != NULL && text[0] != '\0';
+}
+
+/* -------------------------------------------------------- answers and truth -- */
+
+static int is_undecided(tl_status answer)
+{
+    switch (tl_status_class(answer)) {
+    case TL_CLASS_RETRY:
+    case TL_CLASS_UNKNOWN:
+    case TL_CLASS_ROLL_BACK:
+        return 1;
+    default:
+        return answer == TL_CALLBACK_FAILED;
+    }
+}
+
+static void check_final(struct trial *t, tl_status answer)
+{
+    const operation *op = t->op;
+    char row[64], retry[64];
+    const char *problem = "";
+
+    scene_row(t->s, "WITHDRAW", row, sizeof row);
+    scene_row(t->s, "WITHDRAW_RETRY", retry, sizeof retry);
+    if (strcmp(row, op->row) != 0 || strcmp(retry, op->retry_row) != 0)
+        complain(t, "the rows say something else", answer);
+    else if (op->steps != SWEEP_ANY_STEPS &&
+             scene_steps(t->s) - t->steps_before != op->steps)
+        complain(t, "the log has other steps", answer);
+    else if (scene_ledger(t->s) - t->ledger_before != op->ledger)
+        complain(t, "the business rows do not follow the status", answer);
+    if (op->flags & OPERATION_GRANTS)
+        problem = scene_hold_problem(t->s, t->s->lock);
+    if (problem[0] == '\0' && op->check != NULL)
+        problem = op->check(t->s);
+    if (problem[0] != '\0')
+        complain(t, problem, answer);
+}
+
+/* Nothing happened, or, where the answer does not claim that, all of it. */
+static void check_undecided(struct trial *t, tl_status answer)
+{
+    const operation *op = t->op;
+    long long steps = scene_steps(t->s) - t->steps_before;
+    long long ledger = scene_ledger(t->s) - t->ledger_before;
+    int nothing = steps == 0 && ledger == 0;
+    int all = steps == op->steps && ledger == op->ledger;
+
+    if (t->rival == TL_GRANTED || (op->flags & OPERATION_PARTS))
+        return;
+    if (tl_status_class(answer) == TL_CLASS_UNKNOWN ? !nothing && !all : !nothing)
+        complain(t, "something was written, and the answer says no", answer);
+}
+
+/* ---------------------------------------------------------------- one case -- */
+
+/* Another client wants the same trade while it is not known whether ours has it. */
+static void let_rival_ask(struct trial *t)
+{
+    tl_lock *lock = scene_lock(t->s, t->s->near, TL_LANE_SYNC, 0);
+
+    t->rival = tl_lock_ask(lock, 0);
+    tl_lock_free(lock);
+    t->figures->rivals++;
+    if (t->rival != TL_GRANTED && t->rival != TL_BUSY)
+        complain(t, "the rival got another answer than yes or busy", t->rival);
+}
+
+static void release_late(struct trial *t, tl_status answer)
+{
+    int taken;
+
+    if (t->way->fault.act != WIRE_LATE && t->way->fault.act != WIRE_STALL)
+        return;
+    taken = wire_release(t->s->line);
+    t->figures->late += t->struck == '>';
+    t->figures->late_taken += taken != 0;
+    /* After UNKNOWN it may happen now; after any other answer nothing may. */
+    if (answer == t->op->final)
+        check_final(t, answer);
+    else if (tl_status_class(answer) != TL_CLASS_UNKNOWN)
+        check_undecided(t, answer);
+}
+
+/* The same call again until it is decided. */
+static void call_until_decided(struct trial *t, tl_status answer)
+{
+    for (int calls = 1; is_undecided(answer); calls++) {
+        if (calls == CALLS_MAX) {
+            complain(t, "it is never decided", answer);
+            return;
+        }
+        answer = t->op->call(t->s);
+        if (is_undecided(answer))
+            check_undecided(t, answer);
+    }
+    if (t->rival == TL_GRANTED) {
+        /* Its hold is the only one. */
+        if (answer != TL_BUSY)
+            complain(t, "the rival holds the trade", answer);
+        return;
+    }
+    if (answer != t->op->final)
+        complain(t, "not the answer that is true in the end", answer);
+    else
+        check_final(t, answer);
+}
+
+static void count_answer(struct trial *t, tl_status answer)
+{
+    if (t->struck == '>')
+        t->figures->requests++;
+    else
+        t->figures->answers++;
+    if (answer == t->op->final)
+        t->figures->at_once++;
+    else if (tl_status_class(answer) == TL_CLASS_UNKNOWN)
+        t->figures->unknown++;
+    else
+        t->figures->again++;
+}
+
+/* Returns 0 when the operation ended undisturbed. */
+static int run_trial(struct trial *t)
+{
+    wire_fault fault = t->way->fault;
+    scene *s = t->s;
+    tl_status answer;
+    int counted;
+
+    fault.packet = t->packet;
+    scene_begin(s, fault.down);
+    if (t->warm) {
+        t->op->prepare(s);
+        (void)t->op->call(s);
+        scene_end_trade(s);
+        scene_next_trade(s);
+    }
+    t->op->prepare(s);
+    t->steps_before = scene_steps(s);
+    t->ledger_before = scene_ledger(s);
+    wire_arm(s->line, &fault);
+    answer = t->op->call(s);
+    t->struck = wire_struck(s->line);
+    counted = t->struck != 0;
+    if (counted) {
+        t->figures->cases++;
+        count_answer(t, answer);
+    }
+    if (is_undecided(answer)) {
+        check_undecided(t, answer);
+        if (t->way->rival && tl_status_class(answer) == TL_CLASS_UNKNOWN)
+            let_rival_ask(t);
+    } else if (answer != t->op->final) {
+        complain(t, "a false answer", answer);
+    } else {
+        check_final(t, answer);
+    }
+    release_late(t, answer);
+    if (t->op->flags & OPERATION_HANG_UP)
+        wire_hang_up(s->line);
+    wire_down(s->line, 0);
+    if (is_undecided(answer))
+        call_until_decided(t, answer);
+    scene_end(s);
+    return counted;
+}
+
+/* ------------------------------------------------------------- all of them -- */
+
+static int sweep_way(scene *s, const operation *op, const struct way *way, int warm,
+                     unsigned offset, struct figures *figures)
+{
+    int wrong = 0, is_long = sweep_is_long();
+    unsigned stride = is_long ? 1 : STRIDE * (way->rare ? 3 : 1), last = 0;
+
+    for (unsigned n = is_long ? 1 : 1 + offset % stride; n < PACKETS_MAX; n += stride) {
+        struct trial t = {.s = s,
+                          .op = op,
+                          .way = way,
+                          .packet = n,
+                          .warm = warm,
+                          .rival = TL_OK,
+                          .figures = figures};
+        int struck = run_trial(&t);
+
+        wrong += t.wrong;
+        if (!struck)
+            break;
+        last = n;
+    }
+    if (way == ways)
+        figures->packets += last;
+    return wrong;
+}
+
+int sweep(const char *theme, const operation *operations, size_t count)
+{
+    struct figures figures = {0};
+    int64_t begin_ms = clock_boottime_ms();
+    const char *only = getenv("TL_TEST_OPERATION");
+    unsigned offset = 0;
+    scene s;
+    int wrong = 0;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    scene_open(&s, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const operation *op = &operations[i];
+
+        if (only != NULL && strcmp(only, op->name) != 0)
+            continue;
+        figures.operations++;
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            if (ways[w].rival && !(op->flags & OPERATION_RIVAL))
+                continue;
+            wrong += sweep_way(&s, op, &ways[w], 0, offset += 7, &figures);
+            wrong += sweep_way(&s, op, &ways[w], 1, offset += 7, &figures);
+        }
+    }
+    if (scene_log_problems(&s) != 0) {
+        printf("WRONG: the log has gaps, falling fences or a token twice\n");
+        wrong++;
+    }
+    scene_close(&s);
+    printf(
+        "%s: %u operations, %u packets, %u cuts (%u of requests, %u of answers); "
+        "answered at once %u, UNKNOWN %u, to be repeated %u; late requests %u, taken by "
+        "the server %u; rivals %u; wrong %d; %lld s\n",
+        theme, figures.operations, figures.packets, figures.cases, figures.requests,
+        figures.answers, figures.at_once, figures.unknown, figures.again, figures.late,
+        figures.late_taken, figures.rivals, wrong,
+        (long long)(clock_boottime_ms() - begin_ms) / 1000);
+    return wrong;
+}

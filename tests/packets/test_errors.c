@@ -1,0 +1,476 @@
+/*
+ * What the server refuses: deadlocks, lock waits, snapshots that are too old, too many
+ * connections, a read-only server, a server that goes away.  Only database work is
+ * repeated, within its time, and counted.
+ */
+#include "scene.h"
+
+#include "base/clock.h"
+#include "base/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static server *own; /* innodb_snapshot_isolation=ON, and it may be restarted */
+static scene s;
+static unsigned calls; /* of callbacks */
+
+static int set_up(void **state)
+{
+    const char *const options[] = {"--innodb-snapshot-isolation=ON", NULL};
+
+    (void)state;
+    own = server_start(options);
+    scene_open(&s, own);
+    assert_int_equal(database_number(s.sql, "SELECT @@innodb_snapshot_isolation"), 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_int_equal(scene_log_problems(&s), 0);
+    scene_close(&s);
+    server_free(own);
+    return 0;
+}
+
+static tl_stats stats_of(const tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_int_equal(tl_client_stats(client, &stats), TL_OK);
+    return stats;
+}
+
+#define assert_status(got, expected)                                                     \
+    do {                                                                                 \
+        tl_status status_ = (got);                                                       \
+        if (status_ != (expected))                                                       \
+            print_error("%s\n", tl_error_message());                                     \
+        assert_string_equal(tl_status_name(status_), tl_status_name(expected));          \
+    } while (0)
+
+/* ------------------------------------------------------ somebody holds the row -- */
+
+struct holder {
+    MYSQL *sql;
+    int64_t until_ms;
+    pthread_t thread;
+};
+
+static void *let_go(void *context)
+{
+    struct holder *holder = context;
+
+    mysql_thread_init();
+    clock_sleep_until_ms(holder->until_ms);
+    database_run(holder->sql, "ROLLBACK");
+    mysql_thread_end();
+    return NULL;
+}
+
+/* Another transaction holds the trade's sync row for a while. */
+static void hold_row(struct holder *holder, int64_t hold_ms)
+{
+    holder->sql = database_connect(s.db);
+    database_run(holder->sql,
+                 "START TRANSACTION; SELECT 1 FROM trade_lock WHERE cust_no='%s' AND "
+                 "serial_no='%s' AND op_code='WITHDRAW' FOR UPDATE",
+                 s.cust, s.serial);
+    holder->until_ms = clock_deadline(hold_ms);
+    assert_int_equal(pthread_create(&holder->thread, NULL, let_go, holder), 0);
+}
+
+static void await_holder(struct holder *holder)
+{
+    pthread_join(holder->thread, NULL);
+    mysql_close(holder->sql);
+}
+
+static void end_behind_holder(tl_lane lane, tl_outcome outcome, tl_status expected)
+{
+    tl_ending ending = scene_ending(outcome);
+    struct holder holder;
+    tl_stats before, after;
+    int64_t began_ms;
+
+    scene_next_trade(&s);
+    if (lane == TL_LANE_RETRY)
+        scene_past(&s, TL_OUTCOME_UNKNOWN);
+    s.lock = scene_granted(&s, s.near, lane, 0);
+    before = stats_of(s.near);
+    began_ms = clock_boottime_ms();
+    hold_row(&holder, 300);
+    assert_status(tl_lock_finish(s.lock, &ending), expected);
+    assert_true(clock_boottime_ms() - began_ms >= 300);
+    await_holder(&holder);
+    after = stats_of(s.near);
+    assert_true(after.repeats > before.repeats);
+    assert_true(after.lock_waits > before.lock_waits);
+    scene_end_trade(&s);
+}
+
+static void test_an_ending_outlasts_a_lock_wait(void **state)
+{
+    (void)state;
+    end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_SUCCESS, TL_SUCCEEDED);
+    end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_FAILURE, TL_FAILED);
+    end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    end_behind_holder(TL_LANE_RETRY, TL_OUTCOME_SUCCESS, TL_SUCCEEDED);
+    end_behind_holder(TL_LANE_RETRY, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+}
+
+/* The time is over first: nothing was written, the lock is held, the next call ends it. */
+static void test_a_lock_wait_that_outlasts_the_ending(void **state)
+{
+    static const tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_UNKNOWN};
+    static const tl_status ends[] = {TL_SUCCEEDED, TL_IN_DOUBT};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tl_ending ending = scene_ending(outcomes[i]);
+        struct holder holder;
+
+        scene_begin(&s, 1); /* gives up after 60 ms */
+        s.lock = scene_granted(&s, s.far, TL_LANE_SYNC, 0);
+        hold_row(&holder, 400);
+        assert_status(tl_lock_finish(s.lock, &ending), TL_TRY_AGAIN);
+        assert_string_equal(scene_hold_problem(&s, s.lock), "");
+        await_holder(&holder);
+        assert_status(tl_lock_finish(s.lock, &ending), ends[i]);
+        scene_end(&s);
+    }
+}
+
+static void test_arming_outlasts_a_lock_wait(void **state)
+{
+    struct holder holder;
+
+    (void)state;
+    scene_next_trade(&s);
+    scene_past(&s, TL_OUTCOME_UNKNOWN);
+    s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
+    hold_row(&holder, 200);
+    assert_status(tl_lock_arm(s.lock, 50000), TL_OK);
+    await_holder(&holder);
+    assert_string_equal(scene_hold_problem(&s, s.lock), "");
+    scene_end_trade(&s);
+}
+
+/* ------------------------------------------ errors in the transaction with rows -- */
+
+/* Fails as told for the first calls; then books. */
+static unsigned failing_number, failures_left;
+
+static tl_status fail_first(void *context, struct st_mysql *connection)
+{
+    char sql[120];
+
+    calls++;
+    if (failures_left > 0) {
+        failures_left--;
+        snprintf(sql, sizeof sql,
+                 "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = %u, MESSAGE_TEXT = 'by test'",
+                 failing_number);
+        if (mysql_query(connection, sql) == 0)
+            return TL_INTERNAL;
+        return mysql_errno(connection) == failing_number ? TL_TRY_AGAIN : TL_INTERNAL;
+    }
+    return scene_book(context, connection);
+}
+
+static void test_callbacks_are_repeated(void **state)
+{
+    static const unsigned numbers[] = {1213, 1205, 1020};
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tl_stats before = stats_of(s.near);
+
+        scene_next_trade(&s);
+        failing_number = numbers[i];
+        s.lock = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
+        calls = 0;
+        failures_left = 3;
+        assert_status(tl_lock_ask_with(s.lock, fail_first, &s), TL_GRANTED);
+        assert_int_equal(calls, 4);
+        failures_left = 3;
+        assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 5000),
+                      TL_SUCCEEDED);
+        assert_int_equal(calls, 8);
+        assert_int_equal(scene_ledger(&s), 2);
+        assert_int_equal(scene_steps(&s), 2);
+        assert_int_equal(stats_of(s.near).repeats - before.repeats, 6);
+        scene_end_trade(&s);
+    }
+}
+
+/* Only within the time: then the lock is still held and nothing is booked. */
+static void test_callbacks_are_repeated_within_the_time(void **state)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    int64_t began_ms;
+
+    (void)state;
+    scene_next_trade(&s);
+    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+    failing_number = 1213;
+    failures_left = 1000000;
+    began_ms = clock_boottime_ms();
+    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300),
+                  TL_TRY_AGAIN);
+    assert_in_range(clock_boottime_ms() - began_ms, 300, 3000);
+    assert_int_equal(scene_ledger(&s), 0);
+    assert_string_equal(scene_hold_problem(&s, s.lock), "");
+    failures_left = 0;
+    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300),
+                  TL_SUCCEEDED);
+    scene_end_trade(&s);
+}
+
+/* ------------------------------------- real deadlocks and snapshots, caller's own -- */
+
+/* The caller's snapshot is older than the row's last change: 1020. */
+static void test_a_snapshot_that_is_too_old(void **state)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    MYSQL *caller;
+
+    (void)state;
+    scene_next_trade(&s);
+    scene_past(&s, TL_OUTCOME_UNKNOWN);
+    caller = database_connect(s.db);
+    database_run(caller, "SET tx_isolation='REPEATABLE-READ'; START TRANSACTION WITH "
+                         "CONSISTENT SNAPSHOT");
+    s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_ROLL_BACK);
+    assert_non_null(strstr(tl_error_message(), "1020"));
+    database_run(caller, "ROLLBACK");
+    assert_string_equal(scene_hold_problem(&s, s.lock), "");
+    database_run(caller, "START TRANSACTION");
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_OK);
+    database_run(caller, "COMMIT");
+    assert_status(tl_lock_committed(s.lock, TL_COMMIT_OK), TL_SUCCEEDED);
+    mysql_close(caller);
+    scene_end_trade(&s);
+}
+
+/* After 1205 the caller's transaction is half a transaction: it must roll back. */
+static void test_a_lock_wait_of_the_callers(void **state)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    struct holder holder;
+    MYSQL *caller;
+
+    (void)state;
+    scene_next_trade(&s);
+    caller = database_connect(s.db);
+    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+    hold_row(&holder, 200);
+    database_run(caller, "SET innodb_lock_wait_timeout=0; START TRANSACTION");
+    assert_int_equal(scene_book(&s, caller), TL_OK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_ROLL_BACK);
+    database_run(caller, "ROLLBACK");
+    await_holder(&holder);
+    assert_int_equal(scene_ledger(&s), 0);
+    assert_string_equal(scene_hold_problem(&s, s.lock), "");
+    mysql_close(caller);
+    scene_end_trade(&s);
+}
+
+/* Two trades whose business rows are booked crosswise: the server picks one of them, and
+ * both end. */
+struct crossing {
+    const char *serial;
+    int first, second;
+    pthread_t thread;
+    pthread_barrier_t *barrier;
+    unsigned runs;
+    tl_status answer;
+};
+
+static tl_status book_crosswise(void *context, struct st_mysql *connection)
+{
+    struct crossing *c = context;
+    char sql[120];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(sql, sizeof sql, "UPDATE account SET n = n + 1 WHERE id = %d",
+                 i == 0 ? c->first : c->second);
+        if (mysql_query(connection, sql) != 0)
+            return mysql_errno(connection) == 1213 ? TL_TRY_AGAIN : TL_SERVER_ERROR;
+        if (i == 0 && c->runs++ == 0)
+            pthread_barrier_wait(c->barrier);
+    }
+    return TL_OK;
+}
+
+static void *cross(void *context)
+{
+    struct crossing *c = context;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_key key = {c->serial, "crosswise", "WITHDRAW"};
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = 60000;
+    c->answer = tl_lock_new(&lock, s.near, &key, &options);
+    if (c->answer == TL_OK)
+        c->answer = tl_lock_ask(lock, 0);
+    if (c->answer == TL_GRANTED)
+        c->answer = tl_lock_finish_with(lock, &ending, book_crosswise, c, 5000);
+    tl_lock_free(lock);
+    return NULL;
+}
+
+static void test_a_real_deadlock(void **state)
+{
+    pthread_barrier_t barrier;
+    struct crossing two[2] = {{"x1", 1, 2, 0, &barrier, 0, TL_OK},
+                              {"x2", 2, 1, 0, &barrier, 0, TL_OK}};
+    tl_stats before = stats_of(s.near), after;
+
+    (void)state;
+    database_run(s.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) "
+                        "ENGINE=InnoDB; INSERT INTO account VALUES (1, 0), (2, 0)");
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&two[i].thread, NULL, cross, &two[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(two[i].thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_status(two[0].answer, TL_SUCCEEDED);
+    assert_status(two[1].answer, TL_SUCCEEDED);
+    assert_int_equal(two[0].runs + two[1].runs, 3);
+    assert_int_equal(database_number(s.sql, "SELECT SUM(n) FROM account"), 4);
+    after = stats_of(s.near);
+    assert_true(after.repeats > before.repeats);
+    /* The callback met it, and told the library so. */
+    assert_true(after.rollbacks > before.rollbacks);
+}
+
+/* ------------------------------------------------------ the server as a whole -- */
+
+static void test_a_read_only_server(void **state)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_lock *other;
+    FILE *file;
+
+    (void)state;
+    /* An administrator may write all the same, so this needs an account without. */
+    database_run(s.sql,
+                 "CREATE OR REPLACE USER plain@localhost IDENTIFIED BY 'plain'; "
+                 "GRANT SELECT, INSERT, UPDATE, EXECUTE ON %s.* TO plain@localhost",
+                 database_name(s.db));
+    file = fopen(database_option_file(s.db), "a");
+    assert_non_null(file);
+    fputs("[tradelock-client]\nuser=plain\npassword=plain\n", file);
+    fclose(file);
+    tl_client_close(s.near);
+    s.near = scene_client(&s);
+    scene_next_trade(&s);
+    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+    other = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
+    database_run(s.sql, "SET GLOBAL read_only=1");
+    assert_status(tl_lock_finish(s.lock, &ending), TL_READ_ONLY);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300),
+                  TL_READ_ONLY);
+    assert_status(tl_lock_ask(other, 0), TL_READ_ONLY);
+    assert_status(tl_lock_ask_with(other, scene_book, &s), TL_READ_ONLY);
+    assert_int_equal(scene_steps(&s), 1);
+    database_run(s.sql, "SET GLOBAL read_only=0");
+    assert_status(tl_lock_ask(other, 0), TL_BUSY);
+    assert_status(tl_lock_finish(s.lock, &ending), TL_SUCCEEDED);
+    tl_lock_free(other);
+    scene_end_trade(&s);
+}
+
+/* 1040 passes: whoever asks meanwhile waits for it, within its time. */
+static void test_too_many_connections(void **state)
+{
+    MYSQL *crowd[9];
+    struct holder holder;
+    tl_stats before;
+
+    (void)state;
+    scene_begin(&s, 0);
+    s.lock = scene_lock(&s, s.far, TL_LANE_SYNC, 0);
+    database_run(s.sql, "SET GLOBAL max_connections=10");
+    for (int i = 0; i < 9; i++)
+        crowd[i] = mysql_init(NULL);
+    for (int i = 0; i < 9; i++) {
+        mysql_options(crowd[i], MYSQL_READ_DEFAULT_FILE, server_option_file(own));
+        mysql_options(crowd[i], MYSQL_READ_DEFAULT_GROUP, "client");
+        (void)mysql_real_connect(crowd[i], NULL, NULL, NULL, NULL, 0, NULL, 0);
+    }
+    before = stats_of(s.far);
+    holder.sql = s.sql;
+    holder.until_ms = clock_deadline(300);
+    assert_int_equal(pthread_create(&holder.thread, NULL, let_go, &holder), 0);
+    /* A connection with business rows has to be made, and cannot be. */
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    assert_status(tl_lock_ask(s.lock, 0), TL_GRANTED);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300),
+                  TL_OVERLOADED);
+    pthread_join(holder.thread, NULL);
+    assert_true(stats_of(s.far).repeats > before.repeats);
+    for (int i = 0; i < 9; i++)
+        mysql_close(crowd[i]);
+    database_run(s.sql, "SET GLOBAL max_connections=1000");
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 3000),
+                  TL_SUCCEEDED);
+    scene_end(&s);
+}
+
+/* The server is restarted under a hold: the hold goes on. */
+static void test_a_restart_in_the_middle(void **state)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_status ended;
+
+    (void)state;
+    scene_next_trade(&s);
+    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+    mysql_close(s.sql);
+    server_kill9(own);
+    /* A dying server's socket may still take the bytes: then it is not known that nothing
+     * was sent, and the answer must not say so. */
+    ended = tl_lock_finish(s.lock, &ending);
+    assert_true(ended == TL_UNREACHABLE || ended == TL_UNKNOWN);
+    server_restart(own);
+    s.sql = database_connect(s.db);
+    assert_status(tl_lock_finish(s.lock, &ending), TL_SUCCEEDED);
+    assert_int_equal(scene_steps(&s), 2);
+    scene_end_trade(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_ending_outlasts_a_lock_wait),
+        cmocka_unit_test(test_a_lock_wait_that_outlasts_the_ending),
+        cmocka_unit_test(test_arming_outlasts_a_lock_wait),
+        cmocka_unit_test(test_callbacks_are_repeated),
+        cmocka_unit_test(test_callbacks_are_repeated_within_the_time),
+        cmocka_unit_test(test_a_snapshot_that_is_too_old),
+        cmocka_unit_test(test_a_lock_wait_of_the_callers),
+        cmocka_unit_test(test_a_real_deadlock),
+        cmocka_unit_test(test_too_many_connections),
+        cmocka_unit_test(test_a_restart_in_the_middle),
+        cmocka_unit_test(test_a_read_only_server),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,228 @@
+/*
+ * Asks and endings of many threads, which share statements and commits, cut at every
+ * packet.  Every thread goes on calling until it has an answer, and every answer is
+ * compared with its own row and log at once.
+ */
+#include "scene.h"
+#include "sweep.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define THREADS 14
+#define CALLS_MAX 60
+#define DELAY_US 300 /* of each packet, so that groups form */
+#define DOWN_MS 80
+#define STRIDE 20
+
+static scene world;
+
+/* The test's own connection is used by one thread at a time. */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
+struct hand {
+    pthread_t thread;
+    scene mine; /* the world, with a trade of its own */
+    unsigned flags;
+    tl_outcome outcome;
+    unsigned undecided;
+    char wrong[300];
+};
+
+static void complain(struct hand *hand, const char *what, tl_status answer)
+{
+    if (hand->wrong[0] == '\0')
+        snprintf(hand->wrong, sizeof hand->wrong, "%s %s: %s (%s), %lld steps",
+                 hand->mine.serial, what, tl_status_name(answer), tl_error_message(),
+                 scene_steps(&hand->mine));
+}
+
+static void check_ask(struct hand *hand, tl_status answer)
+{
+    tl_class class_ = tl_status_class(answer);
+
+    pthread_mutex_lock(&looking);
+    if (answer == TL_GRANTED) {
+        const char *problem = scene_hold_problem(&hand->mine, hand->mine.lock);
+
+        if (problem[0] != '\0')
+            complain(hand, problem, answer);
+    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != 0) {
+        complain(hand, "asked in vain, and a step was written", answer);
+    } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
+        complain(hand, "a false answer to the ask", answer);
+    }
+    pthread_mutex_unlock(&looking);
+}
+
+static void check_ending(struct hand *hand, tl_status answer)
+{
+    tl_status final = hand->outcome == TL_OUTCOME_SUCCESS ? TL_SUCCEEDED : TL_FAILED;
+    tl_class class_ = tl_status_class(answer);
+    char row[64];
+
+    pthread_mutex_lock(&looking);
+    scene_row(&hand->mine, "WITHDRAW", row, sizeof row);
+    if (answer == final) {
+        if (strcmp(row, final == TL_SUCCEEDED ? "Y 1 1" : "F 1 1") != 0 ||
+            scene_steps(&hand->mine) != 2)
+            complain(hand, "ended, and the row or the log says else", answer);
+    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != 1) {
+        complain(hand, "ended in vain, and a step was written", answer);
+    } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
+        complain(hand, "a false answer to the ending", answer);
+    }
+    pthread_mutex_unlock(&looking);
+}
+
+static int is_undecided(tl_status answer)
+{
+    return tl_status_class(answer) == TL_CLASS_RETRY ||
+           tl_status_class(answer) == TL_CLASS_UNKNOWN;
+}
+
+static void *ask_and_finish(void *context)
+{
+    struct hand *hand = context;
+    tl_ending ending = scene_ending(hand->outcome);
+    tl_status answer = TL_TRY_AGAIN;
+
+    for (int i = 0; i < CALLS_MAX && is_undecided(answer); i++) {
+        answer = tl_lock_ask(hand->mine.lock, 0);
+        check_ask(hand, answer);
+        hand->undecided += is_undecided(answer) ? 1 : 0;
+    }
+    if (answer != TL_GRANTED) {
+        complain(hand, "was never granted", answer);
+        return NULL;
+    }
+    answer = TL_TRY_AGAIN;
+    for (int i = 0; i < CALLS_MAX && is_undecided(answer); i++) {
+        answer = tl_lock_finish(hand->mine.lock, &ending);
+        check_ending(hand, answer);
+        hand->undecided += is_undecided(answer) ? 1 : 0;
+    }
+    if (is_undecided(answer))
+        complain(hand, "never ended", answer);
+    return NULL;
+}
+
+struct figures {
+    unsigned rounds, packets, undecided, wrong;
+    uint64_t groups, grouped, settled, killed;
+};
+
+static void count_stats(struct figures *figures)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_int_equal(tl_client_stats(world.far, &stats), TL_OK);
+    figures->groups += stats.groups;
+    figures->grouped += stats.grouped;
+    figures->settled += stats.settled;
+    figures->killed += stats.killed;
+}
+
+/* One round of all threads; 0 when it ended undisturbed. */
+static int run_round(const wire_fault *fault, struct figures *figures)
+{
+    static struct hand hands[THREADS];
+    int struck;
+
+    memset(hands, 0, sizeof hands);
+    scene_begin(&world, fault->down);
+    for (int i = 0; i < THREADS; i++) {
+        struct hand *hand = &hands[i];
+
+        scene_next_trade(&world);
+        hand->mine = world;
+        hand->flags = i % 4 == 3 ? TL_ASK_REPEATABLE : 0;
+        hand->outcome = i % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
+        hand->mine.lock = scene_lock(&hand->mine, world.far, TL_LANE_SYNC, hand->flags);
+    }
+    wire_delay_us(world.line, DELAY_US);
+    wire_arm(world.line, fault);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&hands[i].thread, NULL, ask_and_finish, &hands[i]), 0);
+    if (fault->down) {
+        clock_sleep_until_ms(clock_deadline(DOWN_MS));
+        wire_down(world.line, 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(hands[i].thread, NULL);
+    struck = wire_struck(world.line);
+    if (fault->act == WIRE_LATE)
+        (void)wire_release(world.line);
+    if (fault->packet == 0)
+        figures->packets = wire_count(world.line);
+    count_stats(figures);
+    for (int i = 0; i < THREADS; i++) {
+        figures->undecided += hands[i].undecided;
+        /* Once more, after what was late. */
+        if (hands[i].wrong[0] == '\0' && scene_steps(&hands[i].mine) != 2)
+            complain(&hands[i], "changed by a late packet", TL_OK);
+        if (hands[i].wrong[0] != '\0') {
+            figures->wrong++;
+            printf("WRONG: packet %u, act %d%s: %s\n", fault->packet, (int)fault->act,
+                   fault->down ? ", line down" : "", hands[i].wrong);
+        }
+        tl_lock_free(hands[i].mine.lock);
+    }
+    scene_end(&world);
+    figures->rounds += struck != 0;
+    return struck;
+}
+
+static void test_every_packet_of_groups(void **state)
+{
+    static const wire_fault faults[] = {{0, WIRE_CUT_BEFORE, 0}, {0, WIRE_CUT_AFTER, 0},
+                                        {0, WIRE_LATE, 0},       {0, WIRE_CUT_AFTER, 1},
+                                        {0, WIRE_LATE, 1},       {0, WIRE_CUT_BEFORE, 1}};
+    struct figures figures = {0};
+    int64_t begin_ms = clock_boottime_ms();
+    unsigned stride = sweep_is_long() ? 1 : STRIDE;
+    wire_fault none = {0, WIRE_CUT_BEFORE, 0};
+
+    (void)state;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    scene_open(&world, NULL);
+    run_round(&none, &figures);
+    for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
+        for (unsigned n = 1 + (i * 3) % stride; n <= figures.packets; n += stride) {
+            wire_fault fault = faults[i];
+
+            fault.packet = n;
+            run_round(&fault, &figures);
+        }
+    }
+    figures.wrong += scene_log_problems(&world) != 0;
+    scene_close(&world);
+    printf("groups: %d threads, %u packets, %u rounds cut; %llu groups of %llu steps; "
+           "undecided answers %u, settled %llu, connections killed %llu; wrong %u; %lld "
+           "s\n",
+           THREADS, figures.packets, figures.rounds, (unsigned long long)figures.groups,
+           (unsigned long long)figures.grouped, figures.undecided,
+           (unsigned long long)figures.settled, (unsigned long long)figures.killed,
+           figures.wrong, (long long)(clock_boottime_ms() - begin_ms) / 1000);
+    assert_true(figures.grouped > figures.groups);
+    assert_true(figures.settled > 0);
+    assert_int_equal(figures.wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_packet_of_groups)};
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

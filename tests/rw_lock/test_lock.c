@@ -1,0 +1,441 @@
+/* Reading, writing, the caller's transaction, and everything that is refused. */
+#include "rw_lock/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static fixture f;
+static int by_hand;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "commit_ms=300ms\nask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n");
+    database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
+                        "INSERT INTO business VALUES (1, 0)");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_holders_whole(&f, by_hand);
+    fixture_close(&f);
+    return 0;
+}
+
+static long long business(void)
+{
+    return database_number(f.sql, "SELECT n FROM business WHERE id = 1");
+}
+
+/* The holder looks dead from now on, whatever its process thinks. */
+static void make_dead(const char *resource)
+{
+    database_run(f.sql,
+                 "UPDATE resource_holder SET over_at = UTC_TIMESTAMP(6) WHERE "
+                 "resource = '%s' AND status <> 'F'",
+                 resource);
+    by_hand++;
+}
+
+/* ------------------------------------------------------------------ who may enter -- */
+
+static void test_many_readers_or_one_writer(void **state)
+{
+    tl_rw *one = reading(f.client, "many", 0), *two = reading(f.other, "many", 0),
+          *three = reading(f.client, "many", 0), *writer;
+
+    (void)state;
+    assert_true(tl_rw_held(one) == TL_RW_READ && tl_rw_fence(two) > tl_rw_fence(one));
+    assert_status(try_write(f.client, "many"), TL_BUSY);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder "
+                                            "WHERE resource = 'many' AND status = 'H'"),
+                     3);
+    assert_status(tl_rw_unlock(one), TL_OK);
+    assert_status(tl_rw_unlock(two), TL_OK);
+    assert_status(try_write(f.client, "many"), TL_BUSY);
+    assert_status(tl_rw_unlock(three), TL_OK);
+    writer = writing(f.other, "many", 0);
+    assert_true(tl_rw_held(writer) == TL_RW_WRITE);
+    assert_true(tl_rw_remaining_ms(writer) > 0);
+    assert_status(try_write(f.client, "many"), TL_BUSY);
+    assert_status(tl_rw_read(one, 0), TL_BUSY);
+    assert_true(tl_rw_view(one)->mode == TL_RW_WRITE);
+    assert_true(tl_rw_view(one)->fence == tl_rw_fence(writer));
+    assert_string_equal(tl_rw_view(one)->session_id, tl_client_session(f.other));
+    assert_non_null(strstr(tl_error_message(), "written by test"));
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    assert_status(tl_rw_read(one, 0), TL_GRANTED);
+    assert_true(tl_rw_fence(one) > tl_rw_fence(two));
+    tl_rw_free(one);
+    tl_rw_free(two);
+    tl_rw_free(three);
+    tl_rw_free(writer);
+    /* Rows are used again, not added. */
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder "
+                                            "WHERE resource = 'many'"),
+                     3);
+    assert_status(try_write(f.client, "many"), TL_GRANTED);
+}
+
+static void test_names_are_kept_apart(void **state)
+{
+    tl_rw *writer = writing(f.client, "name", 0);
+
+    (void)state;
+    assert_status(try_write(f.client, "Name"), TL_GRANTED);
+    assert_status(try_write(f.client, "name2"), TL_GRANTED);
+    /* A mutex of this name is another lock. */
+    assert_status(try_once(f.client, "name"), TL_GRANTED);
+    assert_status(try_read(f.client, "name"), TL_BUSY);
+    tl_rw_free(writer);
+}
+
+/* A refusal writes no row. */
+static void test_a_refusal_writes_nothing(void **state)
+{
+    tl_rw *reader = reading(f.client, "refused", 0);
+    long long before = database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log");
+
+    (void)state;
+    assert_status(try_write(f.other, "refused"), TL_BUSY);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log"),
+                     before);
+    tl_rw_free(reader);
+}
+
+static void test_downgrade(void **state)
+{
+    tl_rw *writer = writing(f.client, "down", 0);
+    uint64_t fence = tl_rw_fence(writer);
+
+    (void)state;
+    assert_status(try_read(f.other, "down"), TL_BUSY);
+    assert_status(tl_rw_downgrade(writer), TL_OK);
+    assert_true(tl_rw_held(writer) == TL_RW_READ && tl_rw_fence(writer) == fence);
+    assert_status(tl_rw_downgrade(writer), TL_OK);
+    assert_status(try_read(f.other, "down"), TL_GRANTED);
+    assert_status(try_write(f.other, "down"), TL_BUSY);
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(tl_rw_downgrade(writer), TL_RELEASED);
+    /* Too late. */
+    assert_status(tl_rw_write(writer, 0), TL_GRANTED);
+    make_dead("down");
+    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(tl_rw_downgrade(writer), TL_LOST);
+    assert_status(tl_rw_unlock(writer), TL_LOST);
+    tl_rw_free(writer);
+}
+
+static void test_upgrade_is_refused(void **state)
+{
+    tl_rw *reader = reading(f.client, "up", 0);
+
+    (void)state;
+    assert_status(tl_rw_write(reader, 0), TL_WOULD_UPGRADE);
+    assert_status(tl_rw_write(reader, 5000), TL_WOULD_UPGRADE);
+    assert_true(tl_rw_held(reader) == TL_RW_READ);
+    assert_status(try_read(f.other, "up"), TL_GRANTED);
+    assert_status(tl_rw_unlock(reader), TL_OK);
+    assert_status(tl_rw_write(reader, 0), TL_GRANTED);
+    /* Downgraded, it is a reader like any other. */
+    assert_status(tl_rw_downgrade(reader), TL_OK);
+    assert_status(tl_rw_write(reader, 0), TL_WOULD_UPGRADE);
+    tl_rw_free(reader);
+}
+
+static void test_leases(void **state)
+{
+    tl_rw *writer = writing(f.client, "leased", 200), *reader;
+    int64_t begun_ms = now_ms();
+
+    (void)state;
+    assert_in_range(tl_rw_remaining_ms(writer), 1, 200);
+    reader = rw_new(f.other, "leased", 0);
+    assert_status(tl_rw_read(reader, 0), TL_BUSY);
+    assert_status(tl_rw_read(reader, 5000), TL_GRANTED);
+    assert_in_range(now_ms() - begun_ms, 150, 3000);
+    assert_int_equal(tl_rw_remaining_ms(writer), 0);
+    assert_status(tl_rw_renew(writer, 1000), TL_LOST);
+    assert_status(tl_rw_unlock(writer), TL_LOST);
+    assert_status(tl_rw_unlock(writer), TL_LOST);
+    assert_status(tl_rw_unlock(reader), TL_OK);
+    /* Renewed in time, it lasts. */
+    assert_status(tl_rw_write(writer, 0), TL_GRANTED);
+    assert_status(tl_rw_renew(writer, 10000), TL_OK);
+    assert_in_range(tl_rw_remaining_ms(writer), 5000, 10000);
+    sleep_ms(250);
+    assert_status(try_read(f.other, "leased"), TL_BUSY);
+    assert_status(tl_rw_renew(writer, TL_HOLD_MAX_MS), TL_OK);
+    assert_in_range(tl_rw_remaining_ms(writer), 50000, 60000);
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    tl_rw_free(writer);
+    tl_rw_free(reader);
+}
+
+/* ------------------------------------------------------------------ business done -- */
+
+static void test_acquired_done_released(void **state)
+{
+    tl_rw *writer = writing(f.client, "done", 0);
+    MYSQL *caller = caller_new(&f);
+    char *steps;
+
+    (void)state;
+    caller_run(caller, "UPDATE business SET n = 7 WHERE id = 1");
+    assert_status(tl_rw_done(writer, caller, 0), TL_OK);
+    caller_run(caller, "COMMIT");
+    assert_int_equal(business(), 7);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT done_at >= acquired_at AND status = 'D' "
+                                     "FROM resource_holder WHERE resource = 'done'"),
+                     1);
+    assert_status(try_read(f.other, "done"), TL_BUSY);
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    assert_int_equal(database_number(f.sql, "SELECT released_at >= done_at FROM "
+                                            "resource_holder WHERE resource = 'done'"),
+                     1);
+    steps = database_text(f.sql, "SELECT GROUP_CONCAT(step ORDER BY logged_at) FROM "
+                                 "resource_holder_log WHERE resource = 'done'");
+    assert_string_equal(steps, "write,done,release");
+    free(steps);
+    tl_rw_free(writer);
+    mysql_close(caller);
+}
+
+/* What is rolled back with the business was not done. */
+static void test_done_goes_with_the_transaction(void **state)
+{
+    tl_rw *reader = reading(f.client, "undone", 0);
+    MYSQL *caller = caller_new(&f);
+
+    (void)state;
+    assert_status(tl_rw_done(reader, caller, 0), TL_OK);
+    caller_run(caller, "ROLLBACK");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder WHERE "
+                                            "resource = 'undone' AND done_at IS NULL "
+                                            "AND status = 'H'"),
+                     1);
+    assert_status(tl_rw_unlock(reader), TL_OK);
+    tl_rw_free(reader);
+    mysql_close(caller);
+}
+
+static void test_the_janitor_was_faster(void **state)
+{
+    tl_status (*const proofs[])(tl_rw *, MYSQL *, unsigned) = {tl_rw_done, tl_rw_guard};
+
+    (void)state;
+    database_run(f.sql, "UPDATE business SET n = 1");
+    for (int i = 0; i < 2; i++) {
+        tl_rw *writer = writing(f.client, "faster", 0);
+        MYSQL *caller = caller_new(&f);
+        tl_status status;
+
+        caller_run(caller, "UPDATE business SET n = 99 WHERE id = 1");
+        make_dead("faster");
+        assert_status(try_write(f.other, "faster"), TL_GRANTED);
+        assert_true(tl_rw_remaining_ms(writer) > 0);
+        status = proofs[i](writer, caller, 0);
+        assert_status(status, TL_ROLL_BACK);
+        assert_int_equal(tl_status_class(status), TL_CLASS_ROLL_BACK);
+        caller_run(caller, "ROLLBACK");
+        assert_int_equal(business(), 1);
+        assert_status(tl_rw_unlock(writer), TL_LOST);
+        tl_rw_free(writer);
+        mysql_close(caller);
+    }
+}
+
+/* Its row is locked by the caller's transaction: dead or not, it is not freed before that
+ * has ended; and a free row that such a transaction keeps does not stop others. */
+static void test_the_transaction_was_faster(void **state)
+{
+    tl_rw *writer = writing(f.client, "kept", 300);
+    MYSQL *caller = caller_new(&f);
+
+    (void)state;
+    assert_status(tl_rw_done(writer, caller, 0), TL_OK);
+    sleep_ms(350);
+    assert_status(try_write(f.other, "kept"), TL_BUSY);
+    assert_status(try_read(f.other, "kept"), TL_BUSY);
+    assert_status(tl_rw_unlock(writer), TL_TRY_AGAIN);
+    assert_status(tl_rw_read(writer, 0), TL_WRONG_STATE);
+    caller_run(caller, "COMMIT");
+    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(tl_rw_unlock(writer), TL_LOST);
+    /* The late transaction holds the free row until it rolls back. */
+    assert_status(tl_rw_write(writer, 0), TL_GRANTED);
+    assert_status(tl_rw_renew(writer, 60000), TL_OK);
+    make_dead("kept");
+    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    caller_run(caller, "START TRANSACTION");
+    assert_status(tl_rw_guard(writer, caller, 0), TL_ROLL_BACK);
+    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    caller_run(caller, "ROLLBACK");
+    tl_rw_free(writer);
+    mysql_close(caller);
+}
+
+static void test_wrong_connections(void **state)
+{
+    tl_rw *writer = writing(f.client, "wrong", 0);
+    MYSQL *caller = database_connect(f.db);
+
+    (void)state;
+    assert_status(tl_rw_done(writer, NULL, 0), TL_INVALID);
+    assert_status(tl_rw_done(writer, caller, 0), TL_NO_TRANSACTION);
+    assert_status(tl_rw_guard(writer, caller, 0), TL_NO_TRANSACTION);
+    database_run(caller, "START TRANSACTION");
+    assert_status(tl_rw_done(writer, caller, 0), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "idle_transaction_timeout"));
+    assert_status(tl_rw_done(writer, caller, 8), TL_INVALID);
+    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_OK);
+    assert_status(tl_rw_guard(writer, caller, TL_GUARD_ANY_IDLE), TL_OK);
+    database_run(caller, "COMMIT; START TRANSACTION");
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_RELEASED);
+    tl_rw_free(writer);
+    writer = rw_new(f.client, "wrong", 0);
+    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_NOT_HELD);
+    tl_rw_free(writer);
+    mysql_close(caller);
+}
+
+/* --------------------------------------------------------------------- bad input -- */
+
+static void test_bad_options(void **state)
+{
+    char longest[TL_RESOURCE_MAX + 2];
+    const char *const names[] = {NULL, "", "with blank", "tab\t", "\xc3\xa4", longest};
+    tl_rw_options good = rw_options(0), bad;
+    tl_rw *rw = NULL;
+
+    (void)state;
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_status(tl_rw_new(&rw, f.client, names[i], &good), TL_INVALID);
+    assert_status(tl_rw_new(NULL, f.client, "x", &good), TL_INVALID);
+    assert_status(tl_rw_new(&rw, NULL, "x", &good), TL_INVALID);
+    assert_status(tl_rw_new(&rw, f.client, "x", NULL), TL_INVALID);
+    bad = good;
+    bad.version = 0;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad = good;
+    bad.max_hold_ms = 0;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad.max_hold_ms = -1;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad = good;
+    bad.lease_ms = -1;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad.lease_ms = good.max_hold_ms + 1;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad.lease_ms = TL_HOLD_MAX_MS + 1;
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    assert_null(rw);
+}
+
+static void test_bad_calls(void **state)
+{
+    tl_rw *rw = rw_new(f.client, "calls", 0);
+
+    (void)state;
+    assert_status(tl_rw_unlock(rw), TL_NOT_HELD);
+    assert_status(tl_rw_downgrade(rw), TL_NOT_HELD);
+    assert_status(tl_rw_renew(rw, 1000), TL_NOT_HELD);
+    assert_status(tl_rw_read(rw, -1), TL_INVALID);
+    assert_status(tl_rw_write(rw, TL_HOLD_MAX_MS + 1), TL_INVALID);
+    assert_status(tl_rw_read(NULL, 0), TL_INVALID);
+    assert_status(tl_rw_unlock(NULL), TL_INVALID);
+    assert_int_equal(tl_rw_remaining_ms(NULL), 0);
+    assert_true(tl_rw_fence(rw) == 0 && tl_rw_held(rw) == TL_RW_NONE);
+    assert_status(tl_rw_read(rw, 0), TL_GRANTED);
+    assert_status(tl_rw_read(rw, 0), TL_WRONG_STATE);
+    assert_status(tl_rw_renew(rw, 0), TL_INVALID);
+    assert_status(tl_rw_unlock(rw), TL_OK);
+    assert_status(tl_rw_unlock(rw), TL_RELEASED);
+    tl_rw_free(rw);
+    tl_rw_free(NULL);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder WHERE "
+                                            "resource = 'x'"),
+                     0);
+}
+
+/* ---------------------------------------------------------------------- operators -- */
+
+struct seen {
+    int count, readers, writers;
+};
+
+static int see(void *context, const tl_holder_view *view)
+{
+    struct seen *seen = context;
+
+    seen->count++;
+    if (view->state == TL_HOLDER_HELD && strncmp(view->holder, "test ", 5) == 0) {
+        seen->readers += view->mode == TL_RW_READ;
+        seen->writers += view->mode == TL_RW_WRITE;
+    }
+    return 0;
+}
+
+static void test_listing(void **state)
+{
+    tl_rw *one = reading(f.client, "list/a", 0), *two = reading(f.other, "list/a", 0),
+          *three = writing(f.client, "list/b", 0);
+    struct seen seen = {0, 0, 0};
+
+    (void)state;
+    assert_status(tl_holder_list(f.client, "list/a", 0, 0, see, &seen), TL_OK);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.readers, 2);
+    assert_status(tl_rw_unlock(two), TL_OK);
+    seen = (struct seen){0, 0, 0};
+    assert_status(tl_holder_list(f.client, NULL, 0, 0, see, &seen), TL_OK);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.writers, 1);
+    seen = (struct seen){0, 0, 0};
+    assert_status(tl_holder_list(f.client, "list/a", 1, 0, see, &seen), TL_OK);
+    assert_int_equal(seen.count, 2);
+    seen = (struct seen){0, 0, 0};
+    assert_status(tl_holder_list(f.client, NULL, 1, 1, see, &seen), TL_OK);
+    assert_int_equal(seen.count, 1);
+    assert_status(tl_holder_list(f.client, "a b", 0, 0, see, &seen), TL_INVALID);
+    assert_status(tl_holder_list(f.client, NULL, 0, 0, NULL, NULL), TL_INVALID);
+    tl_rw_free(one);
+    tl_rw_free(two);
+    tl_rw_free(three);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_readers_or_one_writer),
+        cmocka_unit_test(test_names_are_kept_apart),
+        cmocka_unit_test(test_a_refusal_writes_nothing),
+        cmocka_unit_test(test_downgrade),
+        cmocka_unit_test(test_upgrade_is_refused),
+        cmocka_unit_test(test_leases),
+        cmocka_unit_test(test_acquired_done_released),
+        cmocka_unit_test(test_done_goes_with_the_transaction),
+        cmocka_unit_test(test_the_janitor_was_faster),
+        cmocka_unit_test(test_the_transaction_was_faster),
+        cmocka_unit_test(test_wrong_connections),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_listing),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,198 @@
+/*
+ * Reading, writing, downgrading and unlocking, cut at every packet: whatever answer is
+ * lost, the call ends in the truth, is carried out once, and says so when it is called
+ * again.
+ */
+#include "packets/wire.h"
+#include "rw_lock/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKETS_MAX 60
+#define CALLS_MAX 20
+
+static fixture f;
+static wire *line;
+static char *through;
+static unsigned cases, unknowns;
+
+static int setup(void **state)
+{
+    const char *settings = "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"
+                           "pool_wait_ms=300ms\ncommit_ms=300ms\nconnect_timeout_s=2\n";
+
+    (void)state;
+    fixture_open(&f, settings);
+    line = wire_start(server_socket(server_shared()));
+    through = database_option_file_at(f.db, wire_socket(line), settings);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    wire_free(line);
+    free(through);
+    print_message("%u cases, %u of them UNKNOWN at first\n", cases, unknowns);
+    assert_holders_whole(&f, 0);
+    fixture_close(&f);
+    return 0;
+}
+
+static tl_client *far_client(void)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = through;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("no client: %s", tl_error_message());
+    return client;
+}
+
+/* ------------------------------------------------------------------- operations -- */
+
+enum operation { READ, WRITE, UNLOCK, DOWNGRADE };
+
+static tl_status call(enum operation operation, tl_rw *rw)
+{
+    switch (operation) {
+    case READ:
+        return tl_rw_read(rw, 0);
+    case WRITE:
+        return tl_rw_write(rw, 0);
+    case UNLOCK:
+        return tl_rw_unlock(rw);
+    default:
+        return tl_rw_downgrade(rw);
+    }
+}
+
+static int may_come_again(tl_status status)
+{
+    tl_class class_ = tl_status_class(status);
+
+    return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY;
+}
+
+static long long steps(const char *name, const char *which)
+{
+    return database_number(f.sql,
+                           "SELECT COUNT(*) FROM resource_holder_log WHERE resource = "
+                           "'%s' AND step IN (%s)",
+                           name, which);
+}
+
+static void check_rows(enum operation operation, const tl_rw *rw, const char *name,
+                       int again)
+{
+    char *row = database_text(f.sql,
+                              "SELECT GROUP_CONCAT(status, kind) FROM resource_holder "
+                              "WHERE resource = '%s'",
+                              name);
+    static const char *const rows[] = {"HR", "HW", "FW", "HR"};
+
+    assert_string_equal(row, rows[operation]);
+    free(row);
+    assert_int_equal(steps(name, "'read', 'write'"), 1 + again);
+    assert_int_equal(steps(name, "'release'"), (operation == UNLOCK) + again);
+    if (operation != UNLOCK)
+        assert_int_equal(tl_rw_fence(rw),
+                         database_number(f.sql,
+                                         "SELECT fence FROM resource_holder WHERE "
+                                         "resource = '%s'",
+                                         name));
+}
+
+/* One case; 0 when the fault came too late to strike. */
+static int disturb(enum operation operation, int again, wire_fault fault)
+{
+    char name[32];
+    tl_client *far = far_client();
+    tl_rw *rw;
+    tl_status status;
+    int struck;
+
+    snprintf(name, sizeof name, "case-%u", ++cases);
+    rw = rw_new(far, name, 30000);
+    if (again)
+        assert_status(try_write(f.other, name), TL_GRANTED);
+    if (operation == UNLOCK || operation == DOWNGRADE)
+        assert_status(tl_rw_write(rw, 0), TL_GRANTED);
+    wire_arm(line, &fault);
+    status = call(operation, rw);
+    struck = wire_struck(line);
+    if (fault.down)
+        wire_down(line, 0);
+    if (status == TL_UNKNOWN)
+        unknowns++;
+    for (int calls = 0; may_come_again(status) && calls < CALLS_MAX; calls++)
+        status = call(operation, rw);
+    (void)wire_release(line);
+    assert_status(status, operation == READ || operation == WRITE ? TL_GRANTED : TL_OK);
+    check_rows(operation, rw, name, again);
+    wire_reset(line);
+    tl_rw_free(rw);
+    tl_client_close(far);
+    return struck != 0;
+}
+
+/* With `down` the server stays away meanwhile, so that the first answer is UNKNOWN. */
+static void sweep(enum operation operation, int again, int down)
+{
+    static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
+
+    for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
+        for (unsigned packet = 1; packet < PACKETS_MAX; packet++)
+            if (!disturb(operation, again, (wire_fault){packet, acts[act], down}))
+                break;
+}
+
+static void test_read(void **state)
+{
+    (void)state;
+    sweep(READ, 1, 0);
+}
+
+/* The first ask of all makes the gate. */
+static void test_write(void **state)
+{
+    (void)state;
+    sweep(WRITE, 0, 0);
+}
+
+static void test_unlock(void **state)
+{
+    (void)state;
+    sweep(UNLOCK, 0, 0);
+    sweep(UNLOCK, 0, 1);
+}
+
+static void test_downgrade(void **state)
+{
+    (void)state;
+    sweep(DOWNGRADE, 0, 0);
+    sweep(DOWNGRADE, 0, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_unlock),
+        cmocka_unit_test(test_downgrade),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

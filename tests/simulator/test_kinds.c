@@ -1,0 +1,372 @@
+/* What each kind of channel does with a repeated key, a cancel and an expiry, and that it
+ * still knows after a restart. */
+#include "sim.h"
+
+#include <curl/curl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct sim sim;
+
+static const char *const idempotent[] = {NULL};
+static const char *const window[] = {"--kind", "window", "--window-ms", "4000", NULL};
+static const char *const plain[] = {"--kind", "plain", NULL};
+static const char *const *const kinds[] = {idempotent, window, plain};
+
+static int set_up(void **state)
+{
+    (void)state;
+    sim_prepare(&sim);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sim_remove(&sim);
+    return 0;
+}
+
+static void restart(const char *const arguments[])
+{
+    sim_kill(&sim);
+    sim_start(&sim, arguments);
+}
+
+static void sleep_ms(long wait_ms)
+{
+    struct timespec pause = {wait_ms / 1000, (wait_ms % 1000) * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+static void test_idempotent_replays_for_ever(void **state)
+{
+    (void)state;
+    sim_start(&sim, idempotent);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    restart(idempotent);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    assert_int_equal(ledger_count(&sim, NULL), 1);
+    assert_int_equal(sim_stat(&sim, "payments"), 1);
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 0);
+}
+
+static void test_idempotent_replays_a_decline(void **state)
+{
+    static const char rule[] = "{\"kind\":\"decline\",\"code\":\"closed\"}";
+
+    (void)state;
+    sim_start(&sim, idempotent);
+    sim_expect(&sim, NULL, "/v1/faults", rule, 201, NULL, NULL);
+    pay_expect(&sim, "K1", 200, "code", "closed");
+    restart(idempotent);
+    pay_expect(&sim, "K1", 200, "code", "closed");
+    sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "failed");
+    assert_int_equal(ledger_count(&sim, NULL), 0);
+}
+
+static void test_window_pays_again_after_it(void **state)
+{
+    (void)state;
+    sim_start(&sim, window);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    /* The window goes on from the first send, whatever happens to the process. */
+    sleep_ms(2500);
+    restart(window);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    sleep_ms(1600);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000003");
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000003");
+    sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "succeeded");
+    assert_int_equal(ledger_count(&sim, "K1"), 2);
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 1);
+    restart(window);
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 1);
+}
+
+static void test_plain_pays_every_time(void **state)
+{
+    (void)state;
+    sim_start(&sim, plain);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000003");
+    restart(plain);
+    pay_expect(&sim, "K1", 200, "channel_ref", "P0000000004");
+    sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "succeeded");
+    assert_int_equal(ledger_count(&sim, "K1"), 3);
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 1);
+}
+
+/* Twice is counted by serial and customer: two keys of one trade, one key a trade. */
+static void test_twice_is_counted_by_trade(void **state)
+{
+    char *first = order_text("K1", "S1", "C1", 5),
+         *second = order_text("K2", "S1", "C1", 5);
+    char *other = order_text("K3", "S1", "C2", 5);
+
+    (void)state;
+    sim_start(&sim, idempotent);
+    sim_expect(&sim, NULL, "/v1/pay", first, 200, "outcome", "succeeded");
+    sim_expect(&sim, NULL, "/v1/pay", other, 200, "outcome", "succeeded");
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 0);
+    sim_expect(&sim, NULL, "/v1/pay", second, 200, "outcome", "succeeded");
+    sim_expect(&sim, NULL, "/v1/pay", second, 200, "outcome", "succeeded");
+    assert_int_equal(sim_stat(&sim, "payments"), 3);
+    assert_int_equal(sim_stat(&sim, "trades_paid"), 2);
+    assert_int_equal(sim_stat(&sim, "paid_twice"), 1);
+    free(first);
+    free(second);
+    free(other);
+}
+
+static void test_mismatch(void **state)
+{
+    char *other = order_text("K1", "S-K1", "C1", 10001);
+
+    (void)state;
+    sim_start(&sim, idempotent);
+    pay_expect(&sim, "K1", 200, "outcome", "succeeded");
+    sim_expect(&sim, NULL, "/v1/pay", other, 422, "outcome", "key_mismatch");
+    sim_expect(&sim, NULL, "/v1/pay", other, 422, "field", "amount_minor");
+    restart(idempotent);
+    sim_expect(&sim, NULL, "/v1/pay", other, 422, "field", "amount_minor");
+    free(other);
+    other = order_text("K1", "S-K1", "C2", 10000);
+    sim_expect(&sim, NULL, "/v1/pay", other, 422, "field", "cust_no");
+    free(other);
+    assert_int_equal(ledger_count(&sim, NULL), 1);
+}
+
+static void test_cancel_holds_for_ever(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        sim_start(&sim, kinds[i]);
+        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome",
+                   "cancelled");
+        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome",
+                   "cancelled");
+        pay_expect(&sim, "K1", 200, "code", "cancelled");
+        restart(kinds[i]);
+        pay_expect(&sim, "K1", 200, "code", "cancelled");
+        sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "failed");
+        pay_expect(&sim, "K2", 200, "outcome", "succeeded");
+        sim_expect(&sim, "POST", "/v1/payments/K2/cancel", NULL, 200, "outcome",
+                   "already_done");
+        assert_int_equal(ledger_count(&sim, NULL), 1);
+        assert_int_equal(sim_stat(&sim, "cancels"), 1);
+        sim_remove(&sim);
+        sim_prepare(&sim);
+    }
+}
+
+/* A send that is held up on its way arrives after the cancel and must not pay. */
+static void *send_late(void *context)
+{
+    (void)context;
+    pay_expect(&sim, "K1", 200, "code", "cancelled");
+    return NULL;
+}
+
+static void check_travelling(const char *kind, const char *rule, const char *status)
+{
+    const char *const arguments[] = {"--kind", kind, "--rule", rule, NULL};
+    pthread_t sender;
+
+    sim_start(&sim, arguments);
+    assert_int_equal(pthread_create(&sender, NULL, send_late, NULL), 0);
+    while (sim_stat(&sim, "payments") == 0 && sim_faults(&sim, "slow") == 0 &&
+           sim_faults(&sim, "slow_paying") == 0)
+        sleep_ms(5);
+    sim_expect(&sim, NULL, "/v1/payments/K1", NULL, status ? 200 : 404, "status",
+               status ? status : "not_found");
+    sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome", "cancelled");
+    pthread_join(sender, NULL);
+    assert_int_equal(ledger_count(&sim, NULL), 0);
+    sim_remove(&sim);
+    sim_prepare(&sim);
+}
+
+static void test_cancel_stops_travelling_sends(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const char *kind = i == 0 ? "idempotent" : i == 1 ? "window" : "plain";
+
+        check_travelling(kind, "{\"kind\":\"slow\",\"delay_ms\":1000}", NULL);
+        check_travelling(kind, "{\"kind\":\"slow_paying\",\"delay_ms\":1000}", "pending");
+    }
+}
+
+static void expiring_expect(const char *channel_key, int64_t expires_at_ms,
+                            const char *field, const char *value)
+{
+    char body[512];
+
+    snprintf(
+        body, sizeof(body),
+        "{\"channel_key\":\"%s\",\"serial_no\":\"S1\",\"cust_no\":\"C1\",\"op_code\":"
+        "\"WITHDRAW\",\"amount_minor\":7,\"currency\":\"EUR\",\"payee\":\"x\","
+        "\"expires_at_ms\":%" PRId64 "}",
+        channel_key, expires_at_ms);
+    sim_expect(&sim, NULL, "/v1/pay", body, 200, field, value);
+}
+
+static void test_expiry(void **state)
+{
+    (void)state;
+    sim_start(&sim, idempotent);
+    expiring_expect("K1", now_ms() - 1, "code", "expired");
+    /* The first answer is final, a later expiry changes nothing. */
+    expiring_expect("K1", now_ms() + 60000, "code", "expired");
+    expiring_expect("K2", now_ms() + 60000, "outcome", "succeeded");
+    expiring_expect("K2", now_ms() - 1, "outcome", "succeeded");
+    /* It counts when the send arrives, not when it leaves. */
+    sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"slow\",\"delay_ms\":300}", 201,
+               NULL, NULL);
+    expiring_expect("K3", now_ms() + 100, "code", "expired");
+    assert_int_equal(ledger_count(&sim, NULL), 1);
+    assert_int_equal(ledger_count(&sim, "K2"), 1);
+}
+
+static void wait_for_status(const char *path, const char *wanted)
+{
+    int64_t limit_ms = now_ms() + 10000;
+
+    for (;;) {
+        struct answer answer = sim_ask(&sim, NULL, path, NULL, 10000);
+        const char *status = json_string_value(json_object_get(answer.json, "status"));
+        bool same = status && strcmp(status, wanted) == 0;
+
+        answer_free(&answer);
+        if (same)
+            return;
+        assert_true(now_ms() < limit_ms);
+        sleep_ms(10);
+    }
+}
+
+static void test_accepted_survives_a_kill(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        sim_start(&sim, kinds[i]);
+        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":700}",
+                   201, NULL, NULL);
+        sim_expect(&sim, NULL, "/v1/faults",
+                   "{\"kind\":\"accepted_declined\",\"delay_ms\":700}", 201, NULL, NULL);
+        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":700}",
+                   201, NULL, NULL);
+        pay_expect(&sim, "K1", 202, "outcome", "accepted");
+        pay_expect(&sim, "K2", 202, "outcome", "accepted");
+        pay_expect(&sim, "K3", 202, "outcome", "accepted");
+        if (kinds[i] != plain)
+            pay_expect(&sim, "K1", 202, "outcome", "accepted");
+        sim_expect(&sim, "POST", "/v1/payments/K3/cancel", NULL, 200, "outcome",
+                   "cancelled");
+        restart(kinds[i]);
+        assert_int_equal(sim_stat(&sim, "accepted_open"), 2);
+        sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "pending");
+        wait_for_status("/v1/payments/K1", "succeeded");
+        wait_for_status("/v1/payments/K2", "failed");
+        wait_for_status("/v1/payments/K3", "failed");
+        restart(kinds[i]);
+        assert_int_equal(sim_stat(&sim, "accepted_open"), 0);
+        assert_int_equal(ledger_count(&sim, NULL), 1);
+        assert_int_equal(ledger_count(&sim, "K1"), 1);
+        sim_remove(&sim);
+        sim_prepare(&sim);
+    }
+}
+
+static size_t ignore(char *data, size_t size, size_t count, void *context)
+{
+    (void)data;
+    (void)context;
+    return size * count;
+}
+
+/* One connection serves many requests. */
+static void test_keep_alive(void **state)
+{
+    CURL *curl = curl_easy_init();
+    char url[128], *body = order_text("K1", "S1", "C1", 5);
+    long connects, total = 0;
+
+    (void)state;
+    sim_start(&sim, plain);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/v1/pay", sim.port);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, ignore);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(curl_easy_perform(curl), CURLE_OK);
+        curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connects);
+        total += connects;
+    }
+    assert_int_equal(total, 1);
+    assert_int_equal(ledger_count(&sim, "K1"), 50);
+    curl_easy_cleanup(curl);
+    free(body);
+}
+
+static void test_download_is_the_export(void **state)
+{
+    const char *const arguments[] = {"--export-csv", sim.ledger, NULL};
+    struct answer answer;
+    char *output;
+
+    (void)state;
+    sim_start(&sim, plain);
+    for (int i = 0; i < 5; i++)
+        pay_expect(&sim, "K,\\\"1", 200, "outcome", "succeeded");
+    sim_expect(&sim, NULL, "/v1/payments/K%2C%221", NULL, 200, "status", "succeeded");
+    answer = sim_ask(&sim, NULL, "/v1/ledger", NULL, 10000);
+    assert_int_equal(sim_run(arguments, &output), 0);
+    assert_string_equal(answer.text, output);
+    assert_int_equal(text_count(output, "Z,P0"), 5);
+    assert_int_equal(text_count(output,
+                                ",\"K,\"\"1\",\"S-K,\"\"1\",C1,WITHDRAW,10000,EUR,"
+                                "\"DE02 1203, \"\"x\"\"\"\n"),
+                     5);
+    free(output);
+    answer_free(&answer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_idempotent_replays_for_ever, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_idempotent_replays_a_decline, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_window_pays_again_after_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_plain_pays_every_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_twice_is_counted_by_trade, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_mismatch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel_holds_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel_stops_travelling_sends, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_expiry, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_accepted_survives_a_kill, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_keep_alive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_download_is_the_export, set_up, tear_down),
+    };
+
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+-- Rows for the test of plans: 200,000 finished trades and some of every other kind.
+-- @rows is set by the test.  One transaction for all, so that it costs one commit.
+SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00',
+    tx_isolation = 'READ-COMMITTED';
+START TRANSACTION;
+SET @now = UTC_TIMESTAMP(6);
+SET @alive = 'a0000000-0000-4000-8000-000000000001';
+SET @dead = 'd0000000-0000-4000-8000-000000000001';
+INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms,
+    started_at, alive_until, ended_at, swept_at)
+SELECT CONCAT('b0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'old', 'host', seq, UUID(),
+    10000, @now, @now, @now, @now FROM seq_1_to_2000
+UNION ALL
+SELECT CONCAT('a0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'live', 'host', seq, UUID(),
+    10000, @now, @now + INTERVAL 1 HOUR, NULL, NULL FROM seq_1_to_20
+UNION ALL
+SELECT CONCAT('c0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'silent', 'host', seq,
+    UUID(), 10000, @now - INTERVAL 1 HOUR, @now - INTERVAL 1 HOUR, NULL, NULL
+    FROM seq_1_to_3
+UNION ALL
+SELECT CONCAT('d0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'dead', 'host', seq, UUID(),
+    10000, @now, @now, @now, NULL FROM seq_1_to_5;
+
+-- Finished: W1 ... of 20,000 customers.
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, fingerprint, created_at, updated_at)
+SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, 1, NULL, @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+-- Failed, may be tried anew: F1 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, proof, retryable, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('F', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, @now, @now FROM seq_1_to_2000;
+-- Held by the living: L1 ...; by the dead, for longer than allowed: D1 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    session_id, fence, rev, sends, max_hold_until, next_run_at, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('L', seq), 'WITHDRAW', 'S', 'P', 'ask', UUID(),
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR,
+    @now, @now FROM seq_1_to_2000
+UNION ALL
+SELECT CONCAT('C', seq), CONCAT('D', seq), 'WITHDRAW', 'S', 'P', 'ask', UUID(),
+    UNHEX(MD5(seq)), @dead, 1000, 1000, 1, @now - INTERVAL 1 MINUTE,
+    @now - INTERVAL 1 MINUTE, @now, @now FROM seq_1_to_500;
+-- Opened: O1 ..., with a retry row each; the first 1,000 due, ten of the
+-- oldest and ten of the newest suspect.
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('O', seq), 'WITHDRAW', 'S', 'P', 'reap', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, 1, @now, @now FROM seq_1_to_2000;
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, claims, next_run_at, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('O', seq), 'WITHDRAW_RETRY', 'R', 'F', 'reap', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, IF(seq <= 10 OR seq BETWEEN 800 AND 809, 1, 0),
+    @now + INTERVAL IF(seq <= 1000, -seq, 3600) SECOND, @now, @now FROM seq_1_to_2000;
+-- Worked on: K1 ..., both rows in process; parked: Q1 ...; closed retry rows: W1 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    session_id, fence, rev, sends, max_hold_until, next_run_at, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('K', seq), 'WITHDRAW', 'S', 'P', 'claim', UUID(),
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR,
+    @now, @now FROM seq_1_to_200
+UNION ALL
+SELECT CONCAT('C', seq), CONCAT('K', seq), 'WITHDRAW_RETRY', 'R', 'P', 'claim', UUID(),
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 0, NULL, NULL, @now, @now FROM seq_1_to_200
+UNION ALL
+SELECT CONCAT('C', seq), CONCAT('Q', seq), 'WITHDRAW', 'S', 'P', 'open', UUID(),
+    UNHEX(MD5(seq)), NULL, 1000, 1000, 1, NULL, NULL, @now, @now FROM seq_1_to_50
+UNION ALL
+SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW_RETRY', 'R', 'F', 'seed', UUID(),
+    UNHEX(MD5(seq)), NULL, 1000, 1000, 0, NULL, NULL, @now, @now FROM seq_1_to_2000;
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, parked, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('Q', seq), 'WITHDRAW_RETRY', 'R', 'F', 'open', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, 'attempts used up', @now, @now
+FROM seq_1_to_50;
+-- Left open beside a finished trade: W3001 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, next_run_at, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW_RETRY', 'R', 'F', 'reap', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, @now + INTERVAL 2 HOUR, @now, @now
+FROM seq_3001_to_3010;
+-- One at a time for each customer, and mutexes.
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    session_id, fence, rev, sends, exclusive, max_hold_until, next_run_at, created_at,
+    updated_at)
+SELECT CONCAT('C', seq), CONCAT('T', seq), 'TRANSFER', 'S', 'P', 'ask', UUID(),
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 1, @now + INTERVAL 1 HOUR,
+    @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_1000
+UNION ALL
+SELECT CONCAT('C', seq), CONCAT('M', seq), 'MUTEX', 'S', 'P', 'ask', UUID(),
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 0, @now + INTERVAL 1 HOUR, NULL, @now, @now
+FROM seq_1_to_500;
+INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,
+    filed_at)
+SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
+    USER(), @now FROM seq_1_to_20000;
+-- Resources: held by the living, and free ones.
+INSERT INTO resource_lock (resource, status, step, thread_no, session_id, token, fence, rev,
+    max_hold_until, locked_at, created_at, updated_at)
+SELECT CONCAT('held/', seq), 'L', 'lock', UUID(), @alive, UNHEX(MD5(seq)), 1000, 1000,
+    @now + INTERVAL 1 HOUR, @now, @now, @now FROM seq_1_to_2000
+UNION ALL
+SELECT CONCAT('account/', seq), 'U', 'unlock', UUID(), NULL, UNHEX(MD5(seq)), 1000, 1000,
+    NULL, @now, @now, @now FROM seq_1_to_20000;
+-- Read-write locks: read/1 ... with three readers each, free/1 ... with a free row, over/1
+-- ... with one whose time is over, gone/1 ... with one whose session has ended.  Row locks.
+INSERT INTO rw_lock (resource, created_at)
+SELECT CONCAT('read/', seq), @now FROM seq_1_to_2000;
+INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, session_id,
+    by_session, token, fence, rev, over_at, max_hold_until, acquired_at, updated_at)
+SELECT CONCAT('read/', n.seq), s.seq, 'R', 'H', 'read', UUID(), @alive, 1,
+    UNHEX(MD5(n.seq)), 1000, 1000, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR, @now,
+    @now FROM seq_1_to_2000 n, seq_1_to_3 s
+UNION ALL
+SELECT CONCAT('free/', seq), 1, 'R', 'F', 'release', UUID(), NULL, 1, UNHEX(MD5(seq)), 1000,
+    1000, NULL, NULL, @now, @now FROM seq_1_to_20000
+UNION ALL
+SELECT CONCAT('over/', seq), 1, 'W', 'H', 'write', UUID(), @alive, 1, UNHEX(MD5(seq)), 1000,
+    1000, @now - INTERVAL 1 MINUTE, @now - INTERVAL 1 MINUTE, @now, @now FROM seq_1_to_500
+UNION ALL
+SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(seq)), 1000,
+    1000, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_300;
+INSERT INTO row_lock (resource, created_at)
+SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
+COMMIT;
+ANALYZE TABLE trade_lock, trade_lock_log, trade_evidence, tl_session,
+    resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;

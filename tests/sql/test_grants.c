@@ -1,0 +1,326 @@
+/*
+ * The roles of sql/grants.sql with real accounts: what each may do works, everything else
+ * is refused by the server, and SQL typed by hand is on record.
+ */
+#include "support/database.h"
+
+#include <tradelock/engine.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <mysqld_error.h>
+
+enum role { APPLICATION, OPERATOR, READER, ROLES };
+
+static const char *const role_names[ROLES] = {"tradelock_application",
+                                              "tradelock_operator", "tradelock_reader"};
+
+struct fixture {
+    database *where;
+    MYSQL *admin;
+    char account[ROLES][32];
+    MYSQL *as[ROLES];
+};
+
+static MYSQL *connect_as(struct fixture *f, const char *account)
+{
+    MYSQL *connection = mysql_init(NULL);
+
+    if (connection == NULL ||
+        mysql_real_connect(connection, NULL, account, "secret", database_name(f->where),
+                           0, server_socket(server_shared()), 0) == NULL)
+        server_panic("%s cannot connect: %s", account, mysql_error(connection));
+    return connection;
+}
+
+static void grant_roles(const struct fixture *f)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(f->where);
+    options.flags = TL_CLIENT_NO_SESSION;
+    if (tl_client_open(&client, &options) != TL_OK || tl_grant_roles(client) != TL_OK ||
+        tl_grant_roles(client) != TL_OK)
+        server_panic("the roles: %s", tl_error_message());
+    tl_client_close(client);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+
+    f.where = database_new(server_shared(), NULL);
+    f.admin = database_connect(f.where);
+    grant_roles(&f);
+    for (int role = 0; role < ROLES; role++) {
+        snprintf(f.account[role], sizeof f.account[role], "g%ld_%d", (long)getpid(),
+                 role);
+        database_run(f.admin, "CREATE USER %s@localhost IDENTIFIED BY 'secret'",
+                     f.account[role]);
+        database_run(f.admin, "GRANT %s TO %s@localhost", role_names[role],
+                     f.account[role]);
+        database_run(f.admin, "SET DEFAULT ROLE %s FOR %s@localhost", role_names[role],
+                     f.account[role]);
+        f.as[role] = connect_as(&f, f.account[role]);
+    }
+    database_run(f.admin, "INSERT INTO tl_session (session_id, program, host, pid, "
+                          "connection_name, timeout_ms, started_at, alive_until) VALUES "
+                          "(UUID(), 'p', 'h', 1, UUID(), 1000, UTC_TIMESTAMP(6), "
+                          "UTC_TIMESTAMP(6))");
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int role = 0; role < ROLES; role++) {
+        mysql_close(f->as[role]);
+        database_run(f->admin, "DROP USER %s@localhost", f->account[role]);
+    }
+    mysql_close(f->admin);
+    database_free(f->where);
+    return 0;
+}
+
+static unsigned try(MYSQL *connection, const char *sql)
+{
+    MYSQL_RES *result;
+
+    if (mysql_query(connection, sql) != 0)
+        return mysql_errno(connection);
+    result = mysql_store_result(connection);
+    mysql_free_result(result);
+    return mysql_errno(connection);
+}
+
+static int is_refusal(unsigned number)
+{
+    switch (number) {
+    case ER_TABLEACCESS_DENIED_ERROR:
+    case ER_COLUMNACCESS_DENIED_ERROR:
+    case ER_PROCACCESS_DENIED_ERROR:
+    case ER_SPECIFIC_ACCESS_DENIED_ERROR:
+    case ER_DBACCESS_DENIED_ERROR:
+    case ER_ACCESS_DENIED_ERROR:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+#define INSERT_LOCK(serial)                                                              \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
+    "thread_no, "                                                                        \
+    "token, fence, rev, created_at, updated_at) VALUES ('c', '" serial                   \
+    "', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, "                 \
+    "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+#define INSERT_LOG                                                                       \
+    "INSERT INTO trade_lock_log SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "        \
+    "'WITHDRAW', 1, NOW(6), 'end', 'Y', UUID(), NULL, NULL, '0123456789abcdef', 1, 1, "  \
+    "0, "                                                                                \
+    "0, 0, NULL, NULL, NULL, NULL, 0, '-', NULL, NULL, NULL, NULL, 'nobody') x"
+#define INSERT_EVIDENCE                                                                  \
+    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "  \
+    "account, filed_at) VALUES ('c', 's', 'WITHDRAW', 1, 'FAILED', 'bank', USER(), "     \
+    "NOW(6))"
+
+/* Y: the role may; N: the server must refuse. */
+static const struct right {
+    const char *may; /* application, operator, reader */
+    const char *sql;
+} rights[] = {
+    {"YYN", "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'none'"},
+    {"YYY", "SELECT COUNT(*) FROM trade_lock"},
+    {"YYY", "SELECT COUNT(*) FROM trade_lock_state"},
+    {"YYY", "SELECT version FROM tl_schema"},
+    {"YYY", "SELECT COUNT(*) FROM trade_evidence"},
+    {"YYN", INSERT_EVIDENCE},
+    {"YYN", "UPDATE tl_session SET beat = beat + 1"},
+    {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
+    {"NYY", "SELECT COUNT(*) FROM trade_lock_log"},
+    {"YYN", "UPDATE resource_lock SET remark = 'x' WHERE resource = 'none'"},
+    {"YYY", "SELECT COUNT(*) FROM resource_lock_state"},
+    {"YYN", "SELECT tl_resource_token_seen('r', 'x')"},
+    {"NYY", "SELECT COUNT(*) FROM resource_log"},
+    {"YYN", "UPDATE rw_lock SET created_at = NOW() WHERE resource = 'none'"},
+    {"YYN", "UPDATE resource_holder SET remark = 'x' WHERE resource = 'none'"},
+    {"YYY", "SELECT COUNT(*) FROM resource_holder_state"},
+    {"YYN", "SELECT tl_holder_token_seen('r', 1, 'x')"},
+    {"NYY", "SELECT COUNT(*) FROM resource_holder_log"},
+    {"YYN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
+    /* history */
+    {"NNN", "UPDATE resource_log SET remark = 'x'"},
+    {"NNN", "DELETE FROM resource_log"},
+    {"NNN", "UPDATE resource_holder_log SET remark = 'x'"},
+    {"NNN", "DELETE FROM resource_holder_log"},
+    {"NNN", "DROP FUNCTION tl_holder_token_seen"},
+    {"NNN", "DROP FUNCTION tl_resource_token_seen"},
+    {"NNN", INSERT_LOG},
+    {"NNN", "UPDATE trade_lock_log SET remark = 'x'"},
+    {"NNN", "DELETE FROM trade_lock_log"},
+    {"NNN", "TRUNCATE trade_lock_log"},
+    {"NNN", "DROP TABLE trade_lock_log"},
+    {"NNN", "ALTER TABLE trade_lock_log ADD COLUMN x INT"},
+    {"NNN", "DROP TRIGGER trade_lock_updated"},
+    {"NNN", "CREATE TRIGGER extra BEFORE UPDATE ON trade_lock FOR EACH ROW SET @a = 1"},
+    {"NNN", "DROP FUNCTION tl_token_seen"},
+    {"NNN", "CREATE OR REPLACE VIEW trade_lock_state AS SELECT 1"},
+    {"NNN", "RENAME TABLE trade_lock_log TO gone"},
+    /* locks */
+    {"NNN", "DELETE FROM trade_lock"},
+    {"NNN", "TRUNCATE trade_lock"},
+    {"NNN", "REPLACE INTO trade_lock SELECT * FROM trade_lock"},
+    {"NNN", "DELETE FROM resource_lock"},
+    {"NNN", "DELETE FROM rw_lock"},
+    {"NNN", "DELETE FROM resource_holder"},
+    {"NNN", "DELETE FROM row_lock"},
+    {"NNN", "DELETE FROM tl_session"},
+    {"NNN", "LOCK TABLES trade_lock WRITE"},
+    /* evidence, schema, server */
+    {"NNN", "UPDATE trade_evidence SET outcome = 'FAILED'"},
+    {"NNN", "DELETE FROM trade_evidence"},
+    {"NNN", "UPDATE tl_schema SET version = 9"},
+    {"NNN", "DELETE FROM tl_schema"},
+    {"NNN", "SET GLOBAL innodb_flush_log_at_trx_commit = 2"},
+    {"NNN", "SET SESSION sql_log_bin = 0"},
+    {"NNN", "CREATE TABLE mine (a INT)"},
+    {"NNN", "GRANT SELECT ON trade_lock_log TO PUBLIC"},
+};
+
+static void test_rights(void **state)
+{
+    struct fixture *f = *state;
+    unsigned wrong = 0;
+
+    assert_int_equal(try(f->admin, INSERT_LOCK("rights")), 0);
+    for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++)
+        for (int role = 0; role < ROLES; role++) {
+            const unsigned number = try(f->as[role], rights[i].sql);
+            const int right =
+                rights[i].may[role] == 'Y' ? number == 0 : is_refusal(number);
+
+            if (!right) {
+                print_error("%s: %s: error %u (%s), expected %s\n", role_names[role],
+                            rights[i].sql, number, mysql_error(f->as[role]),
+                            rights[i].may[role] == 'Y' ? "none" : "a refusal");
+                wrong++;
+            }
+        }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("app")), 0);
+    assert_int_equal(try(f->as[OPERATOR], INSERT_LOCK("op")), 0);
+    assert_true(is_refusal(try(f->as[READER], INSERT_LOCK("reader"))));
+}
+
+static long long missing_revs(struct fixture *f, const char *serial)
+{
+    return database_number(
+        f->admin,
+        "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
+        "WHERE serial_no = '%s'",
+        serial);
+}
+
+static long long log_rows(struct fixture *f, const char *serial)
+{
+    return database_number(
+        f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'", serial);
+}
+
+static void test_sql_typed_by_hand_is_recorded(void **state)
+{
+    struct fixture *f = *state;
+    char expected[128];
+    char *who;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("hand")), 0);
+    assert_int_equal(try(f->as[OPERATOR],
+                         "UPDATE trade_lock SET remark = 'I know better' "
+                         "WHERE serial_no = 'hand'"),
+                     0);
+    assert_int_equal(try(f->as[OPERATOR],
+                         "UPDATE trade_lock SET status = 'F', proof = 'O' "
+                         "WHERE serial_no = 'hand'"),
+                     0);
+    assert_int_equal(log_rows(f, "hand"), 3);
+    assert_int_equal(missing_revs(f, "hand"), 0);
+    who = database_text(f->admin, "SELECT GROUP_CONCAT(account, ' ', step, ' ', status "
+                                  "ORDER BY rev) FROM trade_lock_log WHERE "
+                                  "serial_no = 'hand' AND rev > 1");
+    snprintf(expected, sizeof expected, "%s@localhost by hand P,%s@localhost by hand F",
+             f->account[OPERATOR], f->account[OPERATOR]);
+    assert_string_equal(who, expected);
+    free(who);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT l.rev = t.rev FROM trade_lock t JOIN "
+                                     "trade_lock_log l USING (serial_no) WHERE "
+                                     "serial_no = 'hand' ORDER BY l.rev DESC "
+                                     "LIMIT 1"),
+                     1);
+}
+
+/* Whoever counts rev himself either leaves a gap or meets a row that is there. */
+static void test_history_is_not_forged_by_rev(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("forge")), 0);
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET rev = rev + 5, "
+                                             "status = 'Y' WHERE serial_no = 'forge'"),
+                     0);
+    assert_int_equal(missing_revs(f, "forge"), 4);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE trade_lock SET rev = 1, status = 'P' "
+                         "WHERE serial_no = 'forge'"),
+                     ER_DUP_ENTRY);
+    assert_int_equal(log_rows(f, "forge"), 2);
+}
+
+static void test_nothing_changed_nothing_recorded(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("same")), 0);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE trade_lock SET status = status WHERE "
+                         "serial_no = 'same'"),
+                     0);
+    assert_int_equal(log_rows(f, "same"), 1);
+}
+
+/* The administrator can remove a row; that is a step too. */
+static void test_removal_is_recorded(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("gone")), 0);
+    database_run(f->admin, "DELETE FROM trade_lock WHERE serial_no = 'gone'");
+    assert_int_equal(
+        database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                  "serial_no = 'gone' AND step = 'deleted' AND rev = 2"),
+        1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
+        cmocka_unit_test(test_history_is_not_forged_by_rev),
+        cmocka_unit_test(test_nothing_changed_nothing_recorded),
+        cmocka_unit_test(test_removal_is_recorded),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,257 @@
+/* Migrations: many at once, after a crash in the middle, and what a client refuses. */
+#include "support/database.h"
+
+#include "sql_text.h"
+
+#include <tradelock/engine.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define AT_ONCE 8
+
+static tl_client *open_to_migrate(const database *where)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(where);
+    options.flags = TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    return client;
+}
+
+static tl_status open_status(const database *where)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    tl_status status;
+
+    options.config_file = database_option_file(where);
+    options.flags = TL_CLIENT_NO_SESSION;
+    status = tl_client_open(&client, &options);
+    if (status == TL_OK)
+        tl_client_close(client);
+    return status;
+}
+
+static void assert_complete(const database *where)
+{
+    MYSQL *connection = database_connect(where);
+
+    assert_int_equal(database_number(connection, "SELECT version FROM tl_schema"),
+                     sql_migrations[sql_migrations_count - 1].number);
+    assert_int_equal(database_number(connection,
+                                     "SELECT server_identity LIKE "
+                                     "CONCAT(@@hostname, '%%') FROM tl_schema"),
+                     1);
+    assert_int_equal(database_number(connection,
+                                     "SELECT COUNT(*) FROM information_schema.triggers "
+                                     "WHERE trigger_schema = DATABASE()"),
+                     9);
+    mysql_close(connection);
+}
+
+/* -------------------------------------------------------------- many at once -- */
+
+struct migrator {
+    const database *where;
+    tl_status status;
+    unsigned from, to;
+};
+
+static void *migrate(void *context)
+{
+    struct migrator *m = context;
+    tl_client *client = open_to_migrate(m->where);
+
+    m->status = tl_migrate(client, &m->from, &m->to);
+    tl_client_close(client);
+    return NULL;
+}
+
+static void test_many_at_once(void **state)
+{
+    database *where = database_new_empty(server_shared(), NULL);
+    struct migrator migrators[AT_ONCE];
+    pthread_t threads[AT_ONCE];
+    unsigned from_nothing = 0;
+
+    (void)state;
+    for (int i = 0; i < AT_ONCE; i++) {
+        migrators[i] = (struct migrator){.where = where};
+        assert_int_equal(pthread_create(&threads[i], NULL, migrate, &migrators[i]), 0);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(migrators[i].status, TL_OK);
+        assert_int_equal(migrators[i].to,
+                         sql_migrations[sql_migrations_count - 1].number);
+        from_nothing += migrators[i].from == 0;
+    }
+    assert_int_equal(from_nothing, 1);
+    assert_complete(where);
+    database_free(where);
+}
+
+/* ----------------------------------------------------- a crash in the middle -- */
+
+/* Where the next statement of a migration begins: a line that starts with one of the
+ * words that start statements, but for the body of a trigger. */
+static const char *next_statement(const char *from)
+{
+    const char *create = strstr(from, ";\n\nCREATE "),
+               *view = strstr(from, ";\n\nINSERT ");
+    const char *comment = strstr(from, ";\n\n--"), *next = NULL;
+    const char *const found[] = {create, view, comment};
+
+    for (size_t i = 0; i < 3; i++)
+        if (found[i] != NULL && (next == NULL || found[i] < next))
+            next = found[i];
+    return next != NULL ? next + 1 : NULL;
+}
+
+static void crash_after(const database *where, const char *text, size_t size)
+{
+    MYSQL *connection = database_connect(where);
+
+    database_run(connection, "%.*s", (int)size, text);
+    mysql_close(connection);
+}
+
+static void test_crash_in_the_middle(void **state)
+{
+    const char *text = sql_migrations[0].text;
+    unsigned cuts = 0;
+
+    (void)state;
+    for (const char *cut = next_statement(text); cut != NULL; cut = next_statement(cut)) {
+        database *where = database_new_empty(server_shared(), NULL);
+        struct migrator m = {.where = where};
+
+        crash_after(where, text, (size_t)(cut - text));
+        assert_int_not_equal(open_status(where), TL_OK);
+        migrate(&m);
+        if (m.status != TL_OK)
+            print_error("after %u statements: %s\n", cuts + 1, tl_error_message());
+        assert_int_equal(m.status, TL_OK);
+        assert_int_equal(m.from, 0);
+        assert_complete(where);
+        assert_int_equal(open_status(where), TL_OK);
+        database_free(where);
+        cuts++;
+    }
+    print_message("cut after %u statements\n", cuts);
+    assert_true(cuts >= 8);
+}
+
+static void test_a_second_time_changes_nothing(void **state)
+{
+    database *where = database_new_empty(server_shared(), NULL);
+    struct migrator m = {.where = where};
+
+    (void)state;
+    migrate(&m);
+    migrate(&m);
+    assert_int_equal(m.status, TL_OK);
+    assert_int_equal(m.from, m.to);
+    database_free(where);
+}
+
+/* ----------------------------------------------------- what a client refuses -- */
+
+static void assert_refused(const database *where, tl_status expected, const char *words)
+{
+    assert_string_equal(tl_status_name(open_status(where)), tl_status_name(expected));
+    if (strstr(tl_error_message(), words) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", tl_error_message(), words);
+}
+
+static void test_versions(void **state)
+{
+    database *where = database_new_empty(server_shared(), NULL);
+    struct migrator m = {.where = where};
+    MYSQL *connection;
+
+    (void)state;
+    assert_refused(where, TL_NO_SCHEMA, "tradelock migrate");
+    migrate(&m);
+    connection = database_connect(where);
+    /* Newer, and still serving this client: a server is migrated first. */
+    database_run(connection, "UPDATE tl_schema SET version = 99, oldest_client = 1");
+    assert_int_equal(open_status(where), TL_OK);
+    migrate(&m);
+    assert_int_equal(m.status, TL_OK);
+    assert_int_equal(m.to, 99);
+    /* Newer, and not serving it any more. */
+    database_run(connection, "UPDATE tl_schema SET oldest_client = 98");
+    assert_refused(where, TL_WRONG_SCHEMA, "serves programs of schema 98");
+    migrate(&m);
+    assert_int_equal(m.status, TL_WRONG_SCHEMA);
+    assert_int_equal(database_number(connection, "SELECT version FROM tl_schema"), 99);
+    database_run(connection, "DELETE FROM tl_schema");
+    assert_refused(where, TL_NO_SCHEMA, "tradelock migrate");
+    mysql_close(connection);
+    database_free(where);
+}
+
+/* An account without rights gets a sentence, and nothing is left behind. */
+static void test_without_rights(void **state)
+{
+    database *where = database_new_empty(server_shared(), NULL);
+    MYSQL *connection = database_connect(where);
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    unsigned from = 7, to = 7;
+    char path[600];
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s.plain", database_option_file(where));
+    database_run(connection,
+                 "CREATE OR REPLACE USER nobody_much@localhost; GRANT SELECT ON "
+                 "%s.* TO nobody_much@localhost",
+                 database_name(where));
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "[tradelock-client]\nsocket=%s\nuser=nobody_much\ndatabase=%s\n",
+            server_socket(server_shared()), database_name(where));
+    fclose(file);
+    options.config_file = path;
+    options.flags = TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
+    assert_int_equal(tl_client_open(&client, &options), TL_OK);
+    assert_int_equal(tl_migrate(client, &from, &to), TL_ACCESS_DENIED);
+    assert_non_null(strstr(tl_error_message(), "0001_trade_lock"));
+    assert_int_equal(from, 7);
+    tl_client_close(client);
+    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM "
+                                                 "information_schema.tables WHERE "
+                                                 "table_schema = DATABASE()"),
+                     0);
+    database_run(connection, "DROP USER nobody_much@localhost");
+    remove(path);
+    mysql_close(connection);
+    database_free(where);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_crash_in_the_middle),
+        cmocka_unit_test(test_a_second_time_changes_nothing),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_without_rights),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

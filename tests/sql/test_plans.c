@@ -1,0 +1,298 @@
+/*
+ * Every statement of sql/query on a large table: how the server plans it, and what it
+ * really reads when it is run.  A statement without a case here fails the test.
+ */
+#include "plan_case.h"
+
+#include "support/database.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define ROWS 200000
+
+struct bench {
+    database *where;
+    db *connection;
+    unsigned idle_reads; /* what asking for the counters reads itself */
+};
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t space = 0;
+
+    if (file == NULL)
+        server_panic("%s cannot be read", path);
+    if (getdelim(&text, &space, '\0', file) < 0)
+        server_panic("%s is empty", path);
+    fclose(file);
+    return text;
+}
+
+static void fill(const database *where)
+{
+    char path[512];
+    MYSQL *connection = database_connect(where);
+    struct timespec begin, end;
+    char *script;
+
+    snprintf(path, sizeof path, "%s/tests/sql/plan_data.sql", test_source_dir());
+    script = read_text(path);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    database_run(connection, "SET @rows = %d", ROWS);
+    database_run(connection, "%s", script);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    print_message("%lld lock rows, %lld of log, in %ld s\n",
+                  database_number(connection, "SELECT COUNT(*) FROM trade_lock"),
+                  database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"),
+                  (long)(end.tv_sec - begin.tv_sec));
+    free(script);
+    mysql_close(connection);
+}
+
+static db_answer run_plain(struct bench *bench, const char *sql, db_result *result)
+{
+    return db_run_text(bench->connection, "test", sql, strlen(sql), result);
+}
+
+/* The server's own count of what this connection read since FLUSH STATUS. */
+static unsigned handler_reads(struct bench *bench)
+{
+    db_result result = DB_RESULT_INIT;
+    uint64_t sum = 0;
+
+    if (run_plain(bench, "SHOW SESSION STATUS LIKE 'Handler_read%'", &result) != DB_DONE)
+        server_panic("no counters: %s", db_error(bench->connection));
+    for (size_t row = 0; row < result.rows; row++)
+        sum += db_get_uint(&result, row, 1);
+    db_result_free(&result);
+    return (unsigned)sum;
+}
+
+static int set_up(void **state)
+{
+    static struct bench bench;
+    db_options options = {.group = "tradelock-client",
+                          .idle_transaction_s = 600,
+                          .connect_timeout_s = 10,
+                          .read_timeout_s = 120};
+
+    bench.where = database_new(server_start(NULL), NULL);
+    fill(bench.where);
+    options.option_file = database_option_file(bench.where);
+    if (db_open(&bench.connection, &options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    if (run_plain(&bench, "FLUSH STATUS", NULL) != DB_DONE)
+        server_panic("%s", db_error(bench.connection));
+    bench.idle_reads = handler_reads(&bench);
+    *state = &bench;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bench *bench = *state;
+
+    db_close(bench->connection);
+    database_free(bench->where);
+    return 0;
+}
+
+/* ------------------------------------------------------------------- plans -- */
+
+enum {
+    EXPLAIN_ID,
+    EXPLAIN_SELECT,
+    EXPLAIN_TABLE,
+    EXPLAIN_TYPE,
+    EXPLAIN_POSSIBLE,
+    EXPLAIN_KEY,
+    EXPLAIN_KEY_LEN,
+    EXPLAIN_REF,
+    EXPLAIN_ROWS,
+    EXPLAIN_EXTRA
+};
+
+/* ALL reads a whole table, index a whole index. */
+static int is_full(const db_result *plan, size_t row)
+{
+    const char *type = db_get_text(plan, row, EXPLAIN_TYPE);
+    const char *table = db_get_text(plan, row, EXPLAIN_TABLE);
+
+    if (strcmp(db_get_text(plan, row, EXPLAIN_SELECT), "INSERT") == 0 ||
+        table[0] == '<' || strcmp(table, "tl_schema") == 0)
+        return 0;
+    return strcmp(type, "ALL") == 0 || strcmp(type, "index") == 0;
+}
+
+/* EXPLAIN and the statement, with its values written into it. */
+static char *explain_text(const plan_case *c)
+{
+    size_t space = strlen(c->statement->text) + 16;
+    const db_value *value = c->values;
+    char *text, *end;
+
+    for (size_t i = 0; i < plan_values_count(c->statement); i++)
+        space += db_literal_size(&c->values[i]);
+    text = malloc(space);
+    if (text == NULL)
+        server_panic("out of memory");
+    end = stpcpy(text, "EXPLAIN ");
+    for (const char *from = c->statement->text; *from != '\0'; from++) {
+        if (*from == '?')
+            end = db_literal(end, value++);
+        else
+            *end++ = *from;
+    }
+    *end = '\0';
+    return text;
+}
+
+static unsigned judge_plan(struct bench *bench, const plan_case *c)
+{
+    db_result plan = DB_RESULT_INIT;
+    char *text = explain_text(c);
+    unsigned bad = 0;
+
+    if (run_plain(bench, text, &plan) != DB_DONE) {
+        print_error("%s: EXPLAIN: %s\n", c->statement->name, db_error(bench->connection));
+        bad++;
+    }
+    for (size_t row = 0; row < plan.rows; row++)
+        if (is_full(&plan, row) && c->plan != PLAN_WALK) {
+            print_error("%s %s: full scan of %s (%s, key %s, %s rows; %s)\n",
+                        c->statement->name, c->what,
+                        db_get_text(&plan, row, EXPLAIN_TABLE),
+                        db_get_text(&plan, row, EXPLAIN_TYPE),
+                        db_get_text(&plan, row, EXPLAIN_KEY),
+                        db_get_text(&plan, row, EXPLAIN_ROWS),
+                        db_get_text(&plan, row, EXPLAIN_EXTRA));
+            bad++;
+        }
+    db_result_free(&plan);
+    free(text);
+    return bad;
+}
+
+static void test_plans(void **state)
+{
+    struct bench *bench = *state;
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < plan_cases_count; i++)
+        if (plan_cases[i].plan != PLAN_NONE)
+            bad += judge_plan(bench, &plan_cases[i]);
+    assert_int_equal(bad, 0);
+}
+
+/* ------------------------------------------------------------------- reads -- */
+
+static int run_case(struct bench *bench, const plan_case *c, unsigned *rows)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(bench->connection, c->statement, c->values,
+                              plan_values_count(c->statement), &result);
+
+    if (answer != DB_DONE)
+        print_error("%s %s: %s\n", c->statement->name, c->what,
+                    db_error(bench->connection));
+    *rows = (unsigned)(result.columns > 0 ? result.rows : result.affected);
+    db_result_free(&result);
+    return answer == DB_DONE;
+}
+
+/* Run twice and undone each time; the second run is counted, since the first one also
+ * loads definitions and statistics. */
+static unsigned judge_reads(struct bench *bench, const plan_case *c)
+{
+    unsigned rows = 0, reads = 0, bad = 0;
+
+    for (int turn = 0; turn < 2; turn++) {
+        /* In this order: FLUSH commits. */
+        if (run_plain(bench, "FLUSH STATUS", NULL) != DB_DONE ||
+            db_begin(bench->connection) != DB_DONE)
+            server_panic("%s", db_error(bench->connection));
+        if (!run_case(bench, c, &rows))
+            bad = 1;
+        reads = handler_reads(bench) - bench->idle_reads;
+        if (db_in_transaction(bench->connection))
+            (void)db_rollback(bench->connection);
+    }
+    if (rows != c->rows) {
+        print_error("%s %s: %u rows, not %u: the case is not what it means to be\n",
+                    c->statement->name, c->what, rows, c->rows);
+        bad = 1;
+    }
+    if (reads > c->reads) {
+        print_error("%s %s: read %u rows, at most %u allowed, for %u\n",
+                    c->statement->name, c->what, reads, c->reads, rows);
+        bad = 1;
+    }
+    return bad;
+}
+
+static void test_reads(void **state)
+{
+    struct bench *bench = *state;
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < plan_cases_count; i++)
+        bad += judge_reads(bench, &plan_cases[i]);
+    assert_int_equal(bad, 0);
+}
+
+static void test_every_statement_has_a_case(void **state)
+{
+    unsigned missing = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sql_texts_count; i++) {
+        int found = 0;
+
+        for (size_t j = 0; j < plan_cases_count; j++)
+            found |= plan_cases[j].statement == sql_texts[i];
+        if (!found) {
+            print_error("sql/query/%s.sql has no case in tests/sql/plan_case.c\n",
+                        sql_texts[i]->name);
+            missing++;
+        }
+    }
+    assert_int_equal(missing, 0);
+}
+
+/* The test must be able to see a scan: one that is planted is found. */
+static void test_a_scan_is_seen(void **state)
+{
+    static const struct sql_text scan = {
+        "scan", "SELECT COUNT(*) FROM trade_lock WHERE serial_no = ? AND remark IS NULL",
+        NULL, NULL, NULL};
+    const plan_case planted = {&scan, "planted", 1,
+                               12,    PLAN_KEYS, {{DB_TEXT, 0, "W7", 2}}};
+    struct bench *bench = *state;
+
+    print_message("the next two complaints are wanted:\n");
+    assert_int_equal(judge_plan(bench, &planted), 1);
+    assert_int_equal(judge_reads(bench, &planted), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_statement_has_a_case),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_a_scan_is_seen),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

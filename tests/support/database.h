@@ -1,0 +1,43 @@
+/*
+ * A fresh database with the current schema, and an option file that leads to it.
+ */
+#ifndef TESTS_SUPPORT_DATABASE_H
+#define TESTS_SUPPORT_DATABASE_H
+
+#include "support/server.h"
+
+typedef struct database database;
+
+/* Makes and migrates it.  settings: lines for the section [tradelock] of its option file,
+ * such as "beat_ms=100\nsession_ms=1s\n"; or NULL. */
+database *database_new(server *where, const char *settings);
+/* The same, but empty: nothing is migrated. */
+database *database_new_empty(server *where, const char *settings);
+/* Drops it. */
+void database_free(database *self);
+
+const char *database_name(const database *self);
+/* [tradelock-client] and [client] with socket, account and database, and [tradelock]; an
+ * administrator's account.  Readable by its owner alone. */
+const char *database_option_file(const database *self);
+/* Writes the option file anew with these lines in [tradelock]. */
+void database_set(database *self, const char *settings);
+/* The same database through another server or proxy socket: a new option file, to be
+ * freed with free(). */
+char *database_option_file_at(const database *self, const char *socket,
+                              const char *settings);
+
+/* A connection of the test's own, in this database; mysql_close() it. */
+MYSQL *database_connect(const database *self);
+
+/* Runs any number of statements, separated by ;.  Fails the process on an error. */
+void database_run(MYSQL *connection, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The first column of the first row: as a number (0 for NULL or no row), or as text to be
+ * freed with free() (NULL for NULL or no row). */
+long long database_number(MYSQL *connection, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+char *database_text(MYSQL *connection, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,320 @@
+#include "support/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATH_SPACE 512
+#define OPTIONS_MAX 60
+
+extern char **environ;
+
+struct server {
+    int own;         /* started by this process */
+    int guard_fd;    /* our end of the guard's pipe, -1 without */
+    pid_t guard_pid; /* 0 without */
+    char dir[PATH_SPACE];
+    char option_file[PATH_SPACE + 16];
+    char socket[128], user[128];
+    server *next;
+};
+
+/* Every server that this process uses; tests start them from one thread. */
+static server *servers;
+static server *shared;
+static unsigned started_count;
+
+static const char *environment(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0' ? value : otherwise;
+}
+
+const char *test_build_dir(void)
+{
+    return environment("TL_BUILD_DIR", DEFAULT_BUILD_DIR);
+}
+
+const char *test_source_dir(void)
+{
+    return environment("TL_SOURCE_DIR", DEFAULT_SOURCE_DIR);
+}
+
+static void print_log(const server *self)
+{
+    char path[PATH_SPACE + 16], line[1024];
+    long size, start;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/server.log", self->dir);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    fseek(file, 0, SEEK_END);
+    size = ftell(file);
+    start = size > 6000 ? size - 6000 : 0;
+    fseek(file, start, SEEK_SET);
+    if (start > 0 && fgets(line, sizeof(line), file) == NULL)
+        line[0] = '\0';
+    fprintf(stderr, "the end of %s:\n", path);
+    while (fgets(line, sizeof(line), file) != NULL)
+        fprintf(stderr, "    %s", line);
+    fclose(file);
+}
+
+/* tools/dev/mariadb COMMAND DIR [OPTION...]; gives its exit code. */
+static int run_tool(const char *command, const char *dir, const char *const options[])
+{
+    char tool[PATH_SPACE];
+    char *arguments[OPTIONS_MAX + 4];
+    size_t count = 0;
+    pid_t pid;
+    int state, error;
+
+    snprintf(tool, sizeof(tool), "%s/tools/dev/mariadb", test_source_dir());
+    arguments[count++] = tool;
+    arguments[count++] = (char *)(uintptr_t)command;
+    arguments[count++] = (char *)(uintptr_t)dir;
+    for (size_t i = 0; options != NULL && options[i] != NULL && i < OPTIONS_MAX; i++)
+        arguments[count++] = (char *)(uintptr_t)options[i];
+    arguments[count] = NULL;
+    error = posix_spawn(&pid, tool, NULL, NULL, arguments, environ);
+    if (error != 0)
+        server_panic("%s cannot be run: %s", tool, strerror(error));
+    while (waitpid(pid, &state, 0) < 0)
+        if (errno != EINTR)
+            server_panic("waiting for %s: %s", tool, strerror(errno));
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128;
+}
+
+static void must_run_tool(const char *command, const server *self,
+                          const char *const options[])
+{
+    int code = run_tool(command, self->dir, options);
+
+    if (code != 0)
+        server_panic("tools/dev/mariadb %s %s gave exit code %d", command, self->dir,
+                     code);
+}
+
+/*
+ * An own server must not outlive a test that crashed, was killed or ran into its time
+ * limit.  The guard is a shell that reads from a pipe that only this process can write
+ * to: the read ends when this process does, and the shell then removes the server.  It
+ * has a session of its own, so that a limit that kills the test's processes spares it.
+ */
+static void start_guard(server *self)
+{
+    char program[] = "setsid", shell[] = "sh", option[] = "-c", tool[PATH_SPACE];
+    char script[] = "read -r line; exec \"$0\" remove \"$1\"";
+    char *arguments[] = {program, shell, option, script, tool, self->dir, NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2], error;
+
+    snprintf(tool, sizeof(tool), "%s/tools/dev/mariadb", test_source_dir());
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        server_panic("no pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], 0);
+    /* ctest waits until its pipe has no writer left. */
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    error = posix_spawnp(&self->guard_pid, program, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        server_panic("no guard for the server: %s", strerror(error));
+    close(ends[0]);
+    self->guard_fd = ends[1];
+}
+
+static server *add_server(const char *dir, int own)
+{
+    server *self = calloc(1, sizeof(*self));
+
+    if (self == NULL || strlen(dir) >= sizeof(self->dir))
+        server_panic("no room for the server in %s", dir);
+    self->own = own;
+    self->guard_fd = -1;
+    snprintf(self->dir, sizeof(self->dir), "%s", dir);
+    snprintf(self->option_file, sizeof(self->option_file), "%s/admin.cnf", dir);
+    self->next = servers;
+    servers = self;
+    return self;
+}
+
+server *server_start(const char *const options[])
+{
+    char dir[PATH_SPACE];
+    server *self;
+
+    snprintf(dir, sizeof(dir), "%s/test-servers/%ld-%u", test_build_dir(), (long)getpid(),
+             ++started_count);
+    self = add_server(dir, 1);
+    start_guard(self);
+    must_run_tool("start", self, options);
+    return self;
+}
+
+server *server_shared(void)
+{
+    const char *dir = environment("TL_TEST_SERVER_DIR", NULL);
+
+    if (shared == NULL)
+        shared = dir != NULL ? add_server(dir, 0) : server_start(NULL);
+    return shared;
+}
+
+void server_free(server *self)
+{
+    server **link = &servers;
+    int state;
+
+    if (self == NULL)
+        return;
+    if (self->own)
+        must_run_tool("remove", self, NULL);
+    if (self->guard_fd >= 0)
+        close(self->guard_fd);
+    if (self->guard_pid > 0)
+        while (waitpid(self->guard_pid, &state, 0) < 0 && errno == EINTR)
+            ;
+    while (*link != self)
+        link = &(*link)->next;
+    *link = self->next;
+    if (shared == self)
+        shared = NULL;
+    free(self);
+}
+
+static void must_be_own(const server *self)
+{
+    if (!self->own)
+        server_panic("the shared server serves other tests too: use server_start()");
+}
+
+void server_stop(server *self)
+{
+    must_be_own(self);
+    must_run_tool("stop", self, NULL);
+    self->socket[0] = '\0';
+}
+
+void server_kill9(server *self)
+{
+    must_be_own(self);
+    must_run_tool("kill9", self, NULL);
+}
+
+void server_restart(server *self)
+{
+    server_restart_with(self, NULL);
+}
+
+void server_restart_with(server *self, const char *const options[])
+{
+    must_be_own(self);
+    must_run_tool("restart", self, options);
+}
+
+/* The rest of the first line of the file that begins so; 0 when there is none. */
+static int read_line(const char *path, const char *begin, char *to, size_t space)
+{
+    FILE *file = fopen(path, "re");
+    char line[PATH_SPACE];
+    int found = 0;
+
+    if (file == NULL)
+        return 0;
+    while (!found && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, begin, strlen(begin)) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        found = snprintf(to, space, "%s", line + strlen(begin)) < (int)space;
+    }
+    fclose(file);
+    return found;
+}
+
+long server_pid(const server *self)
+{
+    char path[PATH_SPACE + 16], text[32];
+
+    snprintf(path, sizeof(path), "%s/pid", self->dir);
+    if (!read_line(path, "", text, sizeof(text)))
+        server_panic("no server runs in %s", self->dir);
+    return strtol(text, NULL, 10);
+}
+
+const char *server_dir(const server *self)
+{
+    return self->dir;
+}
+
+const char *server_socket(server *self)
+{
+    if (self->socket[0] == '\0' &&
+        !read_line(self->option_file, "socket=", self->socket, sizeof(self->socket)))
+        server_panic("%s names no socket", self->option_file);
+    return self->socket;
+}
+
+const char *server_user(server *self)
+{
+    if (self->user[0] == '\0' &&
+        !read_line(self->option_file, "user=", self->user, sizeof(self->user)))
+        server_panic("%s names no user", self->option_file);
+    return self->user;
+}
+
+const char *server_option_file(const server *self)
+{
+    return self->option_file;
+}
+
+MYSQL *server_connect(server *self)
+{
+    MYSQL *connection = mysql_init(NULL);
+
+    if (connection == NULL)
+        server_panic("out of memory");
+    mysql_options(connection, MYSQL_READ_DEFAULT_FILE, self->option_file);
+    mysql_options(connection, MYSQL_READ_DEFAULT_GROUP, "client");
+    if (mysql_real_connect(connection, NULL, NULL, NULL, NULL, 0, NULL,
+                           CLIENT_MULTI_STATEMENTS) == NULL)
+        server_panic("no connection to the server in %s: %s", self->dir,
+                     mysql_error(connection));
+    return connection;
+}
+
+int server_report(int failures)
+{
+    if (failures != 0)
+        for (const server *one = servers; one != NULL; one = one->next)
+            print_log(one);
+    while (servers != NULL)
+        server_free(servers);
+    return failures;
+}
+
+void server_panic(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fprintf(stderr, "test server: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    for (const server *one = servers; one != NULL; one = one->next)
+        print_log(one);
+    /* Not exit(): other threads of the test may be running.  The guards clean up. */
+    _exit(99);
+}

@@ -1,0 +1,143 @@
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tl_client *client_new(const fixture *f, unsigned flags)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    tl_status status;
+
+    options.config_file = database_option_file(f->db);
+    options.program = "test";
+    options.flags = flags;
+    status = tl_client_open(&client, &options);
+    if (status != TL_OK)
+        server_panic("no client: %s: %s", tl_status_name(status), tl_error_message());
+    return client;
+}
+
+void fixture_open(fixture *f, const char *settings)
+{
+    f->db = database_new(server_shared(), settings);
+    f->client = client_new(f, TL_CLIENT_NO_JANITOR);
+    f->other = client_new(f, TL_CLIENT_NO_JANITOR);
+    f->sql = database_connect(f->db);
+}
+
+void fixture_close(fixture *f)
+{
+    tl_client_close(f->client);
+    tl_client_close(f->other);
+    mysql_close(f->sql);
+    database_free(f->db);
+}
+
+tl_lock *lock_new(tl_client *client, const char *serial, const char *cust,
+                  const tl_lock_options *options)
+{
+    tl_key key = {serial, cust, "WITHDRAW"};
+    tl_lock *lock = NULL;
+    tl_status status = tl_lock_new(&lock, client, &key, options);
+
+    if (status != TL_OK)
+        server_panic("no handle: %s", tl_error_message());
+    return lock;
+}
+
+tl_lock_options sync_options(const char *payload)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.max_hold_ms = 60000;
+    options.payload = payload;
+    options.payload_size = payload != NULL ? strlen(payload) : 0;
+    options.channel = "fastpay";
+    return options;
+}
+
+tl_lock_options retry_options(void)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.lane = TL_LANE_RETRY;
+    options.max_hold_ms = 60000;
+    return options;
+}
+
+tl_lock *ask(tl_client *client, const char *serial, const char *cust,
+             const tl_lock_options *options, tl_status *status)
+{
+    tl_lock *lock = lock_new(client, serial, cust, options);
+
+    *status = tl_lock_ask(lock, 0);
+    return lock;
+}
+
+tl_lock *granted(tl_client *client, const char *serial, const char *cust,
+                 const tl_lock_options *options)
+{
+    tl_status status;
+    tl_lock *lock = ask(client, serial, cust, options, &status);
+
+    if (status != TL_GRANTED)
+        server_panic("not granted: %s: %s", tl_status_name(status), tl_error_message());
+    return lock;
+}
+
+tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = outcome;
+    ending.proof = proof;
+    return tl_lock_finish(lock, &ending);
+}
+
+void assert_row(const fixture *f, const char *serial, const char *cust, const char *op,
+                const char *expected)
+{
+    char *row =
+        database_text(f->sql,
+                      "SELECT CONCAT_WS(' ', status, epoch, sends) FROM trade_lock "
+                      "WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
+                      cust, serial, op);
+
+    assert_string_equal(row != NULL ? row : "-", expected);
+    free(row);
+}
+
+void assert_log_whole(const fixture *f)
+{
+    assert_int_equal(
+        database_number(f->sql,
+                        "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
+                        "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
+                        "FROM trade_lock_log WINDOW w AS "
+                        "(PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
+                        "WHERE step <> 1 OR rise < 0"),
+        0);
+    assert_int_equal(
+        database_number(f->sql,
+                        "SELECT COUNT(*) FROM trade_lock t LEFT JOIN "
+                        "trade_lock_log l USING (cust_no, serial_no, op_code, rev) "
+                        "WHERE l.rev IS NULL OR l.status <> t.status"),
+        0);
+}
+
+long long server_counter(const fixture *f, const char *name)
+{
+    return database_number(f->sql,
+                           "SELECT CAST(VARIABLE_VALUE AS UNSIGNED) FROM "
+                           "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='%s'",
+                           name);
+}

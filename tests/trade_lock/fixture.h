@@ -1,0 +1,49 @@
+/* What the tests of trade locks share: a database, a client, and short ways to ask. */
+#ifndef TESTS_TRADE_LOCK_FIXTURE_H
+#define TESTS_TRADE_LOCK_FIXTURE_H
+
+#include "support/database.h"
+
+#include <tradelock/engine.h>
+
+typedef struct fixture {
+    database *db;
+    tl_client *client, *other; /* two sessions */
+    MYSQL *sql;
+} fixture;
+
+/* settings as database_new(). */
+void fixture_open(fixture *f, const char *settings);
+void fixture_close(fixture *f);
+
+tl_client *client_new(const fixture *f, unsigned flags);
+
+/* A handle for (serial, cust, "WITHDRAW"). */
+tl_lock *lock_new(tl_client *client, const char *serial, const char *cust,
+                  const tl_lock_options *options);
+/* The options of a sync lock with a payload and a channel. */
+tl_lock_options sync_options(const char *payload);
+tl_lock_options retry_options(void);
+
+/* A handle that was asked once; the answer in *status. */
+tl_lock *ask(tl_client *client, const char *serial, const char *cust,
+             const tl_lock_options *options, tl_status *status);
+/* The same, and the answer must be TL_GRANTED. */
+tl_lock *granted(tl_client *client, const char *serial, const char *cust,
+                 const tl_lock_options *options);
+
+tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof);
+
+/* The row's columns as one word each, "P 1 1" = status epoch sends; "-" when absent. */
+void assert_row(const fixture *f, const char *serial, const char *cust, const char *op,
+                const char *expected);
+/* No rev is missing in the log, fences never fell, and every row has its log. */
+void assert_log_whole(const fixture *f);
+
+/* The server's own counter, over all connections. */
+long long server_counter(const fixture *f, const char *name);
+
+#define assert_status(got, expected)                                                     \
+    assert_string_equal(tl_status_name(got), tl_status_name(expected))
+
+#endif

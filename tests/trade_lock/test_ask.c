@@ -1,0 +1,347 @@
+/* The answers of the trade-sync lock, each against the row. */
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+static void refused(const char *serial, const char *cust, const tl_lock_options *options,
+                    tl_status expected)
+{
+    tl_status status;
+    tl_lock *lock = ask(f.other, serial, cust, options, &status);
+
+    assert_status(status, expected);
+    tl_lock_free(lock);
+}
+
+static void test_first_time_then_success(void **state)
+{
+    tl_lock_options options = sync_options("100 EUR");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock, *again;
+    tl_status status;
+
+    (void)state;
+    lock = granted(f.client, "s1", "c1", &options);
+    assert_row(&f, "s1", "c1", "WITHDRAW", "P 1 1");
+    assert_int_equal(strlen(tl_lock_view(lock)->channel_key), 64);
+    assert_true(tl_may_send(lock, 1000));
+    refused("s1", "c1", &options, TL_BUSY);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    ending.result = "receipt 7";
+    ending.result_size = 9;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    assert_false(tl_may_send(lock, 0));
+    assert_row(&f, "s1", "c1", "WITHDRAW", "Y 1 1");
+    assert_status(tl_lock_finish(lock, &ending), TL_RELEASED);
+    tl_lock_free(lock);
+
+    again = ask(f.other, "s1", "c1", &options, &status);
+    assert_status(status, TL_ALREADY_DONE);
+    assert_int_equal(tl_lock_view(again)->result_size, 9);
+    assert_memory_equal(tl_lock_view(again)->result, "receipt 7", 9);
+    tl_lock_free(again);
+}
+
+static void test_mismatch(void **state)
+{
+    tl_lock_options options = sync_options("100 EUR"), other = sync_options("200 EUR");
+    tl_lock *lock;
+
+    (void)state;
+    lock = granted(f.client, "s2", "c1", &options);
+    refused("s2", "c1", &other, TL_MISMATCH);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    refused("s2", "c1", &other, TL_MISMATCH);
+    tl_lock_free(lock);
+}
+
+static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    char first_key[TL_CHANNEL_KEY_MAX + 1];
+    tl_lock *lock;
+
+    (void)state;
+    lock = granted(f.client, "s3", "c1", &options);
+    strcpy(first_key, tl_lock_view(lock)->channel_key);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_INVALID);
+    assert_row(&f, "s3", "c1", "WITHDRAW", "P 1 1");
+    ending.outcome = TL_OUTCOME_FAILURE;
+    ending.proof = TL_PROOF_DECLINED;
+    ending.retryable = 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+    assert_row(&f, "s3", "c1", "WITHDRAW", "F 1 1");
+    tl_lock_free(lock);
+    refused("s3", "c1", &options, TL_FAILED);
+
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 7;
+    refused("s3", "c1", &options, TL_FAILED);
+    options.reclaim_epoch = 1;
+    lock = granted(f.client, "s3", "c1", &options);
+    assert_row(&f, "s3", "c1", "WITHDRAW", "P 2 1");
+    assert_int_equal(tl_lock_view(lock)->epoch, 2);
+    assert_string_not_equal(tl_lock_view(lock)->channel_key, first_key);
+    refused("s3", "c1", &options, TL_BUSY);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLARED), TL_FAILED);
+    tl_lock_free(lock);
+    options.reclaim_epoch = 2;
+    refused("s3", "c1", &options, TL_FAILED); /* not retryable */
+}
+
+static void test_in_doubt_and_queued(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    lock = granted(f.client, "s4", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    assert_row(&f, "s4", "c1", "WITHDRAW", "P 1 1");
+    assert_row(&f, "s4", "c1", "WITHDRAW_RETRY", "F 1 0");
+    refused("s4", "c1", &options, TL_IN_DOUBT);
+    tl_lock_free(lock);
+
+    lock = granted(f.client, "s5", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    assert_row(&f, "s5", "c1", "WITHDRAW", "P 1 0");
+    refused("s5", "c1", &options, TL_QUEUED);
+    tl_lock_free(lock);
+}
+
+static void test_exclusive_per_customer(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock, *other;
+    tl_status status;
+
+    (void)state;
+    options.flags = TL_ASK_EXCLUSIVE;
+    lock = granted(f.client, "e1", "c2", &options);
+    other = ask(f.other, "e2", "c2", &options, &status);
+    assert_status(status, TL_CUSTOMER_BUSY);
+    assert_string_equal(tl_lock_view(other)->other_serial, "e1");
+    assert_int_equal(tl_lock_view(other)->other_state, TL_STATE_LIVE);
+    tl_lock_free(other);
+    assert_row(&f, "e2", "c2", "WITHDRAW", "-");
+    refused("e1", "c2", &options, TL_BUSY);
+    tl_lock_free(granted(f.other, "e3", "c3", &options));
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_lock_free(granted(f.other, "e2", "c2", &options));
+}
+
+static void test_repeatable(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_lock *lock;
+    tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_FAILURE, TL_OUTCOME_UNKNOWN,
+                             TL_OUTCOME_SUCCESS};
+
+    (void)state;
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 5000;
+    for (size_t i = 0; i < 4; i++) {
+        lock = granted(f.client, "m1", "c1", &options);
+        assert_int_equal(tl_lock_view(lock)->epoch, i + 1);
+        refused("m1", "c1", &options, TL_BUSY);
+        assert_status(finish(lock, outcomes[i], TL_PROOF_DECLARED), i == 1 ? TL_FAILED
+                                                                    : i == 2
+                                                                        ? TL_IN_DOUBT
+                                                                        : TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    assert_row(&f, "m1", "c1", "WITHDRAW_RETRY", "-");
+}
+
+static void test_expired_mutex_is_taken_over(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_lock *lock, *next;
+
+    (void)state;
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 200;
+    lock = granted(f.client, "m2", "c1", &options);
+    next = lock_new(f.other, "m2", "c1", &options);
+    assert_status(tl_lock_ask(next, 5000), TL_GRANTED);
+    assert_false(tl_may_send(lock, 0));
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    assert_status(finish(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_lock_free(next);
+}
+
+static void test_open_transaction_answers_at_once(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+    tl_status status;
+    MYSQL *holder = database_connect(f.db);
+
+    (void)state;
+    database_run(
+        holder,
+        "BEGIN; INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+        "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+        "('c1','d1','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
+        "NOW(6),NOW(6))");
+    lock = ask(f.client, "d1", "c1", &options, &status);
+    assert_status(status, TL_BUSY);
+    assert_true(tl_lock_view(lock)->being_decided);
+    tl_lock_free(lock);
+    options.flags = TL_ASK_REPEATABLE;
+    lock = ask(f.client, "d1", "c1", &options, &status);
+    assert_status(status, TL_BUSY);
+    tl_lock_free(lock);
+    database_run(holder, "ROLLBACK");
+    mysql_close(holder);
+}
+
+static void test_keys_never_meet(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    const char *serials[] = {"k", "K", "k-", "k."};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        tl_lock_free(granted(f.client, serials[i], "a", &options));
+    tl_lock_free(granted(f.client, "k", "A", &options));
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                            "cust_no IN ('a','A')"),
+                     5);
+    database_run(
+        f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+               "thread_no, token, fence, rev, created_at, updated_at) VALUES "
+               "('a ','k','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
+               "NOW(6),NOW(6))");
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' "), 1);
+}
+
+static void test_a_refusal_writes_nothing(void **state)
+{
+    static const char *const written[] = {"Innodb_rows_inserted", "Innodb_rows_updated",
+                                          "Innodb_os_log_written"};
+    tl_lock_options options = sync_options("x"), mutex = TL_LOCK_OPTIONS_INIT;
+    tl_lock *lock, *held;
+    long long before[3];
+
+    (void)state;
+    mutex.flags = TL_ASK_REPEATABLE;
+    mutex.max_hold_ms = 60000;
+    lock = granted(f.client, "w1", "c1", &options);
+    held = granted(f.client, "w2", "c1", &mutex);
+    refused("w1", "c1", &options, TL_BUSY);
+    refused("w2", "c1", &mutex, TL_BUSY);
+    for (size_t i = 0; i < 2; i++)
+        before[i] = server_counter(&f, written[i]);
+    for (int i = 0; i < 20; i++) {
+        refused("w1", "c1", &options, TL_BUSY);
+        refused("w2", "c1", &mutex, TL_BUSY);
+    }
+    /* Two sessions beat once a second meanwhile: an update each. */
+    assert_true(server_counter(&f, written[0]) - before[0] == 0);
+    assert_true(server_counter(&f, written[1]) - before[1] < 10);
+    tl_lock_free(lock);
+    tl_lock_free(held);
+}
+
+static void test_bad_arguments_change_nothing(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_key key = {"s", "c", "WITHDRAW"}, bad = {"s", "c ", "WITHDRAW"};
+    tl_lock *lock = NULL;
+
+    (void)state;
+    assert_status(tl_lock_new(&lock, f.client, &bad, &options), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "cust_no"));
+    options.max_hold_ms = 0;
+    assert_status(tl_lock_new(&lock, f.client, &key, &options), TL_INVALID);
+    options = sync_options("x");
+    options.payload_size = TL_PAYLOAD_MAX + 1;
+    assert_status(tl_lock_new(&lock, f.client, &key, &options), TL_INVALID);
+    options = sync_options("x");
+    options.flags = 4096;
+    assert_status(tl_lock_new(&lock, f.client, &key, &options), TL_INVALID);
+    assert_null(lock);
+    assert_status(tl_lock_ask(NULL, 0), TL_INVALID);
+    assert_row(&f, "s", "c", "WITHDRAW", "-");
+}
+
+static void test_large_payload_and_result(void **state)
+{
+    tl_lock_options options = sync_options(NULL);
+    tl_ending ending = TL_ENDING_INIT;
+    char *payload = malloc(TL_PAYLOAD_MAX), result[TL_RESULT_MAX + 1];
+    tl_lock *lock, *again;
+    tl_status status;
+
+    (void)state;
+    assert_non_null(payload);
+    memset(payload, 0xA5, TL_PAYLOAD_MAX);
+    memset(result, 'r', sizeof result);
+    options.payload = payload;
+    options.payload_size = TL_PAYLOAD_MAX;
+    lock = granted(f.client, "big", "c1", &options);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    ending.result = result;
+    ending.result_size = TL_RESULT_MAX + 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
+    ending.result_size = TL_RESULT_MAX;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    again = ask(f.other, "big", "c1", &options, &status);
+    assert_status(status, TL_ALREADY_DONE);
+    assert_int_equal(tl_lock_view(again)->payload_size, TL_PAYLOAD_MAX);
+    assert_memory_equal(tl_lock_view(again)->payload, payload, TL_PAYLOAD_MAX);
+    assert_int_equal(tl_lock_view(again)->result_size, TL_RESULT_MAX);
+    tl_lock_free(lock);
+    tl_lock_free(again);
+    free(payload);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_time_then_success),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_failure_needs_a_proof_and_is_reclaimed),
+        cmocka_unit_test(test_in_doubt_and_queued),
+        cmocka_unit_test(test_exclusive_per_customer),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_expired_mutex_is_taken_over),
+        cmocka_unit_test(test_open_transaction_answers_at_once),
+        cmocka_unit_test(test_keys_never_meet),
+        cmocka_unit_test(test_a_refusal_writes_nothing),
+        cmocka_unit_test(test_bad_arguments_change_nothing),
+        cmocka_unit_test(test_large_payload_and_result),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,417 @@
+/*
+ * What each path costs, by the counters of a server that serves nobody else: requests,
+ * statements of each kind, and transactions that wrote something.
+ *
+ *     --locks=10000   held by one session while its heartbeats are counted
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 10
+
+static server *quiet;
+static database *base;
+static MYSQL *sql;
+static tl_client *client;
+
+static tl_client *open_client(const char *file)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *made = NULL;
+
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&made, &options), TL_OK);
+    return made;
+}
+
+/* Connections are made, and statements prepared, before anything is counted. */
+static void warm_up(void)
+{
+    tl_lock_options options = sync_options("x"), mutex = TL_LOCK_OPTIONS_INIT;
+    tl_lock_options retry = retry_options();
+    tl_lock *lock;
+
+    mutex.flags = TL_ASK_REPEATABLE;
+    mutex.max_hold_ms = 1000;
+    lock = granted(client, "warm-1", "cost", &mutex);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    for (int i = 0; i < 2; i++) {
+        lock = granted(client, i == 0 ? "warm-2" : "warm-3", "cost", &options);
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        lock = granted(client, i == 0 ? "warm-2" : "warm-3", "cost", &retry);
+        assert_status(tl_lock_arm(lock, 1000), TL_OK);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    lock = granted(client, "warm-4", "cost", &options);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    quiet = server_start(NULL);
+    /* One heartbeat an hour is none at all, for a test. */
+    base = database_new(quiet, "beat_ms=1m\nsession_ms=10m\n");
+    sql = database_connect(base);
+    database_run(sql, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
+    client = open_client(database_option_file(base));
+    warm_up();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tl_client_close(client);
+    mysql_close(sql);
+    database_free(base);
+    return 0;
+}
+
+enum counter {
+    REQUESTS, /* of any kind, whole round trips */
+    SELECTS,
+    INSERTS, /* the triggers' into the log too */
+    UPDATES, /* of several tables too */
+    BEGINS,
+    COMMITS,
+    WRITTEN, /* transactions that changed something, or set out to */
+    COUNTERS
+};
+
+struct counters {
+    long long is[COUNTERS];
+};
+
+static long long status_of(const char *names)
+{
+    return database_number(sql,
+                           "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_"
+                           "STATUS WHERE VARIABLE_NAME IN (%s)",
+                           names);
+}
+
+static struct counters read_counters(void)
+{
+    static const char *const names[] = {"'Questions'",
+                                        "'Com_select'",
+                                        "'Com_insert','Com_insert_select'",
+                                        "'Com_update','Com_update_multi'",
+                                        "'Com_begin'",
+                                        "'Com_commit'"};
+    struct counters c;
+
+    for (int i = 0; i < WRITTEN; i++)
+        c.is[i] = status_of(names[i]);
+    c.is[WRITTEN] = database_number(sql, "SELECT COUNT FROM information_schema.INNODB_"
+                                         "METRICS WHERE NAME = 'trx_rw_commits'");
+    return c;
+}
+
+/* What lies between two readings without the readings themselves. */
+static struct counters between(const struct counters *before,
+                               const struct counters *after)
+{
+    struct counters d;
+
+    for (int i = 0; i < COUNTERS; i++)
+        d.is[i] = after->is[i] - before->is[i];
+    /* The readings: each is one request and one SELECT. */
+    d.is[REQUESTS] -= COUNTERS;
+    d.is[SELECTS] -= COUNTERS;
+    return d;
+}
+
+static void expect(const char *what, const struct counters *before,
+                   const struct counters *after, struct counters each)
+{
+    static const char *const names[COUNTERS] = {
+        "requests", "selects", "inserts", "updates", "begins", "commits", "written"};
+    struct counters d = between(before, after);
+
+    for (int i = 0; i < COUNTERS; i++)
+        if (d.is[i] != each.is[i] * ROUNDS)
+            fail_msg("%s: %lld %s in %d rounds, not %lld each", what, d.is[i], names[i],
+                     ROUNDS, each.is[i]);
+}
+
+/* One INSERT, or one UPDATE, that commits by itself; its trigger writes the log. */
+static const struct counters ONE_INSERT = {{1, 0, 1 + 1, 0, 0, 0, 1}};
+static const struct counters ONE_UPDATE = {{1, 0, 1, 1, 0, 0, 1}};
+/* The same for the rows of both lanes. */
+static const struct counters ONE_UPDATE_OF_BOTH = {{1, 0, 2, 1, 0, 0, 1}};
+/* An UPDATE cannot return what it wrote: the fence is read afterwards, by a plain read
+ * that neither locks nor writes. */
+static const struct counters RECLAIM = {{1 + 1, 1, 1, 1, 0, 0, 1}};
+static const struct counters CLAIM = {{1 + 1, 1, 2, 1, 0, 0, 1}};
+/* Both rows: BEGIN, the sync row, the retry row, COMMIT. */
+static const struct counters OPENING = {{4, 0, 1 + 2, 1, 1, 1, 1}};
+/* The insert that met a row, and the read that says why. */
+static const struct counters REFUSED = {{1 + 1, 1, 1, 0, 0, 0, 1}};
+
+static tl_lock *locks[ROUNDS];
+
+static void make(const char *prefix, int same, const tl_lock_options *options)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        char serial[40];
+
+        snprintf(serial, sizeof serial, "%s-%d", prefix, same ? 0 : i);
+        locks[i] = lock_new(client, serial, "cost", options);
+    }
+}
+
+static void free_locks(void)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        tl_lock_free(locks[i]);
+}
+
+static void ask_all(const char *what, struct counters each)
+{
+    struct counters before = read_counters(), after;
+
+    for (int i = 0; i < ROUNDS; i++)
+        assert_status(tl_lock_ask(locks[i], 0), TL_GRANTED);
+    after = read_counters();
+    expect(what, &before, &after, each);
+}
+
+static void finish_all(const char *what, tl_outcome outcome, tl_proof proof,
+                       int retryable, tl_status answer, struct counters each)
+{
+    struct counters before = read_counters(), after;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        tl_ending ending = TL_ENDING_INIT;
+
+        ending.outcome = outcome;
+        ending.proof = proof;
+        ending.retryable = retryable;
+        assert_status(tl_lock_finish(locks[i], &ending), answer);
+    }
+    after = read_counters();
+    expect(what, &before, &after, each);
+    free_locks();
+}
+
+static void test_sync_lane(void **state)
+{
+    tl_lock_options options = sync_options("x");
+
+    (void)state;
+    make("once", 0, &options);
+    ask_all("a first ask", ONE_INSERT);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
+
+    make("fails", 0, &options);
+    ask_all("a first ask", ONE_INSERT);
+    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED,
+               ONE_UPDATE);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    make("fails", 0, &options);
+    ask_all("a reclaim", RECLAIM);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
+}
+
+static void test_exclusive(void **state)
+{
+    tl_lock_options options = sync_options("x");
+
+    (void)state;
+    options.flags = TL_ASK_EXCLUSIVE;
+    for (int i = 0; i < ROUNDS; i++) {
+        char cust[16];
+
+        snprintf(cust, sizeof cust, "cost%d", i);
+        locks[i] = lock_new(client, "alone", cust, &options);
+    }
+    ask_all("an exclusive ask", ONE_INSERT);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
+}
+
+static void repeat(const char *prefix, const tl_lock_options *options, tl_outcome outcome)
+{
+    make(prefix, 0, options);
+    ask_all("a mutex's first ask", ONE_INSERT);
+    finish_all("its release", outcome, TL_PROOF_DECLARED, 0,
+               outcome == TL_OUTCOME_SUCCESS ? TL_SUCCEEDED : TL_FAILED, ONE_UPDATE);
+    make(prefix, 0, options);
+    ask_all("a mutex's later ask", ONE_INSERT);
+    finish_all("its release", outcome, TL_PROOF_DECLARED, 0,
+               outcome == TL_OUTCOME_SUCCESS ? TL_SUCCEEDED : TL_FAILED, ONE_UPDATE);
+}
+
+static void test_mutexes(void **state)
+{
+    tl_lock_options mutex = TL_LOCK_OPTIONS_INIT, standalone = retry_options();
+
+    (void)state;
+    mutex.flags = TL_ASK_REPEATABLE;
+    mutex.max_hold_ms = 60000;
+    standalone.flags = TL_ASK_STANDALONE;
+    repeat("mutex", &mutex, TL_OUTCOME_SUCCESS);
+    repeat("standalone", &standalone, TL_OUTCOME_FAILURE);
+}
+
+static void test_retry_lane(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+
+    (void)state;
+    for (int success = 0; success < 2; success++) {
+        const char *prefix = success ? "in-doubt-y" : "in-doubt-f";
+
+        make(prefix, 0, &options);
+        ask_all("a first ask", ONE_INSERT);
+        finish_all("no answer", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, TL_IN_DOUBT,
+                   OPENING);
+        make(prefix, 0, &retry);
+        ask_all("a claim", CLAIM);
+        finish_all("again", TL_OUTCOME_FAILURE, TL_PROOF_NONE, 0, TL_IN_DOUBT, OPENING);
+        make(prefix, 0, &retry);
+        ask_all("a claim of a retry row, F -> P", CLAIM);
+        if (success)
+            finish_all("a retry's success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0,
+                       TL_SUCCEEDED, ONE_UPDATE_OF_BOTH);
+        else
+            finish_all("a retry's failure", TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND, 0,
+                       TL_FAILED, ONE_UPDATE_OF_BOTH);
+    }
+}
+
+static long long rows_written(void)
+{
+    return status_of(
+        "'Innodb_rows_inserted','Innodb_rows_updated','Innodb_rows_deleted'");
+}
+
+/* Arming is one statement more, and so is every refusal after its read. */
+static void test_arming_and_refusals(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    struct counters before, after;
+    long long rows;
+
+    (void)state;
+    make("armed", 0, &options);
+    ask_all("a first ask", ONE_INSERT);
+    finish_all("no answer", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, TL_IN_DOUBT, OPENING);
+    make("armed", 0, &retry);
+    ask_all("a claim", CLAIM);
+    before = read_counters();
+    for (int i = 0; i < ROUNDS; i++)
+        assert_status(tl_lock_arm(locks[i], 60000), TL_OK);
+    after = read_counters();
+    expect("arming", &before, &after, ONE_UPDATE);
+    free_locks();
+
+    make("armed", 0, &options);
+    rows = rows_written();
+    before = read_counters();
+    for (int i = 0; i < ROUNDS; i++)
+        assert_status(tl_lock_ask(locks[i], 0), TL_BUSY);
+    after = read_counters();
+    expect("a refusal", &before, &after, REFUSED);
+    assert_int_equal(rows_written(), rows);
+    free_locks();
+}
+
+/* Rows in process under this session, without asking for each. */
+static void hold_rows(const char *session, long first, long last)
+{
+    database_run(
+        sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+        "next_run_at, created_at, updated_at) SELECT 'beats', CONCAT('b-', seq), "
+        "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+        "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
+        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_%ld_to_%ld",
+        session, first, last);
+}
+
+static uint64_t beats_of(const tl_client *beating)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(beating, &stats), TL_OK);
+    return stats.beats;
+}
+
+/* Heartbeats write one row and commit once, and nothing else is written or read more
+ * often, whatever is held. */
+static void count_beats(tl_client *beating, int beats, struct counters *each)
+{
+    struct counters before, after;
+    uint64_t first = beats_of(beating);
+
+    while (beats_of(beating) == first)
+        crew_sleep_ms(1);
+    first = beats_of(beating);
+    before = read_counters();
+    while (beats_of(beating) < first + (uint64_t)beats)
+        crew_sleep_ms(1);
+    after = read_counters();
+    *each = between(&before, &after);
+}
+
+static void test_one_statement_a_beat(void **state)
+{
+    enum { BEATS = 10 };
+    char *file = database_option_file_at(base, server_socket(quiet),
+                                         "beat_ms=100ms\nsession_ms=30s\n");
+    tl_client *beating = open_client(file);
+    struct counters few, many;
+
+    (void)state;
+    hold_rows(tl_client_session(beating), 1, 1);
+    count_beats(beating, BEATS, &few);
+    hold_rows(tl_client_session(beating), 2, crew_number("locks", 10000));
+    count_beats(beating, BEATS, &many);
+    /* One more may begin while the counters are read. */
+    assert_in_range(few.is[UPDATES], BEATS, BEATS + 1);
+    assert_in_range(many.is[UPDATES], BEATS, BEATS + 1);
+    assert_in_range(few.is[WRITTEN], BEATS, BEATS + 1);
+    assert_in_range(many.is[WRITTEN], BEATS, BEATS + 1);
+    assert_in_range(many.is[REQUESTS], few.is[REQUESTS] - 4, few.is[REQUESTS] + 4);
+    assert_int_equal(many.is[INSERTS] + many.is[BEGINS] + many.is[COMMITS], 0);
+    tl_client_close(beating);
+    remove(file);
+    free(file);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync_lane),
+        cmocka_unit_test(test_exclusive),
+        cmocka_unit_test(test_mutexes),
+        cmocka_unit_test(test_retry_lane),
+        cmocka_unit_test(test_arming_and_refusals),
+        cmocka_unit_test(test_one_statement_a_beat),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

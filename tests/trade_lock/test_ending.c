@@ -1,0 +1,252 @@
+/* Endings with business rows, in the caller's transaction, and what they cost. */
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, NULL);
+    database_run(f.sql, "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, note "
+                        "VARCHAR(20)) ENGINE=InnoDB");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+static char note_prepared[] = "prepared", note_booked[] = "booked";
+static char note_refused[] = "refused", note_failed[] = "failed";
+
+static tl_status insert_note(void *context, struct st_mysql *connection)
+{
+    char sql[100];
+
+    snprintf(sql, sizeof sql, "INSERT INTO ledger (note) VALUES ('%s')",
+             (const char *)context);
+    return mysql_query(connection, sql) == 0 ? TL_OK : TL_SERVER_ERROR;
+}
+
+static long long notes(const char *note)
+{
+    return database_number(f.sql, "SELECT COUNT(*) FROM ledger WHERE note='%s'", note);
+}
+
+static tl_ending success(void)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    return ending;
+}
+
+static void test_rows_ride_along(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = lock_new(f.client, "b1", "c1", &options);
+
+    (void)state;
+    assert_status(tl_lock_ask_with(lock, insert_note, note_prepared), TL_GRANTED);
+    assert_int_equal(notes("prepared"), 1);
+    assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_booked, 5000),
+                  TL_SUCCEEDED);
+    assert_int_equal(notes("booked"), 1);
+    assert_row(&f, "b1", "c1", "WITHDRAW", "Y 1 1");
+    tl_lock_free(lock);
+}
+
+static tl_status refuse(void *context, struct st_mysql *connection)
+{
+    assert_status(insert_note(context, connection), TL_OK);
+    return TL_REFUSED;
+}
+
+static tl_status break_off(void *context, struct st_mysql *connection)
+{
+    assert_status(insert_note(context, connection), TL_OK);
+    return TL_SERVER_ERROR;
+}
+
+static tl_status commit_inside(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    assert_int_equal(mysql_query(connection, "COMMIT"), 0);
+    assert_int_equal(mysql_query(connection, "BEGIN"), 0);
+    return TL_OK;
+}
+
+static tl_status ask_inside(void *context, struct st_mysql *connection)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(f.client, "inside", "c1", &options);
+
+    (void)connection;
+    *(tl_status *)context = tl_lock_ask(lock, 0);
+    tl_lock_free(lock);
+    return TL_OK;
+}
+
+static void test_refusing_leaves_nothing(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(f.client, "b2", "c1", &options);
+    tl_status inside = TL_OK;
+
+    (void)state;
+    assert_status(tl_lock_ask_with(lock, refuse, note_refused), TL_REFUSED);
+    assert_int_equal(notes("refused"), 0);
+    assert_row(&f, "b2", "c1", "WITHDRAW", "-");
+    assert_status(tl_lock_ask_with(lock, break_off, note_failed), TL_CALLBACK_FAILED);
+    assert_int_equal(notes("failed"), 0);
+    assert_row(&f, "b2", "c1", "WITHDRAW", "-");
+    assert_status(tl_lock_ask_with(lock, ask_inside, &inside), TL_GRANTED);
+    assert_status(inside, TL_IN_CALLBACK);
+    assert_row(&f, "inside", "c1", "WITHDRAW", "-");
+    tl_lock_free(lock);
+}
+
+static void test_a_callback_must_not_commit(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "b3", "c1", &options);
+
+    (void)state;
+    assert_status(tl_lock_finish_with(lock, &ending, break_off, note_failed, 1000),
+                  TL_CALLBACK_FAILED);
+    assert_row(&f, "b3", "c1", "WITHDRAW", "P 1 1");
+    assert_true(tl_may_send(lock, 0));
+    assert_status(tl_lock_finish_with(lock, &ending, commit_inside, NULL, 1000),
+                  TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "must not commit"));
+    tl_lock_free(lock);
+}
+
+static void test_in_the_callers_transaction(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "b4", "c1", &options);
+    MYSQL *mine = database_connect(f.db);
+
+    (void)state;
+    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_NO_TRANSACTION);
+    database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
+    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_row(&f, "b4", "c1", "WITHDRAW", "P 1 1");
+    database_run(mine, "ROLLBACK");
+    assert_status(tl_lock_committed(lock, TL_COMMIT_ROLLED_BACK), TL_OK);
+    database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
+    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    database_run(mine, "COMMIT");
+    assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
+    assert_int_equal(notes("mine"), 1);
+    assert_row(&f, "b4", "c1", "WITHDRAW", "Y 1 1");
+    tl_lock_free(lock);
+    mysql_close(mine);
+}
+
+static void test_a_stale_holder_must_roll_back(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "b5", "c1", &options);
+    MYSQL *mine = database_connect(f.db);
+
+    (void)state;
+    database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no='b5'");
+    database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('stale')");
+    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_ROLL_BACK);
+    assert_int_equal(tl_status_class(TL_ROLL_BACK), TL_CLASS_ROLL_BACK);
+    database_run(mine, "ROLLBACK");
+    assert_int_equal(notes("stale"), 0);
+    tl_lock_free(lock);
+    mysql_close(mine);
+}
+
+static void settle_unanswered(const char *serial, const char *last, tl_status expected)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, serial, "c1", &options);
+    MYSQL *mine = database_connect(f.db);
+
+    database_run(mine, "BEGIN");
+    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    if (last != NULL)
+        database_run(mine, "%s", last);
+    assert_status(tl_lock_committed(lock, TL_COMMIT_UNANSWERED), expected);
+    tl_lock_free(lock);
+    mysql_close(mine);
+}
+
+static void test_settling_the_callers_commit(void **state)
+{
+    (void)state;
+    settle_unanswered("b6", "COMMIT", TL_SUCCEEDED);
+    settle_unanswered("b7", NULL, TL_GRANTED); /* the open transaction is ended */
+}
+
+/* What n uncontended rounds cost, by the server's counters. */
+static void test_one_statement_and_one_commit_each(void **state)
+{
+    enum { ROUNDS = 20 };
+    static const char *const kinds[] = {"once", "repeatable", "exclusive"};
+    static const unsigned flags[] = {0, TL_ASK_REPEATABLE, TL_ASK_EXCLUSIVE};
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+
+        assert_status(tl_client_stats(f.client, &before), TL_OK);
+        for (int round = 0; round < ROUNDS; round++) {
+            tl_lock_options options = sync_options(kind == 1 ? NULL : "x");
+            char serial[40];
+            tl_lock *lock;
+
+            options.flags = flags[kind];
+            if (kind == 1)
+                options.channel = NULL;
+            snprintf(serial, sizeof serial, "n-%s-%d", kinds[kind],
+                     kind == 1 ? 0 : round);
+            lock = granted(f.client, serial, "c7", &options);
+            assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+            tl_lock_free(lock);
+        }
+        assert_status(tl_client_stats(f.client, &after), TL_OK);
+        /* A heartbeat and its look at the others may fall in between. */
+        assert_in_range(after.statements - before.statements, 2 * ROUNDS, 2 * ROUNDS + 6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_ride_along),
+        cmocka_unit_test(test_refusing_leaves_nothing),
+        cmocka_unit_test(test_a_callback_must_not_commit),
+        cmocka_unit_test(test_in_the_callers_transaction),
+        cmocka_unit_test(test_a_stale_holder_must_roll_back),
+        cmocka_unit_test(test_settling_the_callers_commit),
+        cmocka_unit_test(test_one_statement_and_one_commit_each),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,423 @@
+/* Lost answers: never a false "yes", never a false "no". */
+#include "fixture.h"
+
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS                                                                         \
+    "pool_wait_ms=400\ncommit_ms=400\nconnect_timeout_s=1\nread_timeout_s=2\n"
+
+static fixture f;
+static tap *line;
+static tl_client *far; /* behind the tap */
+static char *far_file;
+
+static int setup(void **state)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+    (void)state;
+    fixture_open(&f, SETTINGS);
+    line = tap_start(server_socket(server_shared()));
+    far_file = database_option_file_at(f.db, tap_socket(line), SETTINGS);
+    options.config_file = far_file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&far, &options), TL_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    tl_client_close(far);
+    tap_free(line);
+    remove(far_file);
+    free(far_file);
+    fixture_close(&f);
+    return 0;
+}
+
+/* The words are serials that no UUID contains: heartbeats pass here too. */
+static void lose(const char *word, unsigned skip, tap_act act, int down)
+{
+    tap_rule(line, word, skip, act, down);
+}
+
+static void line_up(void)
+{
+    assert_true(tap_done(line));
+    tap_down(line, 0);
+}
+
+static void refused(const char *serial, const tl_lock_options *options,
+                    tl_status expected)
+{
+    tl_status status;
+    tl_lock *lock = ask(f.other, serial, "c1", options, &status);
+
+    assert_status(status, expected);
+    tl_lock_free(lock);
+}
+
+static int64_t steps_of(const char *serial)
+{
+    return database_number(
+        f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s'", serial);
+}
+
+/* The server is there all the time: the library finds out by itself. */
+static void test_settled_at_once(void **state)
+{
+    static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
+    static const unsigned flags[] = {0, TL_ASK_EXCLUSIVE, TL_ASK_REPEATABLE};
+
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        for (int kind = 0; kind < 3; kind++) {
+            tl_lock_options options = sync_options("x");
+            char serial[] = {'t', '-', 'a', (char)('0' + act), (char)('0' + kind), '\0'};
+            tl_lock *lock;
+
+            options.flags = flags[kind];
+            lose(serial, 0, acts[act], 0);
+            lock = granted(far, serial, "c1", &options);
+            assert_true(tap_done(line));
+            assert_int_equal(steps_of(serial), 1);
+            assert_true(tl_may_send(lock, 1000));
+            lose(serial, 0, acts[act], 0);
+            assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+            assert_true(tap_done(line));
+            assert_int_equal(steps_of(serial), 2);
+            tl_lock_free(lock);
+        }
+    }
+}
+
+/* The server is away: UNKNOWN, as long as it takes, and then the truth. */
+static void test_unknown_until_it_is_known(void **state)
+{
+    static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
+
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        tl_lock_options options = sync_options("x");
+        char serial[] = {'t', '-', 'b', (char)('0' + act), '\0'};
+        tl_lock *lock = lock_new(far, serial, "c1", &options);
+
+        lose(serial, 0, acts[act], 1);
+        assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+        assert_string_not_equal(tl_error_message(), "");
+        assert_false(tl_may_send(lock, 0));
+        assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+        line_up();
+        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_int_equal(steps_of(serial), 1);
+        lose(serial, 0, acts[act], 1);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_UNKNOWN);
+        assert_false(tl_may_send(lock, 0));
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_UNKNOWN);
+        line_up();
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        assert_row(&f, serial, "c1", "WITHDRAW", "Y 1 1");
+        assert_int_equal(steps_of(serial), 2);
+        tl_lock_free(lock);
+    }
+}
+
+/* A reclaim and a claim cannot return their fence; the row that holds it is read after
+ * them.  When that reading fails the lock is granted all the same, and must not be
+ * forgotten. */
+static void test_granted_but_not_read(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = granted(f.client, "t-d1", "c1", &options);
+
+    (void)state;
+    ending.outcome = TL_OUTCOME_FAILURE;
+    ending.proof = TL_PROOF_DECLINED;
+    ending.retryable = 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+    tl_lock_free(lock);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    lock = lock_new(far, "t-d1", "c1", &options);
+    lose("t-d1", 1, TAP_LOSE_REQUEST, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up();
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_int_equal(tl_lock_view(lock)->epoch, 2);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+
+    lock = lock_new(far, "t-d1", "c1", &retry);
+    lose("t-d1", 1, TAP_LOSE_REQUEST, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up();
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_row(&f, "t-d1", "c1", "WITHDRAW", "Y 2 1");
+    tl_lock_free(lock);
+}
+
+/* A stalled packet arrives after the library has found out that it did not happen. */
+static void test_a_late_packet_changes_nothing(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    lose("t-e1", 0, TAP_HOLD_REQUEST, 0);
+    lock = granted(far, "t-e1", "c1", &options);
+    assert_true(tap_done(line));
+    tap_release(line);
+    lose("t-e1", 0, TAP_HOLD_REQUEST, 0);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_true(tap_done(line));
+    tap_release(line);
+    crew_sleep_ms(100);
+    assert_int_equal(steps_of("t-e1"), 2);
+    tl_lock_free(lock);
+
+    /* Even when the trade was given away meanwhile. */
+    lock = lock_new(far, "t-e2", "c1", &options);
+    lose("t-e2", 0, TAP_HOLD_REQUEST, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    tl_lock_free(granted(f.other, "t-e2", "c1", &options));
+    line_up();
+    assert_status(tl_lock_ask(lock, 0), TL_BUSY);
+    tap_release(line);
+    crew_sleep_ms(100);
+    assert_int_equal(steps_of("t-e2"), 1);
+    tl_lock_free(lock);
+}
+
+/* The grant was lost with its answer, and is over before it could be asked for again. */
+static void test_a_grant_that_is_over(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_lock *lock, *other;
+
+    (void)state;
+    options.max_hold_ms = 50;
+    lock = lock_new(far, "t-g1", "c1", &options);
+    lose("t-g1", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up();
+    crew_sleep_ms(60);
+    /* Still P and nobody at it: in doubt, and not to be sent for by this holder. */
+    assert_true(tl_status_class(tl_lock_ask(lock, 0)) == TL_CLASS_CONFLICT ||
+                !tl_may_send(lock, 0));
+    tl_lock_free(lock);
+
+    lock = lock_new(far, "t-g2", "c1", &options);
+    lose("t-g2", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up();
+    crew_sleep_ms(60);
+    other = granted(f.other, "t-g2", "c1", &retry);
+    assert_status(finish(other, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_FAILED);
+    assert_status(tl_lock_ask(lock, 0), TL_FAILED);
+    tl_lock_free(other);
+    tl_lock_free(lock);
+}
+
+/* An ending that left the trade in doubt was never "failed, with proof". */
+static void test_settling_an_opening(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = granted(far, "t-h1", "c1", &options);
+
+    (void)state;
+    lose("COMMIT", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
+    line_up();
+    assert_status(tl_lock_settle(lock), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    refused("t-h1", &options, TL_IN_DOUBT);
+
+    lock = granted(far, "t-h2", "c1", &options);
+    ending.park_reason = "by test";
+    lose("COMMIT", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_finish(lock, &ending), TL_UNKNOWN);
+    line_up();
+    assert_status(tl_lock_settle(lock), TL_PARKED);
+    tl_lock_free(lock);
+
+    lock = granted(far, "t-h3", "c1", &options);
+    lose("COMMIT", 0, TAP_LOSE_REQUEST, 1);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
+    line_up();
+    assert_status(tl_lock_settle(lock), TL_GRANTED);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+/* While one ending may have been committed, another one is not an answer. */
+static void test_another_ending_meanwhile(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = granted(far, "t-i1", "c1", &options);
+
+    (void)state;
+    lose("t-i1", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_UNKNOWN);
+    line_up();
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_WRONG_STATE);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_WRONG_STATE);
+    assert_status(tl_lock_settle(lock), TL_SUCCEEDED);
+    assert_row(&f, "t-i1", "c1", "WITHDRAW", "Y 1 1");
+    tl_lock_free(lock);
+}
+
+/* A compensating attempt whose arming may not have been committed must not send. */
+static void test_a_lost_arming(void **state)
+{
+    static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        char serial[] = {'t', '-', 'j', (char)('0' + act), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c1", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        lock = granted(far, serial, "c1", &retry);
+        lose(serial, 0, acts[act], 0);
+        assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 2");
+        lose(serial, 0, acts[act], 1);
+        assert_status(tl_lock_arm(lock, 60000), TL_UNKNOWN);
+        assert_false(tl_may_send(lock, 0));
+        line_up();
+        tl_lock_free(lock);
+    }
+}
+
+/* An administrator kills connections while asks and endings run. */
+struct storm {
+    int stop;
+    unsigned killed;
+};
+
+static void kill_connections(struct storm *storm, MYSQL *sql)
+{
+    char *id =
+        database_text(sql,
+                      "SELECT id FROM information_schema.processlist WHERE db='%s' "
+                      "AND id NOT IN (CONNECTION_ID(), %lu) "
+                      "ORDER BY RAND() LIMIT 1",
+                      database_name(f.db), mysql_thread_id(f.sql));
+    char statement[64];
+
+    if (id != NULL) {
+        snprintf(statement, sizeof statement, "KILL CONNECTION %s", id);
+        if (mysql_query(sql, statement) == 0)
+            storm->killed++;
+    }
+    free(id);
+}
+
+struct cycle {
+    tl_client *client;
+    long rounds;
+    unsigned granted[8];
+};
+
+static void ask_and_finish(void *context, int number)
+{
+    struct cycle *cycle = context;
+    tl_lock_options options = sync_options("x");
+
+    for (long round = 0; round < cycle->rounds; round++) {
+        tl_key key = {NULL, "storm", "WITHDRAW"};
+        char serial[40];
+        tl_lock *lock = NULL;
+        tl_status status;
+
+        snprintf(serial, sizeof serial, "k-%d-%ld", number, round);
+        key.serial_no = serial;
+        CREW_STATUS(tl_lock_new(&lock, cycle->client, &key, &options), TL_OK);
+        do
+            status = tl_lock_ask(lock, 0);
+        while (tl_status_class(status) == TL_CLASS_UNKNOWN ||
+               tl_status_class(status) == TL_CLASS_RETRY);
+        CREW_STATUS(status, TL_GRANTED);
+        do
+            status = finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+        while (tl_status_class(status) == TL_CLASS_UNKNOWN ||
+               tl_status_class(status) == TL_CLASS_RETRY);
+        CREW_STATUS(status, TL_SUCCEEDED);
+        cycle->granted[number]++;
+        tl_lock_free(lock);
+    }
+}
+
+static struct storm storm;
+
+static void storm_hand(void *context, int number)
+{
+    MYSQL *sql;
+
+    if (number < 4) {
+        ask_and_finish(context, number);
+        __atomic_add_fetch(&storm.stop, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
+    sql = server_connect(server_shared());
+    while (__atomic_load_n(&storm.stop, __ATOMIC_SEQ_CST) < 4) {
+        kill_connections(&storm, sql);
+        crew_sleep_ms(20);
+    }
+    mysql_close(sql);
+}
+
+static void test_killed_connections(void **state)
+{
+    struct cycle cycle = {.client = f.client, .rounds = crew_number("kills", 60)};
+
+    (void)state;
+    memset(&storm, 0, sizeof storm);
+    crew_threads(5, storm_hand, &cycle);
+    assert_true(storm.killed > 0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                            "cust_no='storm' AND status='Y'"),
+                     4 * cycle.rounds);
+    /* Each was asked for and ended once, and none of it twice. */
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                            "cust_no='storm'"),
+                     8 * cycle.rounds);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settled_at_once),
+        cmocka_unit_test(test_unknown_until_it_is_known),
+        cmocka_unit_test(test_granted_but_not_read),
+        cmocka_unit_test(test_a_late_packet_changes_nothing),
+        cmocka_unit_test(test_a_grant_that_is_over),
+        cmocka_unit_test(test_settling_an_opening),
+        cmocka_unit_test(test_another_ending_meanwhile),
+        cmocka_unit_test(test_a_lost_arming),
+        cmocka_unit_test(test_killed_connections),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

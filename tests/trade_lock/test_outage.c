@@ -1,0 +1,190 @@
+/* What is not the processes' fault: a server that is away or stands still, a connection
+ * that dies in silence. */
+#include "fixture.h"
+
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define SETTINGS "beat_ms=100ms\nsession_ms=1200ms\nconnect_timeout_s=1\n"
+
+static server *own;
+static database *base;
+
+static int setup(void **state)
+{
+    (void)state;
+    own = server_start(NULL);
+    base = database_new(own, SETTINGS);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    database_free(base);
+    return 0;
+}
+
+static tl_client *open_client(const char *file)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = file;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    return client;
+}
+
+static void away_by_restart(void)
+{
+    server_kill9(own); /* its socket keeps its place */
+    crew_sleep_ms(2000);
+    server_restart(own);
+}
+
+static void away_by_standing_still(void)
+{
+    pid_t pid = (pid_t)server_pid(own);
+
+    kill(pid, SIGSTOP);
+    crew_sleep_ms(2000);
+    kill(pid, SIGCONT);
+}
+
+static uint64_t beats_of(const tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats;
+}
+
+static void await_beats(const tl_client *client, unsigned beats)
+{
+    uint64_t first = beats_of(client);
+    int64_t end_ms = crew_now_ms() + 20000;
+
+    while (beats_of(client) < first + beats) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(5);
+    }
+}
+
+/*
+ * Everybody was silent for longer than a session time-out, and nobody is to blame: no
+ * session is ended, no lane opened, every lock is ended by its holder.  The last client
+ * finds its way back later than the others, whose patience begins anew with their own
+ * return.
+ */
+static void nobody_is_ended(const char *serial, void (*away)(void))
+{
+    enum { CLIENTS = 3, LAST = CLIENTS - 1, LATER_MS = 300 };
+    tap *line = tap_start(server_socket(own));
+    char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
+    tl_client *clients[CLIENTS];
+    tl_lock_options options = sync_options("x");
+    tl_lock *locks[CLIENTS];
+    MYSQL *sql;
+
+    for (int i = 0; i < CLIENTS; i++) {
+        char cust[] = {'c', (char)('0' + i), '\0'};
+
+        clients[i] = open_client(i == LAST ? file : database_option_file(base));
+        locks[i] = granted(clients[i], serial, cust, &options);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        await_beats(clients[i], 2);
+    /* Its last heartbeat has been seen by the others before everybody falls silent. */
+    tap_down(line, 1);
+    await_beats(clients[0], 2);
+    await_beats(clients[1], 2);
+    away();
+    await_beats(clients[0], 2);
+    crew_sleep_ms(LATER_MS);
+    tap_down(line, 0);
+    for (int i = 0; i < CLIENTS; i++)
+        await_beats(clients[i], 15); /* longer than a session time-out */
+    sql = database_connect(base);
+    assert_int_equal(database_number(sql,
+                                     "SELECT COUNT(*) FROM tl_session WHERE ended_at "
+                                     "IS NOT NULL AND ended_by <> session_id"),
+                     0);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_true(tl_may_send(locks[i], 1));
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+    assert_int_equal(
+        database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE lane='R'"), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        tl_client_close(clients[i]);
+    mysql_close(sql);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+static void test_a_restart(void **state)
+{
+    (void)state;
+    nobody_is_ended("restart", away_by_restart);
+}
+
+static void test_a_server_that_stood_still(void **state)
+{
+    (void)state;
+    nobody_is_ended("still", away_by_standing_still);
+}
+
+/* The heartbeat's connection dies without a word; the session is older than the time-out
+ * of a silent server, and lives on by another connection. */
+static void test_a_connection_that_died_in_silence(void **state)
+{
+    tap *line = tap_start(server_socket(own));
+    char *file = database_option_file_at(
+        base, tap_socket(line), "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n");
+    tl_client *client = open_client(file);
+    int64_t end_ms, least_ms = 6000;
+
+    (void)state;
+    await_beats(client, 2);
+    tap_rule(line, tl_client_session(client), 0, TAP_STALL, 0);
+    while (!tap_done(line))
+        crew_sleep_ms(1);
+    end_ms = crew_now_ms() + 8000;
+    while (crew_now_ms() < end_ms) {
+        if (tl_client_alive_ms(client) < least_ms)
+            least_ms = tl_client_alive_ms(client);
+        crew_sleep_ms(5);
+    }
+    assert_in_range(least_ms, 1500, 5000);
+    await_beats(client, 2);
+    tl_client_close(client);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_restart),
+        cmocka_unit_test(test_a_server_that_stood_still),
+        cmocka_unit_test(test_a_connection_that_died_in_silence),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,344 @@
+/* The retry-compensation lock: opened, claimed, reclaimed, ended; and the janitor. */
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <unistd.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=100\nsession_ms=1s\n");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+static void refused(const char *serial, tl_status expected)
+{
+    tl_lock_options options = retry_options();
+    tl_status status;
+    tl_lock *lock = ask(f.other, serial, "c1", &options, &status);
+
+    assert_status(status, expected);
+    tl_lock_free(lock);
+}
+
+static tl_lock *claim(const char *serial)
+{
+    tl_lock_options options = retry_options();
+
+    return granted(f.other, serial, "c1", &options);
+}
+
+static void test_the_articles_way(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock, *retry;
+
+    (void)state;
+    refused("r1", TL_NO_TRADE);
+    lock = granted(f.client, "r1", "c1", &options);
+    refused("r1", TL_BUSY);
+    /* The channel timed out. */
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    retry = claim("r1");
+    assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "P 1 0");
+    refused("r1", TL_BUSY);
+    /* The retry failed: F, and the next one takes F -> P. */
+    assert_status(finish(retry, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_IN_DOUBT);
+    assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "F 1 0");
+    assert_row(&f, "r1", "c1", "WITHDRAW", "P 1 1");
+    tl_lock_free(retry);
+    retry = claim("r1");
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    ending.next_run_ms = 60000;
+    assert_status(tl_lock_finish(retry, &ending), TL_IN_DOUBT);
+    tl_lock_free(retry);
+    refused("r1", TL_NOT_DUE);
+    database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE "
+                        "op_code = 'WITHDRAW_RETRY' AND serial_no = 'r1'");
+    retry = claim("r1");
+    assert_status(tl_lock_arm(retry, 60000), TL_OK);
+    assert_row(&f, "r1", "c1", "WITHDRAW", "P 1 2");
+    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_row(&f, "r1", "c1", "WITHDRAW", "Y 1 2");
+    assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "Y 1 0");
+    tl_lock_free(retry);
+    refused("r1", TL_ALREADY_DONE);
+}
+
+static void test_proven_failure_closes_the_lane(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock, *retry;
+
+    (void)state;
+    lock = granted(f.client, "r2", "c1", &options);
+    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
+    tl_lock_free(lock);
+    retry = claim("r2");
+    assert_status(finish(retry, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_FAILED);
+    assert_row(&f, "r2", "c1", "WITHDRAW", "F 1 1");
+    assert_row(&f, "r2", "c1", "WITHDRAW_RETRY", "F 1 0");
+    tl_lock_free(retry);
+    refused("r2", TL_FAILED);
+    assert_int_equal(database_number(f.sql, "SELECT next_run_at IS NULL FROM trade_lock "
+                                            "WHERE serial_no = 'r2' AND lane = 'R'"),
+                     1);
+}
+
+static void test_parked(void **state)
+{
+    tl_lock_options options = sync_options("x"), over = retry_options();
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock, *retry;
+    tl_status status;
+
+    (void)state;
+    lock = granted(f.client, "r3", "c1", &options);
+    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
+    tl_lock_free(lock);
+    retry = claim("r3");
+    ending.park_reason = "attempts used up";
+    assert_status(tl_lock_finish(retry, &ending), TL_PARKED);
+    tl_lock_free(retry);
+    retry = ask(f.client, "r3", "c1", &options, &status);
+    assert_status(status, TL_PARKED);
+    assert_string_equal(tl_lock_view(retry)->parked, "attempts used up");
+    over.flags = TL_ASK_OVERRIDE;
+    over.override_fence = tl_lock_view(retry)->fence;
+    tl_lock_free(retry);
+    refused("r3", TL_PARKED);
+    retry = ask(f.other, "r3", "c1", &over, &status);
+    assert_status(status, TL_GRANTED);
+    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(retry);
+}
+
+static void test_forgotten_lock_is_opened_at_max_hold(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_reaped reaped;
+    tl_lock *lock, *retry;
+
+    (void)state;
+    options.max_hold_ms = 50;
+    lock = granted(f.client, "r4", "c1", &options);
+    usleep(100 * 1000);
+    assert_false(tl_may_send(lock, 0));
+    assert_status(tl_reap(f.other, &reaped), TL_OK);
+    assert_int_equal(reaped.opened, 1);
+    assert_int_equal(reaped.sessions, 0);
+    retry = claim("r4");
+    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    /* The forgetful holder wakes up. */
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_LOST);
+    assert_row(&f, "r4", "c1", "WITHDRAW", "Y 1 1");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                            "serial_no='r4' AND outcome='DECLINED'"),
+                     1);
+    tl_lock_free(retry);
+    tl_lock_free(lock);
+}
+
+static void test_a_dead_session_is_swept(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock *lock = granted(dying, "r5", "c1", &options);
+    tl_reaped reaped;
+
+    (void)state;
+    tl_lock_free(lock);
+    refused("r5", TL_BUSY);
+    tl_client_close(dying);
+    assert_status(tl_reap(f.other, &reaped), TL_OK);
+    assert_int_equal(reaped.opened, 1);
+    refused("r5", TL_GRANTED);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE "
+                                            "ended_at IS NOT NULL AND swept_at IS NULL"),
+                     0);
+}
+
+static void test_batches(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *first[8], *second[8];
+    size_t count = 5, rest = 8;
+    int64_t due_ms;
+
+    (void)state;
+    database_run(f.sql, "DELETE FROM trade_lock");
+    for (int i = 0; i < 8; i++) {
+        char serial[] = {'b', (char)('0' + i), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c9", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+    assert_status(tl_next_due_ms(f.client, "WITHDRAW", &due_ms), TL_OK);
+    assert_int_equal(due_ms, 0);
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, first, &count), TL_OK);
+    assert_int_equal(count, 5);
+    assert_status(tl_claim_due(f.other, &wanted, second, &rest), TL_OK);
+    assert_int_equal(rest, 3);
+    assert_memory_equal(tl_lock_view(second[0])->payload, "x", 1);
+    assert_int_equal(tl_lock_view(second[0])->attempts, 1);
+    assert_int_equal(tl_lock_view(second[0])->state, TL_STATE_WORKING);
+    for (size_t i = 0; i < 5; i++) {
+        assert_status(finish(first[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(first[i]);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_status(finish(second[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(second[i]);
+    }
+    assert_status(tl_next_due_ms(f.client, "WITHDRAW", &due_ms), TL_OK);
+    assert_int_equal(due_ms, -1);
+}
+
+/* Somebody is at one lane's retry row and at another's sync row: the claim steps over both
+ * and takes the rest. */
+static void test_claim_steps_over_locked_rows(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    MYSQL *other = database_connect(f.db);
+    tl_lock *locks[8];
+    size_t count = 8;
+
+    (void)state;
+    database_run(f.sql, "DELETE FROM trade_lock");
+    for (int i = 0; i < 4; i++) {
+        char serial[] = {'l', (char)('0' + i), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c9", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+    database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE cust_no = 'c9' AND "
+                        "serial_no = 'l0' AND op_code = 'WITHDRAW_RETRY' FOR UPDATE; "
+                        "SELECT 1 FROM trade_lock WHERE cust_no = 'c9' AND "
+                        "serial_no = 'l1' AND op_code = 'WITHDRAW' FOR UPDATE");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
+    database_run(other, "ROLLBACK");
+    mysql_close(other);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+    count = 8;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++)
+        tl_lock_free(locks[i]);
+}
+
+static void test_standalone(void **state)
+{
+    tl_lock_options options = retry_options();
+    tl_lock *lock;
+    tl_status status;
+
+    (void)state;
+    options.flags = TL_ASK_STANDALONE;
+    lock = granted(f.client, "r6", "c1", &options);
+    assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 1 1");
+    assert_row(&f, "r6", "c1", "WITHDRAW", "-");
+    tl_lock_free(ask(f.other, "r6", "c1", &options, &status));
+    assert_status(status, TL_BUSY);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_FAILED);
+    tl_lock_free(lock);
+    lock = granted(f.other, "r6", "c1", &options);
+    assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 2 1");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_lock_free(ask(f.other, "r6", "c1", &options, &status));
+    assert_status(status, TL_ALREADY_DONE);
+}
+
+static void file_success(const char *serial, uint32_t epoch, tl_status expected)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {serial, "c1", "WITHDRAW"},
+                            .epoch = epoch,
+                            .outcome = "SUCCEEDED",
+                            .source = "statement"};
+
+    assert_status(tl_evidence_add(f.client, &evidence), expected);
+}
+
+static void test_evidence(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    /* Success seen while the holder is about to fail: the failure is refused. */
+    lock = granted(f.client, "v1", "c1", &options);
+    file_success("v1", 1, TL_OK);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_EVIDENCE);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    /* Success of a trade that failed: conflict, and nobody reclaims it. */
+    lock = granted(f.client, "v2", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    tl_lock_free(lock);
+    file_success("v2", 1, TL_IN_CONFLICT);
+    refused("v2", TL_IN_CONFLICT);
+    /* A waiting lane becomes due at once, and nothing is armed any more. */
+    lock = granted(f.client, "v3", "c1", &options);
+    {
+        tl_ending ending = TL_ENDING_INIT;
+
+        ending.next_run_ms = 60000;
+        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    }
+    tl_lock_free(lock);
+    refused("v3", TL_NOT_DUE);
+    file_success("v3", 1, TL_OK);
+    lock = claim("v3");
+    assert_status(tl_lock_arm(lock, 1000), TL_EVIDENCE);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_articles_way),
+        cmocka_unit_test(test_proven_failure_closes_the_lane),
+        cmocka_unit_test(test_parked),
+        cmocka_unit_test(test_forgotten_lock_is_opened_at_max_hold),
+        cmocka_unit_test(test_a_dead_session_is_swept),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_claim_steps_over_locked_rows),
+        cmocka_unit_test(test_standalone),
+        cmocka_unit_test(test_evidence),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

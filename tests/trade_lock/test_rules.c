@@ -1,0 +1,333 @@
+/* Rules that are easily broken in corners: precedence, what a send counts, what callbacks
+ * may do, who holds whose row. */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+static tl_lock *refused(const char *serial, const tl_lock_options *options,
+                        tl_status expected)
+{
+    tl_status status;
+    tl_lock *lock = ask(f.other, serial, "c1", options, &status);
+
+    assert_status(status, expected);
+    return lock;
+}
+
+/* A compensating attempt that never armed has no send to take back. */
+static void test_only_an_own_send_is_taken_back(void **state)
+{
+    static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char serial[] = {'u', (char)('0' + i), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c1", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        lock = granted(f.other, serial, "c1", &retry);
+        assert_status(finish(lock, outcomes[i], TL_PROOF_NONE), TL_IN_DOUBT);
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+        tl_lock_free(lock);
+        lock = granted(f.other, serial, "c1", &retry);
+        assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 2");
+        assert_status(finish(lock, outcomes[i], TL_PROOF_NONE), TL_IN_DOUBT);
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+        tl_lock_free(lock);
+    }
+}
+
+/* The server's sentence about a duplicate key quotes the key; a serial may look like the
+ * name of an index or of a table. */
+static void test_serials_that_look_like_names(void **state)
+{
+    static const char *const serials[] = {"one_per_customer", "trade_lock_log",
+                                          "PRIMARY"};
+    tl_lock_options options = sync_options("x");
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        tl_lock *lock = granted(f.client, serials[i], "c1", &options);
+
+        tl_lock_free(refused(serials[i], &options, TL_BUSY));
+        assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+        tl_lock_free(refused(serials[i], &options, TL_FAILED));
+        tl_lock_free(lock);
+    }
+}
+
+/* Another fingerprint comes first, whoever is at the row now. */
+static void test_mismatch_comes_before_being_decided(void **state)
+{
+    tl_lock_options options = sync_options("x"), other = sync_options("y");
+    tl_lock *lock = granted(f.client, "m1", "c1", &options), *asked;
+    MYSQL *holder = database_connect(f.db);
+
+    (void)state;
+    database_run(holder,
+                 "BEGIN; SELECT * FROM trade_lock WHERE serial_no = 'm1' FOR UPDATE");
+    tl_lock_free(refused("m1", &other, TL_MISMATCH));
+    asked = refused("m1", &options, TL_BUSY);
+    assert_true(tl_lock_view(asked)->being_decided);
+    tl_lock_free(asked);
+    database_run(holder, "ROLLBACK");
+    mysql_close(holder);
+    tl_lock_free(lock);
+}
+
+static tl_status nothing(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    (void)connection;
+    return TL_OK;
+}
+
+/* Reclaiming what was never there is a first ask, with and without business rows. */
+static void test_reclaiming_an_absent_trade(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    char wanted[TL_CHANNEL_KEY_MAX + 1];
+    tl_lock *lock;
+
+    (void)state;
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 3;
+    lock = granted(f.client, "a1", "c1", &options);
+    assert_status(tl_channel_key(wanted, TL_CHANNEL_KEY_MAX, tl_client_site(f.client),
+                                 "fastpay", &(tl_key){"a1", "c1", "WITHDRAW"}, 1),
+                  TL_OK);
+    assert_string_equal(tl_lock_view(lock)->channel_key, wanted);
+    tl_lock_free(lock);
+    lock = lock_new(f.client, "a2", "c1", &options);
+    assert_status(tl_lock_ask_with(lock, nothing, NULL), TL_GRANTED);
+    assert_int_equal(tl_lock_view(lock)->epoch, 1);
+    assert_row(&f, "a2", "c1", "WITHDRAW", "P 1 1");
+    tl_lock_free(lock);
+}
+
+static tl_status commit_and_refuse(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    assert_int_equal(mysql_query(connection, "COMMIT"), 0);
+    return TL_REFUSED;
+}
+
+/* "No row was left" is only said when it is true. */
+static void test_a_refusal_that_committed(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(f.client, "k1", "c1", &options);
+
+    (void)state;
+    assert_status(tl_lock_ask_with(lock, commit_and_refuse, NULL), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "must not commit"));
+    tl_lock_free(lock);
+}
+
+static void test_bad_arguments(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    char reason[80], word[TL_OP_MAX * 3];
+    tl_lock *lock = granted(f.client, "b1", "c1", &options), *locks[4];
+    size_t count = 4;
+
+    (void)state;
+    memset(reason, 'r', sizeof reason);
+    reason[64] = '\0';
+    ending.park_reason = reason;
+    assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "reason"));
+    ending.park_reason = NULL;
+    ending.actor = reason;
+    assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
+    assert_row(&f, "b1", "c1", "WITHDRAW", "P 1 1");
+    memset(word, 'W', sizeof word);
+    word[sizeof word - 1] = '\0';
+    wanted.op_code = word;
+    wanted.max_hold_ms = 1000;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "op_code"));
+    tl_lock_free(lock);
+}
+
+struct finisher {
+    tl_lock *lock;
+    tl_status status;
+};
+
+static void *finish_waiting(void *argument)
+{
+    struct finisher *one = argument;
+
+    one->status = finish(one->lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    return NULL;
+}
+
+/* Endings that wait for somebody's row lock are no obstacle to other trades. */
+static void test_a_waiting_ending_stops_nobody_else(void **state)
+{
+    enum { WAITING = 6 };
+    struct finisher ones[WAITING];
+    pthread_t threads[WAITING];
+    tl_lock_options options = sync_options("x");
+    MYSQL *holder = database_connect(f.db);
+    int64_t start_ms;
+
+    (void)state;
+    for (int i = 0; i < WAITING; i++) {
+        char serial[] = {'o', (char)('0' + i), '\0'};
+
+        ones[i].lock = granted(f.client, serial, "c6", &options);
+    }
+    database_run(holder, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; "
+                         "SELECT * FROM trade_lock WHERE cust_no = 'c6' FOR UPDATE");
+    for (int i = 0; i < WAITING; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, finish_waiting, &ones[i]), 0);
+    crew_sleep_ms(200);
+    start_ms = crew_now_ms();
+    for (int i = 0; i < 10; i++) {
+        char serial[] = {'n', (char)('0' + i), '\0'};
+
+        tl_lock_free(granted(f.client, serial, "c7", &options));
+    }
+    assert_in_range(crew_now_ms() - start_ms, 0, 1500);
+    database_run(holder, "ROLLBACK");
+    for (int i = 0; i < WAITING; i++) {
+        pthread_join(threads[i], NULL);
+        assert_status(ones[i].status, TL_SUCCEEDED);
+        tl_lock_free(ones[i].lock);
+    }
+    mysql_close(holder);
+}
+
+/* A mutex reads its holder's session without a lock: neither does a heartbeat under way
+ * make it busy, nor can asking delay a heartbeat. */
+static void test_a_mutex_locks_no_session(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    MYSQL *beating = database_connect(f.db);
+    tl_lock *lock, *asked;
+
+    (void)state;
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    lock = granted(f.client, "s1", "c1", &options);
+    database_run(beating, "BEGIN; SELECT * FROM tl_session FOR UPDATE");
+    asked = refused("s1", &options, TL_BUSY);
+    assert_false(tl_lock_view(asked)->being_decided);
+    assert_string_equal(tl_lock_view(asked)->session_id, tl_client_session(f.client));
+    tl_lock_free(asked);
+    database_run(beating, "ROLLBACK");
+    mysql_close(beating);
+    tl_lock_free(lock);
+}
+
+/* ... and a mutex of a dead session is taken over in the same ask. */
+static void test_a_dead_sessions_mutex_is_taken_over(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT, standalone = retry_options();
+    tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock *first, *second;
+
+    (void)state;
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    standalone.flags = TL_ASK_STANDALONE;
+    first = granted(dying, "s2", "c1", &options);
+    second = granted(dying, "s2", "c1", &standalone);
+    tl_lock_free(refused("s2", &options, TL_BUSY));
+    tl_lock_free(refused("s2", &standalone, TL_BUSY));
+    tl_lock_free(first);
+    tl_lock_free(second);
+    tl_client_close(dying);
+    first = granted(f.client, "s2", "c1", &options);
+    assert_int_equal(tl_lock_view(first)->epoch, 2);
+    second = granted(f.client, "s2", "c1", &standalone);
+    assert_status(finish(first, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_status(finish(second, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(first);
+    tl_lock_free(second);
+}
+
+static uint64_t failures(const tl_stats *s)
+{
+    return s->asks - s->grants - s->refusals - s->unknown;
+}
+
+/* An ask is counted once however often it was repeated while it waited. */
+static void test_counters_add_up(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock *lock, *asked;
+
+    (void)state;
+    assert_status(tl_client_stats(client, &before), TL_OK);
+    lock = granted(client, "q1", "c1", &options);
+    asked = lock_new(client, "q1", "c1", &options);
+    assert_status(tl_lock_ask(asked, 100), TL_BUSY);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    assert_status(tl_lock_ask(asked, 100), TL_FAILED);
+    assert_status(tl_client_stats(client, &after), TL_OK);
+    assert_int_equal(after.asks, 3);
+    assert_int_equal(after.grants, 1);
+    assert_int_equal(after.refusals, 2);
+    assert_int_equal(after.finishes, 1);
+    assert_int_equal(failures(&after), 0);
+    tl_lock_free(asked);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_an_own_send_is_taken_back),
+        cmocka_unit_test(test_serials_that_look_like_names),
+        cmocka_unit_test(test_mismatch_comes_before_being_decided),
+        cmocka_unit_test(test_reclaiming_an_absent_trade),
+        cmocka_unit_test(test_a_refusal_that_committed),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_a_waiting_ending_stops_nobody_else),
+        cmocka_unit_test(test_a_mutex_locks_no_session),
+        cmocka_unit_test(test_a_dead_sessions_mutex_is_taken_over),
+        cmocka_unit_test(test_counters_add_up),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,511 @@
+/* Sessions: heartbeats, observers, the janitor, and processes that sleep or die. */
+#include "fixture.h"
+
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEAT_MS 50
+#define SESSION_MS 800
+#define SETTINGS                                                                         \
+    "beat_ms=50ms\nsession_ms=800ms\npool_wait_ms=500ms\ncommit_ms=500ms\n"              \
+    "connect_timeout_s=1\nread_timeout_s=2\n"
+/* Machines are slow sometimes; nothing here is expected to take long. */
+#define PATIENCE_MS 20000
+
+static database *base;
+static MYSQL *sql;
+
+static int setup(void **state)
+{
+    (void)state;
+    base = database_new(server_shared(), SETTINGS);
+    sql = database_connect(base);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture f = {.db = base, .sql = sql};
+
+    (void)state;
+    assert_log_whole(&f);
+    mysql_close(sql);
+    database_free(base);
+    return 0;
+}
+
+struct losses {
+    int count;
+};
+
+static void count_loss(void *context)
+{
+    __atomic_add_fetch(&((struct losses *)context)->count, 1, __ATOMIC_SEQ_CST);
+}
+
+static tl_client *open_client(const char *file, unsigned flags, struct losses *losses)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = file;
+    options.flags = flags;
+    options.program = "session";
+    options.loss = losses != NULL ? count_loss : NULL;
+    options.loss_context = losses;
+    CREW_STATUS(tl_client_open(&client, &options), TL_OK);
+    return client;
+}
+
+static tl_client *near(unsigned flags)
+{
+    return open_client(database_option_file(base), flags, NULL);
+}
+
+static tl_lock_options mutex_options(void)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    return options;
+}
+
+/* Waits until the statement gives the wanted number. */
+__attribute__((format(printf, 2, 3))) static void await_number(long long wanted,
+                                                               const char *format, ...)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char statement[400];
+    va_list arguments;
+    long long got;
+
+    va_start(arguments, format);
+    vsnprintf(statement, sizeof statement, format, arguments);
+    va_end(arguments);
+    do {
+        got = database_number(sql, "%s", statement);
+        if (got == wanted)
+            return;
+        crew_sleep_ms(10);
+    } while (crew_now_ms() < end_ms);
+    server_panic("%lld instead of %lld from: %s", got, wanted, statement);
+}
+
+static void await_ended(const char *session)
+{
+    await_number(1, "SELECT ended_at IS NOT NULL FROM tl_session WHERE session_id='%s'",
+                 session);
+}
+
+static int is_readable(int fd)
+{
+    struct pollfd watched = {fd, POLLIN, 0};
+
+    return poll(&watched, 1, 0) == 1;
+}
+
+static tl_stats stats_of(const tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats;
+}
+
+static void await_loss(const tl_client *client, const struct losses *losses)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (__atomic_load_n(&losses->count, __ATOMIC_SEQ_CST) == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(5);
+    }
+    assert_true(is_readable(tl_client_loss_fd(client)));
+    assert_int_equal(tl_client_alive_ms(client), 0);
+}
+
+static void test_confirmed_unreachable_lost(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
+    struct losses losses = {0};
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, &losses);
+    tl_client *observer = near(0);
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = granted(far, "h1", "c1", &options), *asked;
+    tl_status status;
+    char session[TL_UUID_TEXT];
+    tl_stats before;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    (void)state;
+    strcpy(session, tl_client_session(far));
+    while (stats_of(far).beats < 3)
+        crew_sleep_ms(5);
+    assert_in_range(tl_client_alive_ms(far), 1, SESSION_MS);
+    assert_true(tl_may_send(lock, 1));
+
+    tap_down(line, 1);
+    before = stats_of(far);
+    while (tl_client_alive_ms(far) > 0) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(5);
+    }
+    /* Not certain any more, and not lost either. */
+    assert_false(tl_may_send(lock, 0));
+    assert_int_equal(tl_lock_remaining_ms(lock), 0);
+    assert_true(stats_of(far).beats_unreachable > before.beats_unreachable);
+    asked = ask(far, "h2", "c1", &options, &status);
+    assert_status(status, TL_UNREACHABLE);
+    tl_lock_free(asked);
+    assert_int_equal(losses.count, 0);
+    assert_false(is_readable(tl_client_loss_fd(far)));
+
+    await_ended(session);
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                 "h1");
+    tap_down(line, 0);
+    await_loss(far, &losses);
+    asked = ask(far, "h2", "c1", &options, &status);
+    assert_status(status, TL_SESSION_LOST);
+    tl_lock_free(asked);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                          "serial_no='h1' AND outcome='SUCCEEDED'"),
+                     1);
+    crew_sleep_ms(3 * BEAT_MS);
+    assert_int_equal(losses.count, 1);
+    tl_lock_free(lock);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's
+ * already, before the ask or while it travels. */
+static void test_nothing_is_granted_to_a_dead_session(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_client *observer = near(0);
+    tl_lock_options options = mutex_options();
+    tl_lock *before, *after, *taken;
+
+    (void)state;
+    before = lock_new(far, "d1", "c1", &options);
+    after = lock_new(far, "d2", "c1", &options);
+    tap_rule(line, tl_client_session(far), 0, TAP_STALL, 0); /* the next beat */
+    while (!tap_done(line))
+        crew_sleep_ms(1);
+    await_ended(tl_client_session(far));
+    assert_int_equal(tl_client_alive_ms(far), 0);
+    assert_status(tl_lock_ask(after, 0), TL_UNREACHABLE);
+    taken = granted(observer, "d2", "c1", &options);
+    tl_lock_free(taken);
+    tl_lock_free(before);
+    tl_lock_free(after);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+struct delayed {
+    tl_lock *lock;
+    tl_status status;
+};
+
+static void ask_delayed(void *context, int number)
+{
+    struct delayed *one = context;
+    (void)number;
+
+    one->status = tl_lock_ask(one->lock, 0);
+}
+
+static tap *delaying;
+static const char *delayed_session;
+
+static void release_later(void *context, int number)
+{
+    if (number == 0) {
+        ask_delayed(context, 0);
+        return;
+    }
+    while (!tap_done(delaying))
+        crew_sleep_ms(1);
+    await_ended(delayed_session);
+    tap_release(delaying);
+}
+
+static void test_an_ask_that_outlives_its_session(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line),
+                                         "beat_ms=50ms\nsession_ms=800ms\n");
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_client *observer = near(TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = mutex_options();
+    struct delayed one = {.lock = lock_new(far, "travels", "c1", &options)};
+    tl_lock *taken;
+
+    (void)state;
+    delaying = line;
+    delayed_session = tl_client_session(far);
+    tap_rule(line, "travels", 0, TAP_DELAY_REQUEST, 0);
+    tap_rule(line, delayed_session, 0, TAP_STALL, 0);
+    crew_threads(2, release_later, &one);
+    /* The row was written, under a session that is dead. */
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                          "serial_no='travels'"),
+                     1);
+    assert_int_equal(tl_status_class(one.status), TL_CLASS_CONFLICT);
+    assert_false(tl_may_send(one.lock, 0));
+    taken = granted(observer, "travels", "c1", &options);
+    tl_lock_free(taken);
+    tl_lock_free(one.lock);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* What a child and its parent tell each other. */
+struct told {
+    volatile int holding, go_on, may_send, ask_class;
+    volatile tl_status finished;
+};
+
+static void sleeper(void *context, int number)
+{
+    struct told *told = context;
+    tl_client *client = near(TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x"), mutex = mutex_options();
+    tl_lock *lock = granted(client, "z1", "c1", &options), *asked;
+
+    (void)number;
+    asked = lock_new(client, "z2", "c1", &mutex);
+    CREW_CHECK(tl_may_send(lock, 1));
+    told->holding = 1;
+    while (!told->go_on)
+        crew_sleep_ms(1);
+    told->may_send = tl_may_send(lock, 0);
+    told->ask_class = (int)tl_status_class(tl_lock_ask(asked, 0));
+    told->finished = finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    tl_lock_free(asked);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+static void test_a_stopped_process(void **state)
+{
+    struct told *told = crew_share(sizeof *told);
+    pid_t child = crew_fork(sleeper, told, 0);
+    tl_client *observer;
+
+    (void)state;
+    while (!told->holding)
+        crew_sleep_ms(1);
+    kill(child, SIGSTOP);
+    observer = near(0);
+    /* Observed, ended, opened. */
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                 "z1");
+    assert_int_equal(database_number(sql,
+                                     "SELECT COUNT(*) FROM tl_session WHERE ended_at "
+                                     "IS NOT NULL AND ended_by='%s'",
+                                     tl_client_session(observer)),
+                     1);
+    told->go_on = 1;
+    kill(child, SIGCONT);
+    assert_int_equal(crew_wait(child), 0);
+    assert_false(told->may_send);
+    assert_int_not_equal(told->ask_class, TL_CLASS_DONE);
+    assert_status(told->finished, TL_LOST);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                          "serial_no='z1' AND status='P' AND lane='S'"),
+                     1);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                          "serial_no='z1' AND outcome='SUCCEEDED'"),
+                     1);
+    tl_client_close(observer);
+    crew_unshare(told, sizeof *told);
+}
+
+static void lose_by_hand(const char *serial, const char *statement)
+{
+    struct losses losses = {0};
+    tl_client *client =
+        open_client(database_option_file(base), TL_CLIENT_NO_JANITOR, &losses);
+    tl_client *other = near(TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x"), mutex = mutex_options();
+    tl_lock *lock = granted(client, serial, "c1", &options), *asked;
+    tl_lock *held = granted(client, serial, "c2", &mutex);
+    tl_status status;
+
+    (void)tl_lock_view(held);
+    database_run(sql, "%s '%s'", statement, tl_client_session(client));
+    await_loss(client, &losses);
+    asked = ask(other, serial, "c1", &options, &status);
+    assert_status(status, TL_IN_DOUBT);
+    tl_lock_free(asked);
+    asked = ask(other, serial, "c2", &mutex, &status);
+    assert_status(status, TL_GRANTED);
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    assert_status(finish(asked, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(asked);
+    tl_lock_free(held);
+    tl_lock_free(lock);
+    tl_client_close(client);
+    tl_client_close(other);
+}
+
+static void test_a_session_removed_by_hand(void **state)
+{
+    (void)state;
+    lose_by_hand("r1", "DELETE FROM tl_session WHERE session_id =");
+    lose_by_hand("r2",
+                 "UPDATE tl_session SET ended_at=UTC_TIMESTAMP(6) WHERE session_id =");
+}
+
+struct holder {
+    volatile int holding;
+    long locks;
+};
+
+static void hold_many(void *context, int number)
+{
+    struct holder *holder = context;
+    tl_client *client = near(TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x");
+
+    (void)number;
+    for (long i = 0; i < holder->locks; i++) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "many-%ld", i);
+        tl_lock_free(granted(client, serial, "m", &options));
+    }
+    holder->holding = 1;
+    for (;;)
+        pause();
+}
+
+/* More P rows of the same session than asking for one by one would make in time. */
+static void add_rows(const char *session, long rows)
+{
+    database_run(
+        sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+        "next_run_at, created_at, updated_at) SELECT 'm', CONCAT('more-', seq), "
+        "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+        "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
+        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_%ld",
+        session, rows);
+}
+
+/* Two heirs of a process that died with many locks: each lane is opened once, nothing is
+ * left behind, and neither heir looks dead meanwhile. */
+static void test_a_dead_process_with_many_locks(void **state)
+{
+    struct holder *holder = crew_share(sizeof *holder);
+    tl_client *heirs[2];
+    long more = crew_number("rows", 400);
+    int64_t least_ms = SESSION_MS;
+    char *session;
+    pid_t child;
+
+    (void)state;
+    database_run(sql, "DELETE FROM tl_session");
+    holder->locks = 20;
+    child = crew_fork(hold_many, holder, 0);
+    while (!holder->holding)
+        crew_sleep_ms(1);
+    session = database_text(sql, "SELECT session_id FROM tl_session");
+    add_rows(session, more);
+    kill(child, SIGKILL);
+    (void)crew_wait(child);
+    for (int i = 0; i < 2; i++)
+        heirs[i] = near(0);
+    while (database_number(sql,
+                           "SELECT swept_at IS NULL FROM tl_session WHERE "
+                           "session_id='%s'",
+                           session)) {
+        for (int i = 0; i < 2; i++)
+            if (tl_client_alive_ms(heirs[i]) < least_ms)
+                least_ms = tl_client_alive_ms(heirs[i]);
+        crew_sleep_ms(5);
+    }
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                          "cust_no='m' AND session_id IS NOT NULL"),
+                     0);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                          "cust_no='m' AND lane='R' AND next_run_at IS "
+                                          "NOT NULL"),
+                     holder->locks + more);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                          "cust_no='m' AND step='reap' AND "
+                                          "op_code='WITHDRAW'"),
+                     holder->locks + more);
+    assert_true(least_ms > 0);
+    assert_int_equal(stats_of(heirs[0]).opened + stats_of(heirs[1]).opened,
+                     holder->locks + more);
+    for (int i = 0; i < 2; i++)
+        tl_client_close(heirs[i]);
+    free(session);
+    crew_unshare(holder, sizeof *holder);
+}
+
+/* A pool of one connection is small, and enough. */
+static void test_a_janitor_with_one_connection(void **state)
+{
+    tl_client *dying = near(TL_CLIENT_NO_JANITOR), *heir;
+    tl_lock_options options = sync_options("x");
+    char *file = database_option_file_at(base, server_socket(server_shared()),
+                                         SETTINGS "pool_size=1\n");
+
+    (void)state;
+    tl_lock_free(granted(dying, "one", "c1", &options));
+    tl_client_close(dying);
+    heir = open_client(file, 0, NULL);
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                 "one");
+    tl_client_close(heir);
+    remove(file);
+    free(file);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stopped_process),
+        cmocka_unit_test(test_a_dead_process_with_many_locks),
+        cmocka_unit_test(test_confirmed_unreachable_lost),
+        cmocka_unit_test(test_nothing_is_granted_to_a_dead_session),
+        cmocka_unit_test(test_an_ask_that_outlives_its_session),
+        cmocka_unit_test(test_a_session_removed_by_hand),
+        cmocka_unit_test(test_a_janitor_with_one_connection),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,210 @@
+/* Waiting: first come, first served, one asks for all, and no later than the deadline. */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_MS 60000
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+static tl_lock_options mutex_options(void)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    return options;
+}
+
+static uint64_t statements_of(const tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    CREW_STATUS(tl_client_stats(client, &stats), TL_OK);
+    return stats.statements;
+}
+
+struct queue {
+    tl_client *client;
+    const char *serial;
+    int waiting; /* threads that asked */
+    int served;
+    int order[64];
+    int64_t granted_ms[64];
+    tl_lock *first; /* held by thread 0, whom the others wait for */
+    int others;
+    int64_t released_ms;
+};
+
+/* Thread 0 holds and releases when all others wait; the others queue one after another. */
+static void queue_up(void *context, int number)
+{
+    struct queue *q = context;
+    tl_lock_options options = mutex_options();
+    tl_lock *lock;
+
+    if (number == 0) {
+        while (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) < q->others)
+            crew_sleep_ms(1);
+        crew_sleep_ms(50);
+        q->released_ms = crew_now_ms();
+        CREW_STATUS(finish(q->first, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        return;
+    }
+    while (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) < number - 1)
+        crew_sleep_ms(1);
+    crew_sleep_ms(20); /* the one before is in its queue by now */
+    lock = lock_new(q->client, q->serial, "wait", &options);
+    __atomic_add_fetch(&q->waiting, 1, __ATOMIC_SEQ_CST);
+    CREW_STATUS(tl_lock_ask(lock, PATIENCE_MS), TL_GRANTED);
+    q->order[q->served] = number;
+    q->granted_ms[q->served] = crew_now_ms();
+    q->served++;
+    CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static void test_first_come_first_served(void **state)
+{
+    tl_lock_options options = mutex_options();
+    struct queue q = {.client = f.client, .serial = "fifo", .others = 8};
+
+    (void)state;
+    q.first = granted(f.client, q.serial, "wait", &options);
+    crew_threads(q.others + 1, queue_up, &q);
+    assert_int_equal(q.served, q.others);
+    for (int i = 0; i < q.others; i++)
+        assert_int_equal(q.order[i], i + 1);
+    tl_lock_free(q.first);
+}
+
+/* With pauses of many seconds between two asks, a release is still heard of at once. */
+static void test_a_release_wakes_the_next(void **state)
+{
+    char *file = database_option_file_at(f.db, server_socket(server_shared()),
+                                         "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
+    tl_client_options wanted = TL_CLIENT_OPTIONS_INIT;
+    tl_lock_options options = mutex_options();
+    struct queue q = {.serial = "quick", .others = 8};
+
+    (void)state;
+    wanted.config_file = file;
+    assert_status(tl_client_open(&q.client, &wanted), TL_OK);
+    q.first = granted(q.client, q.serial, "wait", &options);
+    crew_threads(q.others + 1, queue_up, &q);
+    assert_int_equal(q.served, q.others);
+    assert_in_range(q.granted_ms[q.others - 1] - q.released_ms, 0, 5000);
+    tl_lock_free(q.first);
+    tl_client_close(q.client);
+    remove(file);
+    free(file);
+}
+
+struct crowd {
+    const char *serial;
+    int64_t wait_ms;
+    int expired, granted;
+};
+
+static void wait_in_crowd(void *context, int number)
+{
+    struct crowd *crowd = context;
+    tl_lock_options options = mutex_options();
+    tl_lock *lock = lock_new(f.client, crowd->serial, "wait", &options);
+    int64_t start_ms = crew_now_ms(), took_ms;
+    tl_status status = tl_lock_ask(lock, crowd->wait_ms);
+
+    (void)number;
+    took_ms = crew_now_ms() - start_ms;
+    if (status == TL_GRANTED) {
+        __atomic_add_fetch(&crowd->granted, 1, __ATOMIC_SEQ_CST);
+        CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    } else {
+        CREW_CHECK(status == TL_BUSY || status == TL_TIMEOUT);
+        CREW_CHECK(tl_error_message()[0] != '\0');
+        CREW_CHECK(took_ms >= crowd->wait_ms && took_ms < crowd->wait_ms + 3000);
+        __atomic_add_fetch(&crowd->expired, 1, __ATOMIC_SEQ_CST);
+    }
+    tl_lock_free(lock);
+}
+
+/* Thirty-two wait for a lock of another process: one of them asks. */
+static void test_one_asks_for_all(void **state)
+{
+    enum { WAITERS = 32 };
+    tl_lock_options options = mutex_options();
+    struct crowd crowd = {.serial = "crowd", .wait_ms = 1000};
+    tl_lock *held = granted(f.other, crowd.serial, "wait", &options);
+    uint64_t before = statements_of(f.client);
+
+    (void)state;
+    crew_threads(WAITERS, wait_in_crowd, &crowd);
+    assert_int_equal(crowd.expired, WAITERS);
+    /* With pauses of 5 to 200 ms one asks about ten times in a second, two statements
+     * each; at the deadline each asks at most once more.  All of them asking would be
+     * more than six hundred. */
+    assert_in_range(statements_of(f.client) - before, 8, 2 * WAITERS + 80);
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(held);
+
+    crowd = (struct crowd){.serial = "crowd", .wait_ms = PATIENCE_MS};
+    crew_threads(WAITERS, wait_in_crowd, &crowd);
+    assert_int_equal(crowd.granted, WAITERS);
+}
+
+/* Waiting is for what may pass; the rest is answered at once. */
+static void test_what_will_not_pass(void **state)
+{
+    tl_lock_options options = sync_options("x"), other = sync_options("y");
+    tl_lock *lock = granted(f.client, "final", "wait", &options), *asked;
+    int64_t start_ms = crew_now_ms();
+
+    (void)state;
+    asked = lock_new(f.other, "final", "wait", &other);
+    assert_status(tl_lock_ask(asked, PATIENCE_MS), TL_MISMATCH);
+    tl_lock_free(asked);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    asked = lock_new(f.other, "final", "wait", &options);
+    assert_status(tl_lock_ask(asked, PATIENCE_MS), TL_ALREADY_DONE);
+    tl_lock_free(asked);
+    assert_in_range(crew_now_ms() - start_ms, 0, PATIENCE_MS / 4);
+    tl_lock_free(lock);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_come_first_served),
+        cmocka_unit_test(test_a_release_wakes_the_next),
+        cmocka_unit_test(test_one_asks_for_all),
+        cmocka_unit_test(test_what_will_not_pass),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

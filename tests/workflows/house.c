@@ -1,0 +1,252 @@
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const kind_names[] = {"idempotent", "window", "plain"};
+
+/* Alarms are kept for the tests; the rest only helps whoever reads a failure. */
+static void keep_alarm(void *context, const tl_log_line *line)
+{
+    house *self = context;
+
+    if (line->level != TL_ALARM)
+        return;
+    pthread_mutex_lock(&self->mutex);
+    if (self->alarm_count < ALARMS_MAX)
+        snprintf(self->alarms[self->alarm_count++], sizeof self->alarms[0], "%s (%s)",
+                 line->message, line->serial_no);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+int house_alarmed(house *self, const char *part)
+{
+    int found = 0;
+
+    pthread_mutex_lock(&self->mutex);
+    for (unsigned i = 0; i < self->alarm_count; i++)
+        found |= strstr(self->alarms[i], part) != NULL;
+    pthread_mutex_unlock(&self->mutex);
+    return found;
+}
+
+static void open_client(house *self)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    withdraw_options sample = {.channel_url = self->url,
+                               .kind = self->kind,
+                               .window_ms = HOUSE_WINDOW_MS,
+                               .exclusive = self->exclusive};
+    tl_status status;
+
+    options.config_file = database_option_file(self->db);
+    options.program = "test";
+    options.log = keep_alarm;
+    options.log_context = self;
+    status = tl_client_open(&self->client, &options);
+    if (status == TL_OK)
+        status = tl_workflows_new(&self->workflows, self->client);
+    sample.client = self->client;
+    if (status == TL_OK)
+        status = withdraw_new(&self->withdraw, self->workflows, &sample);
+    if (status != TL_OK)
+        server_panic("no workflow: %s: %s", tl_status_name(status), tl_error_message());
+}
+
+static void close_client(house *self)
+{
+    tl_workflows_free(self->workflows);
+    withdraw_free(self->withdraw);
+    tl_client_close(self->client);
+}
+
+static void make_tables(house *self)
+{
+    char path[512], *schema;
+
+    snprintf(path, sizeof path, "%s/workflows/withdraw/schema.sql", test_source_dir());
+    schema = file_read(path);
+    database_run(self->sql, "%s", schema);
+    free(schema);
+}
+
+void house_open(house *self, withdraw_kind kind, const char *settings, server *where)
+{
+    char window[32];
+    const char *const arguments[] = {
+        "--kind", kind_names[kind], "--window-ms", window, "--settle-ms",
+        "100",    "--slow-ms",      "100",         NULL};
+
+    memset(self, 0, sizeof *self);
+    pthread_mutex_init(&self->mutex, NULL);
+    snprintf(window, sizeof window, "%d", HOUSE_WINDOW_MS);
+    self->kind = kind;
+    self->own = where;
+    self->db = database_new(where != NULL ? where : server_shared(),
+                            settings != NULL ? settings : HOUSE_SETTINGS);
+    self->sql = database_connect(self->db);
+    make_tables(self);
+    sim_prepare(&self->sim);
+    sim_start(&self->sim, arguments);
+    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u", self->sim.port);
+    open_client(self);
+}
+
+void house_close(house *self)
+{
+    close_client(self);
+    sim_remove(&self->sim);
+    mysql_close(self->sql);
+    database_free(self->db);
+    pthread_mutex_destroy(&self->mutex);
+}
+
+void house_reopen(house *self)
+{
+    close_client(self);
+    open_client(self);
+}
+
+void house_account(house *self, const char *cust, int64_t balance_minor)
+{
+    database_run(self->sql,
+                 "INSERT INTO account (cust_no, currency, balance_minor) "
+                 "VALUES ('%s', 'EUR', %lld)",
+                 cust, (long long)balance_minor);
+}
+
+tl_status house_run(house *self, const char *serial, const char *cust,
+                    int64_t amount_minor, uint32_t reclaim_epoch, tl_answer *answer)
+{
+    tl_request request = TL_REQUEST_INIT;
+    withdraw_order order = {
+        .amount_minor = amount_minor, .currency = "EUR", .payee = "Anna"};
+    char *payload = withdraw_order_write(&order);
+    tl_status status;
+
+    request.key = (tl_key){serial, cust, WITHDRAW_OP};
+    request.payload = payload;
+    request.payload_size = strlen(payload);
+    request.reclaim_epoch = reclaim_epoch;
+    status = tl_workflow_run(self->workflows, &request, answer);
+    free(payload);
+    return status;
+}
+
+void house_expect(house *self, const char *serial, const char *cust, int64_t amount_minor,
+                  tl_status expected)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    assert_status(house_run(self, serial, cust, amount_minor, 0, &answer), expected);
+    tl_answer_clear(&answer);
+}
+
+/* Trades that a worker has to do with still. */
+static long long count_open(house *self)
+{
+    return database_number(self->sql,
+                           "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                           "lane = 'S' AND status = 'P' AND state <> 'PARKED'");
+}
+
+tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    int64_t end_ms = now_ms() + wait_ms;
+    tl_worker *worker = NULL;
+
+    options.threads = threads;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, self->workflows, &options), TL_OK);
+    while (count_open(self) > 0 && now_ms() < end_ms)
+        usleep(20000);
+    tl_worker_stop(worker);
+    assert_status(tl_worker_wait(worker, 10000), TL_OK);
+    assert_status(tl_worker_count(worker, &counts), TL_OK);
+    tl_worker_free(worker);
+    assert_int_equal(counts.in_flight, 0);
+    return counts;
+}
+
+void house_row(house *self, const char *serial, const char *expected)
+{
+    char *row = database_text(self->sql,
+                              "SELECT CONCAT_WS(' ', status, epoch, sends, proof) FROM "
+                              "trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+                              serial);
+
+    assert_string_equal(row != NULL ? row : "none", expected);
+    free(row);
+}
+
+void house_retry_row(house *self, const char *serial, const char *status,
+                     const char *parked)
+{
+    char *row = database_text(self->sql,
+                              "SELECT CONCAT(status, ' ', COALESCE(parked, '')) FROM "
+                              "trade_lock WHERE serial_no = '%s' AND lane = 'R'",
+                              serial);
+    char expected[96];
+
+    snprintf(expected, sizeof expected, "%s %s", status, parked);
+    assert_string_equal(row != NULL ? row : "none", expected);
+    free(row);
+}
+
+void house_key(house *self, const char *serial, char key[TL_CHANNEL_KEY_MAX + 1])
+{
+    char *text = database_text(
+        self->sql,
+        "SELECT channel_key FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        serial);
+
+    assert_non_null(text);
+    snprintf(key, TL_CHANNEL_KEY_MAX + 1, "%s", text);
+    free(text);
+}
+
+void house_balance(house *self, const char *cust, const char *expected)
+{
+    char *text = database_text(self->sql,
+                               "SELECT CONCAT(balance_minor, ' ', frozen_minor) FROM "
+                               "account WHERE cust_no = '%s' AND currency = 'EUR'",
+                               cust);
+
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+void house_rule(house *self, const char *rule)
+{
+    struct answer answer = sim_ask(&self->sim, NULL, "/v1/faults", rule, 5000);
+
+    if (answer.status != 201)
+        fail_msg("rule %s: %ld %s", rule, answer.status, answer.text);
+    answer_free(&answer);
+}
+
+/* serial, customer, amount, reference of each ledger line is a payment of the channel. */
+void house_books(house *self, int64_t payments)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+
+    assert_int_equal(sim_stat(&self->sim, "payments"), payments);
+    assert_int_equal(sim_stat(&self->sim, "paid_twice"), 0);
+    if (mysql_query(self->sql, "SELECT serial_no, channel_ref FROM ledger") != 0)
+        fail_msg("%s", mysql_error(self->sql));
+    result = mysql_store_result(self->sql);
+    assert_int_equal(mysql_num_rows(result), payments);
+    while ((row = mysql_fetch_row(result)) != NULL) {
+        assert_int_equal(ledger_count(&self->sim, row[0]), 1);
+        assert_int_equal(ledger_count(&self->sim, row[1]), 1);
+    }
+    mysql_free_result(result);
+}

@@ -1,0 +1,332 @@
+/* What each answer of the channel means; and what libcurl's endings mean, on real sockets
+ * that refuse, hang up and stay silent. */
+#include "channel.h"
+
+#include "cmocka_all.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* --------------------------------------------------------------------- meanings -- */
+
+typedef struct meaning {
+    long code;
+    const char *body;
+    int expected;
+} meaning;
+
+static http_exchange *answered(long code)
+{
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+
+    exchange->fate = HTTP_ANSWERED;
+    exchange->code = code;
+    return exchange;
+}
+
+static tl_execute pay_means(long code, const char *text, tl_reply *reply, int *mismatch)
+{
+    http_exchange *exchange = answered(code);
+    json_t *body = json_loads(text, 0, NULL);
+    tl_execute answer = channel_pay_means(exchange, body, reply, mismatch);
+
+    json_decref(body);
+    free(exchange);
+    return answer;
+}
+
+static void pay_answers(void **state)
+{
+    static const meaning meanings[] = {
+        {200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_EXECUTE_SUCCEEDED},
+        {200, "{\"outcome\":\"succeeded\"}", TL_EXECUTE_UNKNOWN},
+        {200,
+         "{\"outcome\":\"declined\",\"code\":\"51\",\"reason\":\"no\",\"final\":true}",
+         TL_EXECUTE_DECLINED},
+        {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"final\":false}",
+         TL_EXECUTE_UNKNOWN},
+        {200, "{\"outcome\":\"declined\",\"code\":\"51\"}", TL_EXECUTE_UNKNOWN},
+        {200, "{\"outcome\":\"what\"}", TL_EXECUTE_UNKNOWN},
+        {200, "not json", TL_EXECUTE_UNKNOWN},
+        {202, "{\"outcome\":\"accepted\"}", TL_EXECUTE_ACCEPTED},
+        {202, "{}", TL_EXECUTE_UNKNOWN},
+        {429, "{\"outcome\":\"rate_limited\"}", TL_EXECUTE_RETRY_LATER},
+        {429, "", TL_EXECUTE_UNKNOWN},
+        {409, "{\"outcome\":\"duplicate_in_progress\"}", TL_EXECUTE_UNKNOWN},
+        {409, "{\"outcome\":\"declined\",\"final\":true}", TL_EXECUTE_UNKNOWN},
+        {422, "{\"outcome\":\"key_mismatch\"}", TL_EXECUTE_UNKNOWN},
+        {400, "{\"error\":\"x\"}", TL_EXECUTE_UNKNOWN},
+        {404, "", TL_EXECUTE_UNKNOWN},
+        {500, "{\"outcome\":\"declined\",\"final\":true}", TL_EXECUTE_UNKNOWN},
+        {503, "{\"error\":\"x\"}", TL_EXECUTE_UNKNOWN},
+    };
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        const meaning *m = &meanings[i];
+        int mismatch;
+        tl_execute answer = pay_means(m->code, m->body, reply, &mismatch);
+
+        if ((int)answer != m->expected)
+            fail_msg("%ld %s means %d", m->code, m->body, (int)answer);
+        assert_int_equal(mismatch, m->code == 422);
+    }
+    free(reply);
+}
+
+static void pay_answers_carry_their_details(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+    int mismatch;
+
+    (void)state;
+    pay_means(200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P77\"}", reply,
+              &mismatch);
+    assert_string_equal(reply->channel_ref, "P77");
+    assert_int_equal(reply->result_size, strlen("{\"channel_ref\":\"P77\"}"));
+    assert_memory_equal(reply->result, "{\"channel_ref\":\"P77\"}", reply->result_size);
+    pay_means(200,
+              "{\"outcome\":\"declined\",\"code\":\"51\",\"reason\":\"empty\","
+              "\"final\":true}",
+              reply, &mismatch);
+    assert_string_equal(reply->remark, "51: empty");
+    free(reply);
+}
+
+static void query_answers(void **state)
+{
+    static const meaning meanings[] = {
+        {200, "{\"status\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_QUERY_SUCCEEDED},
+        {200, "{\"status\":\"succeeded\"}", TL_QUERY_UNREACHABLE},
+        {200, "{\"status\":\"failed\"}", TL_QUERY_FAILED},
+        {200, "{\"status\":\"pending\"}", TL_QUERY_PENDING},
+        {200, "{}", TL_QUERY_UNREACHABLE},
+        {404, "{\"status\":\"not_found\"}", TL_QUERY_NOT_FOUND},
+        {404, "<html>not found</html>", TL_QUERY_UNREACHABLE},
+        {404, "{\"status\":\"succeeded\"}", TL_QUERY_UNREACHABLE},
+        {429, "{\"outcome\":\"rate_limited\"}", TL_QUERY_UNREACHABLE},
+        {503, "{\"status\":\"failed\"}", TL_QUERY_UNREACHABLE},
+    };
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        http_exchange *exchange = answered(meanings[i].code);
+        json_t *body = json_loads(meanings[i].body, 0, NULL);
+
+        assert_int_equal(channel_query_means(exchange, body, reply),
+                         meanings[i].expected);
+        json_decref(body);
+        free(exchange);
+    }
+    free(reply);
+}
+
+static void cancel_answers(void **state)
+{
+    static const meaning meanings[] = {
+        {200, "{\"outcome\":\"cancelled\"}", TL_CANCEL_CANCELLED},
+        {200, "{\"outcome\":\"already_done\"}", TL_CANCEL_ALREADY_DONE},
+        {200, "{}", TL_CANCEL_UNKNOWN},
+        {500, "{\"outcome\":\"cancelled\"}", TL_CANCEL_UNKNOWN},
+    };
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        http_exchange *exchange = answered(meanings[i].code);
+        json_t *body = json_loads(meanings[i].body, 0, NULL);
+
+        assert_int_equal(channel_cancel_means(exchange, body, reply),
+                         meanings[i].expected);
+        json_decref(body);
+        free(exchange);
+    }
+    free(reply);
+}
+
+/* ---------------------------------------------------------------------- sockets -- */
+
+/* A listener that takes each connection, reads a while, writes its answer, and hangs up. */
+typedef struct peer {
+    int listener;
+    int accepts; /* 0: takes nothing, so that requests are sent but never answered */
+    const char *answer;
+    pthread_t thread;
+    int connections;
+    char url[64];
+} peer;
+
+static void *peer_main(void *argument)
+{
+    peer *self = argument;
+    char bytes[65536];
+    int connection;
+
+    while ((connection = accept(self->listener, NULL, NULL)) >= 0) {
+        self->connections++;
+        if (recv(connection, bytes, sizeof bytes, 0) > 0 && self->answer[0] != '\0')
+            (void)!write(connection, self->answer, strlen(self->answer));
+        close(connection);
+    }
+    return NULL;
+}
+
+static void peer_start(peer *self, int accepts, const char *answer)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+
+    memset(self, 0, sizeof *self);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    self->accepts = accepts;
+    self->answer = answer;
+    self->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(self->listener >= 0);
+    assert_int_equal(bind(self->listener, (struct sockaddr *)&address, sizeof address),
+                     0);
+    assert_int_equal(listen(self->listener, 16), 0);
+    assert_int_equal(getsockname(self->listener, (struct sockaddr *)&address, &size), 0);
+    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%d/v1/pay",
+             ntohs(address.sin_port));
+    if (accepts)
+        assert_int_equal(pthread_create(&self->thread, NULL, peer_main, self), 0);
+}
+
+static void peer_stop(peer *self)
+{
+    shutdown(self->listener, SHUT_RDWR);
+    if (self->accepts)
+        pthread_join(self->thread, NULL);
+    close(self->listener);
+}
+
+static http_fate fate_of(const char *url, int64_t timeout_ms, long *code)
+{
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+    http_fate fate;
+
+    assert_int_equal(http_start(), 0);
+    http_run(exchange, "pay", url, "{}", timeout_ms);
+    fate = exchange->fate;
+    *code = exchange->code;
+    free(exchange);
+    return fate;
+}
+
+static void nobody_listens(void **state)
+{
+    peer gone;
+    long code;
+
+    (void)state;
+    peer_start(&gone, 0, "");
+    peer_stop(&gone);
+    assert_int_equal(fate_of(gone.url, 2000, &code), HTTP_NOT_SENT);
+    assert_int_equal(fate_of("http://no-such-host.invalid/", 5000, &code), HTTP_NOT_SENT);
+}
+
+static void nobody_answers(void **state)
+{
+    peer silent;
+    long code;
+
+    (void)state;
+    peer_start(&silent, 0, "");
+    assert_int_equal(fate_of(silent.url, 150, &code), HTTP_LOST);
+    peer_stop(&silent);
+}
+
+/* The channel may have paid: the request must not be repeated behind our back. */
+static void the_peer_hangs_up(void **state)
+{
+    peer rude;
+    long code;
+
+    (void)state;
+    peer_start(&rude, 1, "");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fate_of(rude.url, 2000, &code), HTTP_LOST);
+    peer_stop(&rude);
+    assert_int_equal(rude.connections, 3);
+}
+
+static void half_an_answer(void **state)
+{
+    peer half;
+    long code;
+
+    (void)state;
+    peer_start(&half, 1, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"outcome\":");
+    assert_int_equal(fate_of(half.url, 2000, &code), HTTP_LOST);
+    peer_stop(&half);
+}
+
+static void a_whole_answer_and_a_redirect(void **state)
+{
+    peer whole;
+    long code;
+
+    (void)state;
+    peer_start(&whole, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    assert_int_equal(fate_of(whole.url, 2000, &code), HTTP_ANSWERED);
+    assert_int_equal(code, 200);
+    peer_stop(&whole);
+    peer_start(&whole, 1,
+               "HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
+    assert_int_equal(fate_of(whole.url, 2000, &code), HTTP_ANSWERED);
+    assert_int_equal(code, 307);
+    peer_stop(&whole);
+    assert_int_equal(whole.connections, 1);
+}
+
+static void too_much_of_an_answer(void **state)
+{
+    static char flood[HTTP_BODY_MAX + 4096];
+    peer much;
+    long code;
+    int head = snprintf(flood, sizeof flood, "HTTP/1.1 200 OK\r\n\r\n");
+
+    (void)state;
+    memset(flood + head, ' ', sizeof flood - (size_t)head - 1);
+    peer_start(&much, 1, flood);
+    assert_int_equal(fate_of(much.url, 2000, &code), HTTP_LOST);
+    peer_stop(&much);
+}
+
+static void refuses_bad_urls(void **state)
+{
+    static const char *const urls[] = {"", "localhost:80", "ftp://x", "http://", NULL};
+    channel *made;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
+        assert_int_equal(channel_new(&made, NULL, urls[i]), TL_INVALID);
+    assert_int_equal(channel_new(&made, NULL, "http://127.0.0.1:1/"), TL_OK);
+    channel_free(made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pay_answers),
+        cmocka_unit_test(pay_answers_carry_their_details),
+        cmocka_unit_test(query_answers),
+        cmocka_unit_test(cancel_answers),
+        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(nobody_answers),
+        cmocka_unit_test(the_peer_hangs_up),
+        cmocka_unit_test(half_an_answer),
+        cmocka_unit_test(a_whole_answer_and_a_redirect),
+        cmocka_unit_test(too_much_of_an_answer),
+        cmocka_unit_test(refuses_bad_urls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

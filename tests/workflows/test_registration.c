@@ -1,0 +1,246 @@
+/* What registration refuses, and the sentence it says. */
+#include "registry.h"
+
+#include "cmocka_all.h"
+
+#include <string.h>
+
+static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_EXECUTE_UNKNOWN;
+}
+
+static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_QUERY_UNREACHABLE;
+}
+
+static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_CANCEL_UNKNOWN;
+}
+
+/* A registration that is accepted; each test spoils one thing. */
+static tl_workflow good(void)
+{
+    tl_workflow w = TL_WORKFLOW_INIT;
+
+    w.op_code = "WITHDRAW";
+    w.channel.name = "fastpay";
+    w.channel.idempotent = 1;
+    w.channel.window_ms = 100500;
+    w.channel.can_query = 1;
+    w.channel.not_found_final = 1;
+    w.channel.cancel_final = 1;
+    w.channel.key_chars = 32;
+    w.channel.latency_ms = 500;
+    w.policy.max_hold_ms = 4000;
+    w.policy.execute_ms = 3000;
+    w.policy.commit_ms = 1000;
+    w.policy.deadline_ms = 96000;
+    w.policy.grace_ms = 500;
+    w.policy.schedule_ms[0] = 1000;
+    w.policy.schedule_count = 1;
+    w.policy.attempts = 20;
+    w.policy.poison = 3;
+    w.execute = execute;
+    w.query = query;
+    w.cancel = cancel;
+    return w;
+}
+
+static void refused(const tl_workflow *w, tl_status expected, const char *sentence)
+{
+    assert_int_equal(workflow_check(w), expected);
+    if (strstr(tl_error_message(), sentence) == NULL)
+        fail_msg("expected \"%s\" in \"%s\"", sentence, tl_error_message());
+}
+
+static void accepts_the_edges(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    /* Every limit of good() is met exactly. */
+    assert_int_equal(workflow_check(&w), TL_OK);
+    w.channel.key_chars = 20;
+    assert_int_equal(workflow_check(&w), TL_OK);
+    w.channel.window_ms = 0; /* for ever */
+    assert_int_equal(workflow_check(&w), TL_OK);
+}
+
+static void refuses_a_channel_that_cannot_be_cleared_up(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.channel.idempotent = 0;
+    w.channel.window_ms = 0;
+    w.channel.can_query = 0;
+    w.channel.not_found_final = 0;
+    w.query = NULL;
+    refused(&w, TL_UNSAFE, "neither be queried nor is it idempotent");
+    w.channel.idempotent = 1;
+    assert_int_equal(workflow_check(&w), TL_OK);
+}
+
+static void refuses_a_short_hold(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.policy.max_hold_ms--;
+    refused(&w, TL_UNSAFE, "max_hold_ms 3999 is shorter than execute_ms and commit_ms");
+}
+
+static void refuses_sends_beyond_the_window(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.policy.deadline_ms++;
+    refused(&w, TL_UNSAFE,
+            "(100501) reach beyond the window of channel fastpay (100500)");
+}
+
+static void refuses_a_short_grace(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.policy.grace_ms--;
+    refused(&w, TL_UNSAFE, "grace_ms 499 is shorter than the latency");
+}
+
+static void refuses_short_keys(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.channel.key_chars = 19;
+    refused(&w, TL_UNSAFE, "19 digits of channel key are fewer than 80 bits");
+}
+
+static void refuses_contradictions(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.execute = NULL;
+    refused(&w, TL_INVALID, "no execute callback");
+    w = good();
+    w.query = NULL;
+    refused(&w, TL_INVALID, "can be queried, but has no query callback");
+    w = good();
+    w.channel.can_query = 0;
+    refused(&w, TL_INVALID, "has a query callback, but says that channel fastpay cannot");
+    w.query = NULL;
+    refused(&w, TL_INVALID, "\"not found\" can only be final");
+    w = good();
+    w.cancel = NULL;
+    refused(&w, TL_INVALID, "says that a cancel is final, but has no cancel callback");
+    w = good();
+    w.channel.idempotent = 0;
+    refused(&w, TL_INVALID, "gives channel fastpay a window, but not the idempotence");
+}
+
+static void refuses_bad_names(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.op_code = "WITHDRAW_RETRY";
+    refused(&w, TL_INVALID, "ends in _RETRY");
+    w.op_code = "_RETRY";
+    refused(&w, TL_INVALID, "ends in _RETRY");
+    w.op_code = "A123456789012345678901234567"; /* 28, and _RETRY is 34 */
+    refused(&w, TL_INVALID, "too long to take _RETRY: 26 characters at most");
+    w.op_code = "WITH DRAW";
+    refused(&w, TL_INVALID, "the operation code has byte 0x20 at place 5");
+    w = good();
+    w.channel.name = "fast\xc3\xa9";
+    refused(&w, TL_INVALID, "the channel name has byte 0xc3 at place 5");
+}
+
+static void refuses_times_out_of_range(void **state)
+{
+    tl_workflow w = good();
+
+    (void)state;
+    w.policy.execute_ms = -1;
+    refused(&w, TL_INVALID, "execute_ms is -1; it must be from 1");
+    w = good();
+    w.policy.max_hold_ms = TL_HOLD_MAX_MS + 1;
+    refused(&w, TL_INVALID, "max_hold_ms is");
+    w = good();
+    w.policy.schedule_ms[0] = 0;
+    refused(&w, TL_INVALID, "a schedule entry is 0");
+    w = good();
+    w.policy.schedule_count = TL_SCHEDULE_MAX + 1;
+    refused(&w, TL_INVALID, "the number of schedule entries is 17");
+    w = good();
+    w.channel.key_chars = 65;
+    refused(&w, TL_INVALID, "key_chars is 65");
+    w = good();
+    w.channel.window_ms = -5;
+    refused(&w, TL_INVALID, "window_ms is -5");
+}
+
+static void completes_the_policy(void **state)
+{
+    tl_policy defaults = good().policy, given = {0}, policy;
+
+    (void)state;
+    policy = policy_complete(&given, &defaults);
+    assert_memory_equal(&policy, &defaults, sizeof policy);
+    given.execute_ms = 7;
+    given.schedule_count = 2;
+    given.schedule_ms[0] = 11;
+    given.schedule_ms[1] = 12;
+    policy = policy_complete(&given, &defaults);
+    assert_int_equal(policy.execute_ms, 7);
+    assert_int_equal(policy.schedule_count, 2);
+    assert_int_equal(policy.schedule_ms[1], 12);
+    assert_int_equal(policy.commit_ms, defaults.commit_ms);
+}
+
+static void refuses_bad_calls(void **state)
+{
+    tl_workflow w = good();
+    tl_workflows *workflows;
+
+    (void)state;
+    assert_int_equal(tl_workflows_new(&workflows, NULL), TL_INVALID);
+    assert_int_equal(tl_workflow_register(NULL, &w), TL_INVALID);
+    tl_workflows_free(NULL);
+    tl_answer_clear(NULL);
+    tl_worker_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accepts_the_edges),
+        cmocka_unit_test(refuses_a_channel_that_cannot_be_cleared_up),
+        cmocka_unit_test(refuses_a_short_hold),
+        cmocka_unit_test(refuses_sends_beyond_the_window),
+        cmocka_unit_test(refuses_a_short_grace),
+        cmocka_unit_test(refuses_short_keys),
+        cmocka_unit_test(refuses_contradictions),
+        cmocka_unit_test(refuses_bad_names),
+        cmocka_unit_test(refuses_times_out_of_range),
+        cmocka_unit_test(completes_the_policy),
+        cmocka_unit_test(refuses_bad_calls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

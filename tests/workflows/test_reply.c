@@ -1,0 +1,116 @@
+/* What callbacks write is bounded, and made storable whatever a channel says. */
+#include "attempt.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void takes_what_fits(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+    char text[TL_REF_MAX + 2];
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[TL_REF_MAX] = '\0';
+    assert_int_equal(tl_reply_ref(reply, text), TL_OK);
+    assert_string_equal(reply->channel_ref, text);
+    text[TL_REF_MAX] = 'x';
+    text[TL_REF_MAX + 1] = '\0';
+    assert_int_equal(tl_reply_ref(reply, text), TL_INVALID);
+    assert_int_equal(strlen(reply->channel_ref), TL_REF_MAX);
+    assert_int_equal(tl_reply_ref(reply, NULL), TL_INVALID);
+    free(reply);
+}
+
+static void takes_results_up_to_the_limit(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+    unsigned char *bytes = calloc(1, TL_RESULT_MAX + 1);
+
+    (void)state;
+    bytes[TL_RESULT_MAX - 1] = 7;
+    assert_int_equal(tl_reply_result(reply, bytes, TL_RESULT_MAX), TL_OK);
+    assert_int_equal(reply->result_size, TL_RESULT_MAX);
+    assert_int_equal(reply->result[TL_RESULT_MAX - 1], 7);
+    assert_int_equal(tl_reply_result(reply, bytes, TL_RESULT_MAX + 1), TL_INVALID);
+    assert_int_equal(reply->result_size, TL_RESULT_MAX);
+    assert_int_equal(tl_reply_result(reply, NULL, 1), TL_INVALID);
+    assert_int_equal(tl_reply_result(reply, NULL, 0), TL_OK);
+    assert_int_equal(reply->result_size, 0);
+    free(bytes);
+    free(reply);
+}
+
+static void cuts_remarks_between_characters(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+    char text[400];
+
+    (void)state;
+    tl_reply_remark(reply, "code %d", 51);
+    assert_string_equal(reply->remark, "code 51");
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    memcpy(text + TL_REMARK_MAX - 1, "\xc3\xa9", 2); /* would be cut in two */
+    tl_reply_remark(reply, "%s", text);
+    assert_int_equal(strlen(reply->remark), TL_REMARK_MAX - 1);
+    memcpy(text + TL_REMARK_MAX - 2, "a\xe2\x82\xac", 4);
+    tl_reply_remark(reply, "%s", text);
+    assert_int_equal(strlen(reply->remark), TL_REMARK_MAX - 1);
+    free(reply);
+}
+
+static const char *cleaned(tl_reply *reply, const char *text)
+{
+    memcpy(reply->remark, text, strlen(text) + 1);
+    reply_clean(reply);
+    return reply->remark;
+}
+
+static void cleans_odd_bytes(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    assert_string_equal(cleaned(reply, "plain"), "plain");
+    assert_string_equal(cleaned(reply, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x92\xb6"),
+                        "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x92\xb6");
+    assert_string_equal(cleaned(reply, "a\nb\tc\x7f"), "a?b?c?");
+    assert_string_equal(cleaned(reply, "caf\xe9!"), "caf?!");        /* Latin-1 */
+    assert_string_equal(cleaned(reply, "\xc0\xaf"), "??");           /* over-long */
+    assert_string_equal(cleaned(reply, "\xe0\x80\xaf"), "???");      /* over-long */
+    assert_string_equal(cleaned(reply, "\xed\xa0\x80"), "???");      /* surrogate */
+    assert_string_equal(cleaned(reply, "\xf4\x90\x80\x80"), "????"); /* too high */
+    assert_string_equal(cleaned(reply, "x\xe2\x82"), "x??");         /* cut off */
+    free(reply);
+}
+
+static void bounds_what_was_written_past_the_functions(void **state)
+{
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    memset(reply->channel_ref, 'r', sizeof reply->channel_ref);
+    memset(reply->remark, 'm', sizeof reply->remark);
+    reply->result_size = SIZE_MAX;
+    reply_clean(reply);
+    assert_int_equal(strlen(reply->channel_ref), TL_REF_MAX);
+    assert_int_equal(strlen(reply->remark), TL_REMARK_MAX);
+    assert_int_equal(reply->result_size, TL_RESULT_MAX);
+    free(reply);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_what_fits),
+        cmocka_unit_test(takes_results_up_to_the_limit),
+        cmocka_unit_test(cuts_remarks_between_characters),
+        cmocka_unit_test(cleans_odd_bytes),
+        cmocka_unit_test(bounds_what_was_written_past_the_functions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

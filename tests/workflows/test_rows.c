@@ -1,0 +1,286 @@
+/* The input file of the withdraw service: amounts, columns, bad lines, and the answers. */
+#include "amount.h"
+#include "answers.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------- amounts -- */
+
+static void amount_is(const char *text, int64_t expected)
+{
+    int64_t amount_minor = 0;
+
+    assert_null(amount_read(&amount_minor, text));
+    assert_int_equal(amount_minor, expected);
+}
+
+static void amount_fails(const char *text, const char *expected)
+{
+    int64_t amount_minor = 77;
+    const char *problem = amount_read(&amount_minor, text);
+
+    if (problem == NULL || strcmp(problem, expected) != 0)
+        fail_msg("'%s': %s", text, problem != NULL ? problem : "(taken)");
+    assert_int_equal(amount_minor, 77);
+}
+
+static void reads_amounts(void **state)
+{
+    (void)state;
+    amount_is("1", 1);
+    amount_is("12345", 12345);
+    amount_is("9223372036854775807", INT64_MAX);
+}
+
+static void refuses_what_is_no_amount(void **state)
+{
+    (void)state;
+    amount_fails("", "the amount is empty");
+    amount_fails("0", "the amount is zero");
+    amount_fails("-0", "the amount is negative");
+    amount_fails("-5", "the amount is negative");
+    amount_fails("007", "the amount begins with a zero");
+    amount_fails("9223372036854775808", "the amount is too large");
+    amount_fails("99999999999999999999999999", "the amount is too large");
+    amount_fails("+5", "the amount is not a whole number of minor units");
+    amount_fails(" 5", "the amount is not a whole number of minor units");
+    amount_fails("5 ", "the amount is not a whole number of minor units");
+    amount_fails("1.50", "the amount is not a whole number of minor units");
+    amount_fails("1e3", "the amount is not a whole number of minor units");
+    amount_fails("0x10", "the amount is not a whole number of minor units");
+    amount_fails("ten", "the amount is not a whole number of minor units");
+    amount_fails("-", "the amount is not a whole number of minor units");
+    amount_fails("--5", "the amount is not a whole number of minor units");
+}
+
+/* ------------------------------------------------------------------------ lines -- */
+
+static int read_bytes(rows *all, const char *bytes, size_t size, char *problem)
+{
+    FILE *file = fmemopen((void *)(uintptr_t)bytes, size, "rb");
+    int result;
+
+    assert_non_null(file);
+    memset(all, 0, sizeof *all);
+    result = rows_read(all, file, "in.csv", problem, 256);
+    fclose(file);
+    return result;
+}
+
+/* One line after the header. */
+static void read_line(rows *all, const char *line)
+{
+    char text[16384], problem[256];
+    int size = snprintf(text, sizeof text, "%s\n%s\n", ROWS_HEADER, line);
+
+    assert_in_range(size, 1, sizeof text - 1);
+    assert_int_equal(read_bytes(all, text, (size_t)size, problem), 0);
+}
+
+static void line_fails(const char *line, const char *sentence)
+{
+    rows all;
+
+    read_line(&all, line);
+    assert_int_equal(all.count, 1);
+    if (all.list[0].kind != ROW_BAD || strcmp(all.list[0].sentence, sentence) != 0)
+        fail_msg("'%s': %s", line,
+                 all.list[0].sentence != NULL ? all.list[0].sentence : "(taken)");
+    rows_free(&all);
+}
+
+static void payee_is(const char *line, const char *payee)
+{
+    rows all;
+
+    read_line(&all, line);
+    assert_int_equal(all.count, 1);
+    if (all.list[0].kind != ROW_OPEN)
+        fail_msg("'%s': %s", line, all.list[0].sentence);
+    assert_string_equal(all.list[0].order.payee, payee);
+    rows_free(&all);
+}
+
+static void takes_good_lines(void **state)
+{
+    rows all;
+
+    (void)state;
+    read_line(&all, "W1,C1,WITHDRAW,1250,EUR,Anna");
+    assert_int_equal(all.count, 1);
+    assert_int_equal(all.list[0].kind, ROW_OPEN);
+    assert_int_equal(all.list[0].line, 2);
+    assert_string_equal(all.list[0].columns[COL_SERIAL], "W1");
+    assert_string_equal(all.list[0].columns[COL_CUST], "C1");
+    assert_int_equal(all.list[0].order.amount_minor, 1250);
+    assert_string_equal(all.list[0].order.currency, "EUR");
+    rows_free(&all);
+    payee_is("W1,C1,WITHDRAW,1,EUR,\"Smith, John\"", "Smith, John");
+    payee_is("W1,C1,WITHDRAW,1,EUR,\"the \"\"Bank\"\"\"", "the \"Bank\"");
+    payee_is("\"W1\",\"C1\",\"WITHDRAW\",\"1\",\"EUR\",\"Anna\"", "Anna");
+    payee_is("W1,C1,WITHDRAW,1,EUR, Anna ", " Anna ");
+    payee_is("W1,C1,WITHDRAW,1,EUR,\" Anna \"", " Anna ");
+    payee_is("W1,C1,WITHDRAW,1,EUR,Zo\xc3\xab", "Zo\xc3\xab");
+    payee_is("W1,C1,WITHDRAW,1,EUR,Anna\r", "Anna");
+}
+
+static void answers_bad_lines(void **state)
+{
+    (void)state;
+    line_fails("", "in.csv:2: the line is empty");
+    line_fails("W1,C1,WITHDRAW,1,EUR", "in.csv:2: the line does not have 6 columns");
+    line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x",
+               "in.csv:2: the line does not have 6 columns");
+    line_fails("W1,C1,WITHDRAW,1,EUR,\"Anna", "in.csv:2: a quote is not closed");
+    line_fails("W1,C1,WITHDRAW,1,EUR,An\"na",
+               "in.csv:2: a quote stands in the wrong place");
+    line_fails("W1,C1,WITHDRAW,1,EUR,\"An\"na",
+               "in.csv:2: a quote stands in the wrong place");
+    line_fails("W1,C1,WITH\rDRAW,1,EUR,Anna",
+               "in.csv:2: a carriage return stands within the line");
+    line_fails("W1,C1,DEPOSIT,1,EUR,Anna",
+               "in.csv:2: the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,withdraw,1,EUR,Anna",
+               "in.csv:2: the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,WITHDRAW,-1,EUR,Anna", "in.csv:2: the amount is negative");
+    line_fails("W1,C1,WITHDRAW,1,EURO,Anna",
+               "in.csv:2: the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,eur,Anna",
+               "in.csv:2: the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,EUR,", "in.csv:2: the payee is empty");
+    line_fails("W1,C1,WITHDRAW,1,EUR,A\tb",
+               "in.csv:2: the payee has a control character");
+    line_fails("W1,C1,WITHDRAW,1,EUR,Zo\xeb", "in.csv:2: the payee is not UTF-8");
+}
+
+static void answers_long_lines(void **state)
+{
+    char line[ROW_LINE_MAX + 200];
+
+    (void)state;
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\0';
+    line_fails(line, "in.csv:2: the line is too long");
+    strcpy(line, "W1,C1,WITHDRAW,1,EUR,");
+    memset(line + strlen(line), 'x', WITHDRAW_PAYEE_MAX + 1);
+    line[strlen("W1,C1,WITHDRAW,1,EUR,") + WITHDRAW_PAYEE_MAX + 1] = '\0';
+    line_fails(line, "in.csv:2: the payee is longer than 128 bytes");
+}
+
+static void a_bad_line_spoils_only_itself(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf" ROWS_HEADER "\r\n"
+                               "W1,C1,WITHDRAW,1,EUR,\"never closed\r\n"
+                               "W2,C1,WITHDRAW,2,EUR,Anna\r\n"
+                               "W3,\0,WITHDRAW,2,EUR,Anna\r\n"
+                               "W4,C1,WITHDRAW,4,EUR,Anna"; /* no line end */
+    char problem[256];
+    rows all;
+
+    (void)state;
+    assert_int_equal(read_bytes(&all, text, sizeof text - 1, problem), 0);
+    assert_int_equal(all.count, 4);
+    assert_int_equal(all.list[0].kind, ROW_BAD);
+    assert_int_equal(all.list[1].kind, ROW_OPEN);
+    assert_int_equal(all.list[2].kind, ROW_BAD);
+    assert_string_equal(all.list[2].sentence, "in.csv:4: the line has a NUL byte");
+    assert_int_equal(all.list[3].kind, ROW_OPEN);
+    assert_int_equal(all.list[3].order.amount_minor, 4);
+    rows_free(&all);
+}
+
+static void refuses_another_header(void **state)
+{
+    static const char *const headers[] = {
+        "serial,cust,op\n", "\n", "W1,C1,WITHDRAW,1,E,A\n", ROWS_HEADER ",more\n"};
+    char problem[256];
+    rows all;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        assert_int_equal(read_bytes(&all, headers[i], strlen(headers[i]), problem), -1);
+        assert_string_equal(problem, "in.csv:1: the header must be " ROWS_HEADER);
+        rows_free(&all);
+    }
+}
+
+/* ---------------------------------------------------------------------- answers -- */
+
+static void counts_each_answer_once(void **state)
+{
+    (void)state;
+    assert_int_equal(answer_kind(TL_SUCCEEDED, 1), ROW_NEW);
+    assert_int_equal(answer_kind(TL_FAILED, 1), ROW_NEW);
+    assert_int_equal(answer_kind(TL_FAILED, 0), ROW_REPEATED);
+    assert_int_equal(answer_kind(TL_UNKNOWN, 1), ROW_NEW);
+    assert_int_equal(answer_kind(TL_UNKNOWN, 0), ROW_ERROR);
+    assert_int_equal(answer_kind(TL_ALREADY_DONE, 0), ROW_REPEATED);
+    assert_int_equal(answer_kind(TL_IN_DOUBT, 0), ROW_REPEATED);
+    assert_int_equal(answer_kind(TL_MISMATCH, 0), ROW_MISMATCH);
+    assert_int_equal(answer_kind(TL_REFUSED, 0), ROW_REFUSED);
+    assert_int_equal(answer_kind(TL_INVALID, 0), ROW_BAD);
+    assert_int_equal(answer_kind(TL_SESSION_LOST, 0), ROW_ERROR);
+}
+
+static void writes_what_can_be_read_again(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    rows all;
+
+    (void)state;
+    read_line(&all, "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\"\nW2,C1");
+    all.list[0].kind = ROW_NEW;
+    all.list[0].status = TL_SUCCEEDED;
+    strcpy(all.list[0].final, "succeeded");
+    assert_int_equal(answers_write(file, &all), 0);
+    fclose(file);
+    assert_string_equal(text, ANSWERS_HEADER
+                        "\n"
+                        "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\",succeeded,"
+                        "succeeded,new,\n"
+                        "W2,C1,,,,,bad,,bad,"
+                        "in.csv:3: the line does not have 6 columns\n");
+    free(text);
+    rows_free(&all);
+}
+
+static void orders_come_back_as_they_went(void **state)
+{
+    withdraw_order order = {.amount_minor = INT64_MAX, .currency = "EUR"}, back;
+    char *payload;
+
+    (void)state;
+    strcpy(order.payee, "Zo\xc3\xab \"x\", Ltd.");
+    payload = withdraw_order_write(&order);
+    assert_int_equal(withdraw_order_read(&back, payload, strlen(payload)), 1);
+    assert_int_equal(back.amount_minor, INT64_MAX);
+    assert_string_equal(back.payee, order.payee);
+    assert_string_equal(back.currency, "EUR");
+    assert_int_equal(withdraw_order_read(&back, payload, strlen(payload) - 1), 0);
+    assert_int_equal(withdraw_order_read(&back, "{}", 2), 0);
+    assert_int_equal(withdraw_order_read(&back, "", 0), 0);
+    free(payload);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_amounts),
+        cmocka_unit_test(refuses_what_is_no_amount),
+        cmocka_unit_test(takes_good_lines),
+        cmocka_unit_test(answers_bad_lines),
+        cmocka_unit_test(answers_long_lines),
+        cmocka_unit_test(a_bad_line_spoils_only_itself),
+        cmocka_unit_test(refuses_another_header),
+        cmocka_unit_test(counts_each_answer_once),
+        cmocka_unit_test(writes_what_can_be_read_again),
+        cmocka_unit_test(orders_come_back_as_they_went),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,504 @@
+/* Every answer of a run, with a real server, a real channel and real business rows. */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int open_idempotent(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_account(&self, "C1", 1000);
+    *state = &self;
+    return 0;
+}
+
+static int open_window(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
+    house_account(&self, "C1", 1000);
+    *state = &self;
+    return 0;
+}
+
+static int open_plain(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_PLAIN, NULL, NULL);
+    house_account(&self, "C1", 1000);
+    *state = &self;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    house_close(*state);
+    return 0;
+}
+
+static void pays_once_and_answers_from_the_row(void **state)
+{
+    house *self = *state;
+    tl_answer first = TL_ANSWER_INIT, second = TL_ANSWER_INIT;
+    char expected[192];
+
+    assert_status(house_run(self, "W1", "C1", 100, 0, &first), TL_SUCCEEDED);
+    assert_true(first.own);
+    assert_int_equal(first.epoch, 1);
+    assert_int_equal(strlen(first.channel_key), 40);
+    assert_true(strlen(first.channel_ref) > 0);
+    snprintf(expected, sizeof expected, "{\"channel_ref\":\"%s\"}", first.channel_ref);
+    assert_int_equal(first.result_size, strlen(expected));
+    assert_memory_equal(first.result, expected, first.result_size);
+
+    assert_status(house_run(self, "W1", "C1", 100, 0, &second), TL_ALREADY_DONE);
+    assert_false(second.own);
+    assert_string_equal(second.channel_ref, first.channel_ref);
+    assert_int_equal(second.result_size, first.result_size);
+    assert_memory_equal(second.result, expected, second.result_size);
+    house_row(self, "W1", "Y 1 1 -");
+    house_balance(self, "C1", "900 0");
+    house_books(self, 1);
+    tl_answer_clear(&first);
+    tl_answer_clear(&second);
+}
+
+/* What was paid under the key is nobody's business who asks for something else. */
+static void a_mismatch_learns_nothing(void **state)
+{
+    house *self = *state;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    house_expect(self, "W1", "C1", 100, TL_SUCCEEDED);
+    assert_status(house_run(self, "W1", "C1", 101, 0, &answer), TL_MISMATCH);
+    assert_null(answer.result);
+    assert_string_equal(answer.channel_ref, "");
+    assert_string_equal(answer.remark, "");
+    tl_answer_clear(&answer);
+    house_books(self, 1);
+}
+
+static void a_refusal_leaves_no_row(void **state)
+{
+    house *self = *state;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    assert_status(house_run(self, "W1", "C1", 1001, 0, &answer), TL_REFUSED);
+    assert_non_null(strstr(answer.remark, "too little money"));
+    assert_false(answer.own);
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "none");
+    house_balance(self, "C1", "1000 0");
+    /* The same serial may be used when the money is there. */
+    database_run(self->sql, "UPDATE account SET balance_minor = 2000");
+    house_expect(self, "W1", "C1", 1001, TL_SUCCEEDED);
+    house_books(self, 1);
+}
+
+static void a_decline_is_a_proven_failure(void **state)
+{
+    house *self = *state;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    house_rule(self, "{\"kind\":\"decline\",\"code\":\"51\",\"reason\":\"closed\"}");
+    assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
+    assert_true(answer.own);
+    assert_int_equal(answer.proof, TL_PROOF_DECLINED);
+    assert_false(answer.retryable);
+    assert_string_equal(answer.remark, "51: closed");
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "F 1 1 D");
+    house_balance(self, "C1", "1000 0");
+
+    assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
+    assert_false(answer.own);
+    assert_int_equal(answer.proof, TL_PROOF_DECLINED);
+    tl_answer_clear(&answer);
+    /* A decline for good is not tried anew. */
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_FAILED);
+    tl_answer_clear(&answer);
+    house_books(self, 0);
+}
+
+static void a_lost_answer_is_in_doubt_until_the_worker_asks(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    house_rule(self, "{\"kind\":\"drop_after\"}");
+    assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_IN_DOUBT);
+    assert_true(answer.own);
+    assert_true(answer.next_look_ms > 0);
+    tl_answer_clear(&answer);
+    house_balance(self, "C1", "1000 100");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    counts = house_work(self, 2, 10000);
+    assert_int_equal(counts.succeeded, 1);
+    assert_int_equal(counts.sends, 0);
+    house_row(self, "W1", "Y 1 1 -");
+    house_retry_row(self, "W1", "Y", "");
+    house_balance(self, "C1", "900 0");
+    house_expect(self, "W1", "C1", 100, TL_ALREADY_DONE);
+    house_books(self, 1);
+}
+
+static void what_never_left_is_queued_and_sent_later(void **state)
+{
+    house *self = *state;
+    const char *const arguments[] = {"--kind", "idempotent", NULL};
+    char url[64];
+    tl_worker_counts counts;
+
+    snprintf(url, sizeof url, "%s", self->url);
+    sim_stop(&self->sim, 0);
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    house_row(self, "W1", "P 1 0 -");
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    sim_start(&self->sim, arguments);
+    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u", self->sim.port);
+    house_reopen(self);
+    counts = house_work(self, 1, 10000);
+    assert_int_equal(counts.sends, 1);
+    assert_int_equal(counts.queries, 0);
+    house_row(self, "W1", "Y 1 1 -");
+    house_books(self, 1);
+}
+
+static void a_rate_limit_is_queued(void **state)
+{
+    house *self = *state;
+
+    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    house_row(self, "W1", "P 1 0 -");
+    house_work(self, 1, 10000);
+    house_row(self, "W1", "Y 1 1 -");
+    house_books(self, 1);
+}
+
+static void what_is_accepted_is_paid_later(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"accepted\",\"delay_ms\":300}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    counts = house_work(self, 1, 10000);
+    assert_int_equal(counts.succeeded, 1);
+    assert_int_equal(counts.sends, 0);
+    assert_true(counts.queries >= 2);
+    house_row(self, "W1", "Y 1 1 -");
+    house_books(self, 1);
+}
+
+/* Idempotent: a payment that never arrived is sent again under the same key. */
+static void the_same_key_is_sent_again(void **state)
+{
+    house *self = *state;
+    char before[TL_CHANNEL_KEY_MAX + 1], after[TL_CHANNEL_KEY_MAX + 1];
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_key(self, "W1", before);
+    counts = house_work(self, 1, 15000);
+    house_key(self, "W1", after);
+    assert_string_equal(before, after);
+    assert_int_equal(counts.sends, 1);
+    /* Before send_until, the first sighting, and one that counts. */
+    assert_true(counts.queries >= 3);
+    house_row(self, "W1", "Y 1 2 -");
+    house_books(self, 1);
+}
+
+/* A decline of the second send must be confirmed where answers are not replayed; this
+ * channel replays them, so it counts. */
+static void a_replayed_decline_counts(void **state)
+{
+    house *self = *state;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_rule(self, "{\"kind\":\"decline\"}");
+    house_work(self, 1, 15000);
+    house_row(self, "W1", "F 1 2 D");
+    house_balance(self, "C1", "1000 0");
+    house_books(self, 0);
+}
+
+/* Plain: what cannot be found is cancelled for good, and may be tried anew. */
+static void a_cancelled_payment_is_tried_anew(void **state)
+{
+    house *self = *state;
+    tl_answer answer = TL_ANSWER_INIT;
+    char first[TL_CHANNEL_KEY_MAX + 1];
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_key(self, "W1", first);
+    counts = house_work(self, 1, 15000);
+    assert_int_equal(counts.sends, 0);
+    assert_int_equal(counts.cancels, 1);
+    house_row(self, "W1", "F 1 1 C");
+    house_balance(self, "C1", "1000 0");
+
+    /* Without being told to, nothing is tried anew; with a wrong epoch neither. */
+    assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
+    assert_true(answer.retryable);
+    assert_int_equal(answer.epoch, 1);
+    tl_answer_clear(&answer);
+    assert_status(house_run(self, "W1", "C1", 100, 2, &answer), TL_FAILED);
+    tl_answer_clear(&answer);
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_SUCCEEDED);
+    assert_int_equal(answer.epoch, 2);
+    assert_string_not_equal(answer.channel_key, first);
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "Y 2 1 -");
+    house_balance(self, "C1", "900 0");
+    house_books(self, 1);
+}
+
+/* Brings W1 to a failure that rests on "there is no such payment". */
+static void fail_by_absence(house *self, char key[TL_CHANNEL_KEY_MAX + 1])
+{
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_key(self, "W1", key);
+    house_work(self, 1, 15000);
+    house_row(self, "W1", "F 1 1 N");
+}
+
+/* The channel, against its word, pays the old key after all. */
+static void pay_old_key(house *self, const char *key)
+{
+    char body[512];
+
+    snprintf(body, sizeof body,
+             "{\"channel_key\":\"%s\",\"serial_no\":\"W1\",\"cust_no\":\"C1\","
+             "\"op_code\":\"WITHDRAW\",\"amount_minor\":100,\"currency\":\"EUR\","
+             "\"payee\":\"Anna\"}",
+             key);
+    sim_expect(&self->sim, NULL, "/v1/pay", body, 200, "outcome", "succeeded");
+}
+
+static void an_absence_that_holds_is_tried_anew(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    fail_by_absence(self, key);
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_SUCCEEDED);
+    tl_answer_clear(&answer);
+    house_books(self, 1);
+}
+
+static void an_old_key_that_was_paid_is_a_conflict(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    fail_by_absence(self, key);
+    pay_old_key(self, key);
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_IN_CONFLICT);
+    assert_false(answer.own);
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "F 1 1 N");
+    assert_int_equal(database_number(self->sql, "SELECT conflict FROM trade_lock WHERE "
+                                                "serial_no = 'W1' AND lane = 'S'"),
+                     1);
+    assert_true(house_alarmed(self, "was closed as unpaid, but the channel says"));
+    /* It stays so, asked in any way. */
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_IN_CONFLICT);
+    tl_answer_clear(&answer);
+    house_expect(self, "W1", "C1", 100, TL_IN_CONFLICT);
+    assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+}
+
+static void an_old_key_that_is_pending_is_a_conflict(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    fail_by_absence(self, key);
+    pay_old_key(self, key);
+    house_rule(self, "{\"kind\":\"pending\"}");
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_IN_CONFLICT);
+    tl_answer_clear(&answer);
+    house_expect(self, "W1", "C1", 100, TL_IN_CONFLICT);
+    assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+}
+
+static void an_old_key_that_nobody_can_say_of_is_not_tried_anew(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    fail_by_absence(self, key);
+    house_rule(self, "{\"kind\":\"unreachable\"}");
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_UNKNOWN);
+    assert_status(tl_workflow_settle(self->workflows, &answer), TL_WRONG_STATE);
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "F 1 1 N");
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_SUCCEEDED);
+    tl_answer_clear(&answer);
+    house_books(self, 1);
+}
+
+/* The channel paid, but its queries lag: "not found" is not believed too early. */
+static void a_lagging_query_is_not_believed(void **state)
+{
+    house *self = *state;
+
+    house_rule(self, "{\"kind\":\"drop_after\"}");
+    house_rule(self, "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":1500}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_work(self, 1, 15000);
+    assert_true(sim_faults(&self->sim, "not_found_first") > 0);
+    house_row(self, "W1", "Y 1 1 -");
+    house_books(self, 1);
+}
+
+static void one_withdrawal_of_a_customer_at_a_time(void **state)
+{
+    house *self = *state;
+
+    self->exclusive = 1;
+    house_reopen(self);
+    house_account(self, "C2", 1000);
+    house_rule(self, "{\"kind\":\"drop_after\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_expect(self, "W2", "C1", 100, TL_CUSTOMER_BUSY);
+    house_row(self, "W2", "none");
+    house_expect(self, "W3", "C2", 100, TL_SUCCEEDED);
+    house_work(self, 1, 10000);
+    house_expect(self, "W2", "C1", 100, TL_SUCCEEDED);
+    house_books(self, 3);
+}
+
+static void a_failing_prepare_writes_nothing(void **state)
+{
+    house *self = *state;
+
+    database_run(self->sql, "RENAME TABLE withdraw_order TO hidden");
+    house_expect(self, "W1", "C1", 100, TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "insert order"));
+    house_row(self, "W1", "none");
+    house_balance(self, "C1", "1000 0");
+    assert_int_equal(sim_stat(&self->sim, "payments"), 0);
+}
+
+/* The outcome is true although the books do not take it: filed, and booked later. */
+static void a_failing_apply_is_booked_by_evidence(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    database_run(self->sql, "RENAME TABLE ledger TO hidden");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    assert_true(house_alarmed(self, "the books refused the outcome SUCCEEDED"));
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                     "outcome = 'SUCCEEDED'"),
+                     1);
+    house_row(self, "W1", "P 1 1 -");
+    house_balance(self, "C1", "1000 100");
+    database_run(self->sql, "RENAME TABLE hidden TO ledger");
+    counts = house_work(self, 1, 10000);
+    assert_int_equal(counts.queries + counts.sends, 0);
+    house_row(self, "W1", "Y 1 1 -");
+    house_books(self, 1);
+}
+
+static void an_apply_that_keeps_failing_is_parked(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    database_run(self->sql, "RENAME TABLE ledger TO hidden");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    counts = house_work(self, 1, 15000);
+    assert_int_equal(counts.claimed, 8);
+    assert_int_equal(counts.parked, 1);
+    house_retry_row(self, "W1", "F", "apply failed");
+    house_expect(self, "W1", "C1", 100, TL_PARKED);
+    database_run(self->sql, "RENAME TABLE hidden TO ledger");
+}
+
+static void bad_requests_are_named(void **state)
+{
+    house *self = *state;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    assert_status(tl_workflow_run(self->workflows, NULL, &answer), TL_INVALID);
+    request.key = (tl_key){"W1", "C1", "DEPOSIT"};
+    request.payload = "x";
+    request.payload_size = 1;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer),
+                  TL_UNKNOWN_OPERATION);
+    assert_string_equal(tl_error_message(), "operation DEPOSIT is not registered");
+    request.key.op_code = WITHDRAW_OP;
+    request.key.serial_no = "W 1";
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_INVALID);
+    request.key.serial_no = "W1";
+    request.payload_size = TL_PAYLOAD_MAX + 1;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_INVALID);
+    request.payload = NULL;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_INVALID);
+    request.version = 0;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_INVALID);
+    assert_status(tl_workflow_settle(self->workflows, &answer), TL_WRONG_STATE);
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "none");
+}
+
+#define IDEMPOTENT(test)                                                                 \
+    cmocka_unit_test_setup_teardown(test, open_idempotent, close_house)
+#define WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
+#define PLAIN(test) cmocka_unit_test_setup_teardown(test, open_plain, close_house)
+
+/* An argument: only the tests whose names fit it, as TEST or *PART*. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        IDEMPOTENT(pays_once_and_answers_from_the_row),
+        IDEMPOTENT(a_mismatch_learns_nothing),
+        IDEMPOTENT(a_refusal_leaves_no_row),
+        IDEMPOTENT(a_decline_is_a_proven_failure),
+        IDEMPOTENT(a_lost_answer_is_in_doubt_until_the_worker_asks),
+        PLAIN(a_lost_answer_is_in_doubt_until_the_worker_asks),
+        IDEMPOTENT(what_never_left_is_queued_and_sent_later),
+        IDEMPOTENT(a_rate_limit_is_queued),
+        PLAIN(a_rate_limit_is_queued),
+        IDEMPOTENT(what_is_accepted_is_paid_later),
+        IDEMPOTENT(the_same_key_is_sent_again),
+        IDEMPOTENT(a_replayed_decline_counts),
+        PLAIN(a_cancelled_payment_is_tried_anew),
+        WINDOW(an_absence_that_holds_is_tried_anew),
+        WINDOW(an_old_key_that_was_paid_is_a_conflict),
+        WINDOW(an_old_key_that_is_pending_is_a_conflict),
+        WINDOW(an_old_key_that_nobody_can_say_of_is_not_tried_anew),
+        WINDOW(a_lagging_query_is_not_believed),
+        IDEMPOTENT(one_withdrawal_of_a_customer_at_a_time),
+        IDEMPOTENT(a_failing_prepare_writes_nothing),
+        IDEMPOTENT(a_failing_apply_is_booked_by_evidence),
+        IDEMPOTENT(an_apply_that_keeps_failing_is_parked),
+        IDEMPOTENT(bad_requests_are_named),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

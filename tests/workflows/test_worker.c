@@ -1,0 +1,378 @@
+/*
+ * The retry worker as a process meets it: told to stop, killed by a trade, beside other
+ * workers, with work that nobody serves, and with a server that dies while money moves.
+ *
+ * Run with the word "poison" it is such a worker itself: it dies at the serial "POISON".
+ */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int open_house(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_account(&self, "C1", 1000000);
+    *state = &self;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    house_close(*state);
+    return 0;
+}
+
+/* ----------------------------------------------------------------- a poisoned trade -- */
+
+static tl_execute never_executed(void *context, const tl_attempt *attempt,
+                                 tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_EXECUTE_UNKNOWN;
+}
+
+static tl_query dying_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    if (strcmp(attempt->key.serial_no, "POISON") == 0)
+        raise(SIGKILL);
+    /* Long enough that the poisoned one kills while others are in flight. */
+    usleep(100000);
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+static void register_dying(tl_workflows *workflows)
+{
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+
+    workflow.op_code = WITHDRAW_OP;
+    withdraw_contract(&workflow.channel, WITHDRAW_IDEMPOTENT, 0);
+    workflow.execute = never_executed;
+    workflow.query = dying_query;
+    if (tl_workflow_register(workflows, &workflow) != TL_OK)
+        _exit(4);
+}
+
+/* Ends by itself when told to stop; dies of POISON. */
+static int poison_main(const char *config_file)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_worker_options with = TL_WORKER_OPTIONS_INIT;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker = NULL;
+    tl_client *client = NULL;
+    sigset_t signals;
+    int signal_number;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    options.config_file = config_file;
+    options.program = "poisoned";
+    with.threads = 4;
+    with.idle_max_ms = 50;
+    if (tl_client_open(&client, &options) != TL_OK ||
+        tl_workflows_new(&workflows, client) != TL_OK)
+        return 3;
+    register_dying(workflows);
+    if (tl_worker_start(&worker, workflows, &with) != TL_OK)
+        return 3;
+    sigwait(&signals, &signal_number);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+    tl_client_close(client);
+    return 0;
+}
+
+static pid_t start_poisoned(house *self)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execl("/proc/self/exe", "test", "poison", database_option_file(self->db),
+              (char *)NULL);
+        _exit(5);
+    }
+    return pid;
+}
+
+static void only_the_poisoned_trade_is_parked(void **state)
+{
+    house *self = *state;
+    char serial[16];
+    int deaths = 0, status = 0;
+    int64_t end_ms = now_ms() + 60000;
+    pid_t pid;
+
+    house_rule(self, "{\"kind\":\"drop_after\",\"count\":0}");
+    for (int i = 0; i < 6; i++) {
+        snprintf(serial, sizeof serial, "GOOD%d", i);
+        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
+    }
+    house_expect(self, "POISON", "C1", 10, TL_IN_DOUBT);
+    pid = start_poisoned(self);
+    while (database_number(self->sql,
+                           "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                           "lane = 'S' AND state IN ('SUCCEEDED', 'PARKED')") < 7) {
+        assert_true(now_ms() < end_ms);
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            deaths++;
+            pid = start_poisoned(self);
+        }
+        usleep(20000);
+    }
+    kill(pid, SIGTERM);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    house_retry_row(self, "POISON", "F", "poison");
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "parked IS NOT NULL"),
+                     1);
+    /* The first death may be with others in flight; then three alone. */
+    assert_in_range(deaths, 3, 5);
+}
+
+/* --------------------------------------------------------------------- being told to -- */
+
+static tl_worker *start_worker(house *self, unsigned threads, int64_t unclaimed_ms)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker *worker = NULL;
+
+    options.threads = threads;
+    options.idle_max_ms = 50;
+    options.unclaimed_ms = unclaimed_ms;
+    assert_status(tl_worker_start(&worker, self->workflows, &options), TL_OK);
+    return worker;
+}
+
+static void wait_until(house *self, const char *question, long long wanted)
+{
+    int64_t end_ms = now_ms() + 20000;
+
+    while (database_number(self->sql, "%s", question) != wanted) {
+        if (now_ms() > end_ms)
+            fail_msg("not within 20 s: %s = %lld", question, wanted);
+        usleep(10000);
+    }
+}
+
+static void what_is_held_is_finished_and_nothing_new_taken(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    char serial[16];
+    tl_worker *worker;
+
+    house_rule(self, "{\"kind\":\"drop_after\",\"count\":6}");
+    for (int i = 0; i < 6; i++) {
+        snprintf(serial, sizeof serial, "W%d", i);
+        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
+    }
+    house_rule(self, "{\"kind\":\"slow\",\"endpoint\":\"query\",\"count\":0,"
+                     "\"delay_ms\":400}");
+    worker = start_worker(self, 2, 0);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'",
+               2);
+    tl_worker_stop(worker);
+    assert_status(tl_worker_wait(worker, 0), TL_TIMEOUT);
+    assert_status(tl_worker_wait(worker, 10000), TL_OK);
+    assert_status(tl_worker_count(worker, &counts), TL_OK);
+    assert_int_equal(counts.claimed, 2);
+    assert_int_equal(counts.succeeded, 2);
+    tl_worker_free(worker);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "lane = 'S' AND status = 'P'"),
+                     4);
+    house_work(self, 4, 20000);
+    house_books(self, 6);
+}
+
+static void two_workers_share_the_work(void **state)
+{
+    house *self = *state;
+    tl_worker_counts one = {.version = TL_WORKER_COUNTS_VERSION}, two = one;
+    tl_worker *first, *second;
+    char serial[16];
+
+    house_rule(self, "{\"kind\":\"drop_after\",\"count\":40}");
+    for (int i = 0; i < 40; i++) {
+        snprintf(serial, sizeof serial, "W%d", i);
+        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
+    }
+    first = start_worker(self, 4, 0);
+    second = start_worker(self, 4, 0);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               40);
+    tl_worker_stop(first);
+    tl_worker_stop(second);
+    assert_status(tl_worker_wait(first, 10000), TL_OK);
+    assert_status(tl_worker_wait(second, 10000), TL_OK);
+    tl_worker_count(first, &one);
+    tl_worker_count(second, &two);
+    assert_int_equal(one.claimed + two.claimed, 40);
+    assert_int_equal(one.lost + two.lost, 0);
+    tl_worker_free(first);
+    tl_worker_free(second);
+    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"),
+                     1);
+    house_books(self, 40);
+}
+
+/* ------------------------------------------------------------------- nobody serves it -- */
+
+static void unserved_work_raises_an_alarm(void **state)
+{
+    house *self = *state;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"T1", "C1", "TRANSFER"};
+    int64_t end_ms = now_ms() + 20000;
+    tl_lock *lock = NULL;
+    tl_worker *worker;
+
+    options.max_hold_ms = 1000;
+    options.payload = "x";
+    options.payload_size = 1;
+    assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    worker = start_worker(self, 1, 200);
+    while (!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody")) {
+        assert_true(now_ms() < end_ms);
+        usleep(20000);
+    }
+    tl_worker_free(worker);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "lane = 'R' AND attempts > 0"),
+                     0);
+}
+
+/* ------------------------------------------------------------------------- deadlines -- */
+
+static void what_never_left_fails_after_the_deadline(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":0}");
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    database_run(self->sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6) WHERE "
+                            "lane = 'S'");
+    counts = house_work(self, 1, 10000);
+    assert_int_equal(counts.sends + counts.queries, 0);
+    house_row(self, "W1", "F 1 0 L");
+    house_balance(self, "C1", "1000000 0");
+    house_books(self, 0);
+}
+
+static void attempts_used_up_are_parked(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"drop_after\"}");
+    house_rule(self, "{\"kind\":\"unreachable\",\"count\":0}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    counts = house_work(self, 1, 20000);
+    assert_int_equal(counts.queries, 8);
+    house_row(self, "W1", "P 1 1 -");
+    house_retry_row(self, "W1", "F", "attempts used up");
+    house_balance(self, "C1", "1000000 100");
+    assert_true(house_alarmed(self, "parked for a person: attempts used up"));
+}
+
+/* ----------------------------------------------------------- the server dies meanwhile -- */
+
+static server *dying;
+
+static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt,
+                                       tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    server_kill9(dying);
+    tl_reply_ref(reply, "R1");
+    tl_reply_result(reply, "paid", 4);
+    return TL_EXECUTE_SUCCEEDED;
+}
+
+static void an_ending_is_settled_when_the_server_is_back(void **state)
+{
+    static house self;
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_workflows *workflows = NULL;
+    tl_status status;
+    int64_t end_ms;
+
+    (void)state;
+    dying = server_start(NULL);
+    house_open(&self, WITHDRAW_IDEMPOTENT,
+               "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
+               "commit_ms=300ms\npool_wait_ms=200ms\n",
+               dying);
+    workflow.op_code = "PAYOUT";
+    workflow.channel.name = "c";
+    workflow.channel.idempotent = 1;
+    workflow.execute = kill_server_then_pay;
+    assert_status(tl_workflows_new(&workflows, self.client), TL_OK);
+    assert_status(tl_workflow_register(workflows, &workflow), TL_OK);
+    request.key = (tl_key){"W1", "C1", "PAYOUT"};
+    request.payload = "x";
+    request.payload_size = 1;
+    assert_status(tl_workflow_run(workflows, &request, &answer), TL_UNKNOWN);
+    assert_true(answer.own);
+    server_restart(dying);
+    end_ms = now_ms() + 20000;
+    do {
+        status = tl_workflow_settle(workflows, &answer);
+    } while (status == TL_UNKNOWN && now_ms() < end_ms);
+    assert_status(status, TL_SUCCEEDED);
+    assert_int_equal(answer.result_size, 4);
+    assert_memory_equal(answer.result, "paid", 4);
+    assert_status(tl_workflow_settle(workflows, &answer), TL_WRONG_STATE);
+    tl_answer_clear(&answer);
+    mysql_close(self.sql);
+    self.sql = database_connect(self.db);
+    house_row(&self, "W1", "Y 1 1 -");
+    tl_workflows_free(workflows);
+    house_close(&self);
+    server_free(dying);
+}
+
+#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        IN_HOUSE(only_the_poisoned_trade_is_parked),
+        IN_HOUSE(what_is_held_is_finished_and_nothing_new_taken),
+        IN_HOUSE(two_workers_share_the_work),
+        IN_HOUSE(unserved_work_raises_an_alarm),
+        IN_HOUSE(what_never_left_fails_after_the_deadline),
+        IN_HOUSE(attempts_used_up_are_parked),
+        cmocka_unit_test(an_ending_is_settled_when_the_server_is_back),
+    };
+
+    if (argc == 3 && strcmp(argv[1], "poison") == 0)
+        return poison_main(argv[2]);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
