@@ -24,12 +24,38 @@ static const char update_sql[] =
     "max_hold_until = NULL, next_run_at = NULL, token = ?, fence = fence + 1, "
     "rev = rev + 1, updated_at = UTC_TIMESTAMP(6) WHERE cust_no = ? AND serial_no = ? "
     "AND op_code = 'WITHDRAW' AND status = 'P' AND fence = ? AND token = ?";
+/* The same for a row that is there already, as a mutex needs it; proved by the token. */
+static const char take_sql[] =
+    "UPDATE trade_lock SET status = 'P', step = 'reask', token = ?, fence = fence + 1, "
+    "rev = rev + 1, epoch = epoch + 1, max_hold_until = UTC_TIMESTAMP(6) + INTERVAL 60 "
+    "SECOND, send_until = max_hold_until, updated_at = UTC_TIMESTAMP(6) WHERE cust_no = "
+    "? "
+    "AND serial_no = ? AND op_code = 'WITHDRAW' AND status = 'Y'";
+static const char give_sql[] =
+    "UPDATE trade_lock SET status = 'Y', step = 'end', max_hold_until = NULL, "
+    "token = ?, fence = fence + 1, rev = rev + 1, updated_at = UTC_TIMESTAMP(6) "
+    "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW' AND status = 'P' "
+    "AND token = ?";
+/* What a workflow writes besides: the channel, its key, the deadline. */
+static const char paid_insert_sql[] =
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
+    "session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at, "
+    "deadline_at, fingerprint, channel, channel_key, payload, created_at, updated_at) "
+    "VALUES (?, ?, 'WITHDRAW', 'S', 'P', "
+    "'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
+    "'01234567-89ab-4cde-8f01-23456789abcd',"
+    " ?, ?, fence, 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, "
+    "max_hold_until, UTC_TIMESTAMP(6) + INTERVAL 72 HOUR, REPEAT('f', 32), 'bench', "
+    "REPEAT('0123456789abcdef', 4), '100.00 EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
 static const char select_sql[] =
     "SELECT status, fence, epoch, fingerprint, payload, result FROM trade_lock "
     "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW'";
 
-static MYSQL_STMT *inserts[CONNECTIONS_MAX], *updates[CONNECTIONS_MAX],
-    *selects[CONNECTIONS_MAX];
+/* Of each connection. */
+enum { INSERT, UPDATE, TAKE, GIVE, PAID_INSERT, SELECT, STATEMENTS };
+static const char *const texts[STATEMENTS] = {insert_sql, update_sql,      take_sql,
+                                              give_sql,   paid_insert_sql, select_sql};
+static MYSQL_STMT *statements[CONNECTIONS_MAX][STATEMENTS];
 
 static MYSQL_STMT *prepare_one(MYSQL *connection, const char *sql)
 {
@@ -42,9 +68,8 @@ static MYSQL_STMT *prepare_one(MYSQL *connection, const char *sql)
 
 static int prepare(struct st_mysql *connection, unsigned number)
 {
-    inserts[number] = prepare_one(connection, insert_sql);
-    updates[number] = prepare_one(connection, update_sql);
-    selects[number] = prepare_one(connection, select_sql);
+    for (int i = 0; i < STATEMENTS; i++)
+        statements[number][i] = prepare_one(connection, texts[i]);
     return 0;
 }
 
@@ -55,11 +80,9 @@ static int open_pool(const bench_options *options)
 
 static void close_pool(void)
 {
-    for (unsigned i = 0; i < bench.connections; i++) {
-        mysql_stmt_close(inserts[i]);
-        mysql_stmt_close(updates[i]);
-        mysql_stmt_close(selects[i]);
-    }
+    for (unsigned i = 0; i < bench.connections; i++)
+        for (int j = 0; j < STATEMENTS; j++)
+            mysql_stmt_close(statements[i][j]);
     sql_close();
 }
 
@@ -110,7 +133,7 @@ static void make_trade(trade *t, unsigned caller, uint64_t number)
     t->fence = 1795000000000000ULL + number;
 }
 
-static void run_insert(unsigned at, trade *t)
+static void run_insert(unsigned at, int which, trade *t)
 {
     unsigned long sizes[3];
     MYSQL_BIND binds[4] = {text_bind(t->cust, &sizes[0]),
@@ -118,7 +141,7 @@ static void run_insert(unsigned at, trade *t)
                            bytes_bind(t->token, &sizes[2]),
                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence}};
 
-    execute(inserts[at], binds);
+    execute(statements[at][which], binds);
 }
 
 static void run_update(unsigned at, trade *t)
@@ -130,9 +153,41 @@ static void run_update(unsigned at, trade *t)
                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
                            bytes_bind(t->token, &sizes[3])};
 
-    execute(updates[at], binds);
-    if (mysql_stmt_affected_rows(updates[at]) != 1)
+    execute(statements[at][UPDATE], binds);
+    if (mysql_stmt_affected_rows(statements[at][UPDATE]) != 1)
         bench_fail("the compare-and-set was refused");
+}
+
+/* Both of a mutex; 1 when the row was written. */
+static int run_change(unsigned at, int which, trade *t)
+{
+    unsigned long sizes[4];
+    MYSQL_BIND binds[4] = {bytes_bind(which == TAKE ? t->token : t->next, &sizes[0]),
+                           text_bind(t->cust, &sizes[1]), text_bind(t->serial, &sizes[2]),
+                           bytes_bind(t->token, &sizes[3])};
+
+    execute(statements[at][which], binds);
+    return mysql_stmt_affected_rows(statements[at][which]) == 1;
+}
+
+static int contended_cycle(trade *t)
+{
+    MYSQL *connection;
+    unsigned at, attempt = 0;
+    int taken;
+
+    do {
+        at = sql_take(&connection);
+        taken = run_change(at, TAKE, t);
+        sql_give(at);
+        if (!taken)
+            bench_refused(attempt++);
+    } while (!taken);
+    at = sql_take(&connection);
+    if (!run_change(at, GIVE, t))
+        bench_fail("the lock was lost");
+    sql_give(at);
+    return 1;
 }
 
 static int cycle(unsigned caller, uint64_t number)
@@ -142,8 +197,10 @@ static int cycle(unsigned caller, uint64_t number)
     trade t;
 
     make_trade(&t, caller, number);
+    if (bench.contended)
+        return contended_cycle(&t);
     at = sql_take(&connection);
-    run_insert(at, &t);
+    run_insert(at, INSERT, &t);
     sql_give(at);
     at = sql_take(&connection);
     run_update(at, &t);
@@ -151,9 +208,37 @@ static int cycle(unsigned caller, uint64_t number)
     return 1;
 }
 
+/* The contended key's row, as nobody holds it. */
+static void make_hot_row(void)
+{
+    char serial[64], cust[32];
+    MYSQL *connection;
+    unsigned at = sql_take(&connection);
+
+    bench_key(0, 0, serial, cust);
+    sql_runf(connection,
+             "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+             "thread_no, token, fence, rev, created_at, updated_at) VALUES ('%s', '%s', "
+             "'WITHDRAW', 'S', 'Y', 'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
+             "REPEAT('t', 16), 1, 1, NOW(6), NOW(6))",
+             cust, serial);
+    sql_give(at);
+}
+
+static int open_handwritten(const bench_options *options)
+{
+    open_pool(options);
+    if (options->contended)
+        make_hot_row();
+    return 0;
+}
+
 const contestant contestant_handwritten = {
-    "handwritten", "prepared INSERT and UPDATE in autocommit, the same rows", open_pool,
-    cycle, close_pool};
+    .name = "handwritten",
+    .what = "prepared INSERT and UPDATE in autocommit, the same rows",
+    .open = open_handwritten,
+    .cycle = cycle,
+    .close = close_pool};
 
 static int workflow_cycle(unsigned caller, uint64_t number)
 {
@@ -164,7 +249,7 @@ static int workflow_cycle(unsigned caller, uint64_t number)
     make_trade(&t, caller, number);
     at = sql_take(&connection);
     sql_run(connection, "START TRANSACTION");
-    run_insert(at, &t);
+    run_insert(at, PAID_INSERT, &t);
     sql_run(connection, "INSERT INTO bench_order (amount) VALUES (10000)");
     sql_run(connection, "COMMIT");
     sql_give(at);
@@ -178,25 +263,18 @@ static int workflow_cycle(unsigned caller, uint64_t number)
 }
 
 const contestant contestant_workflow_hand = {
-    "workflow-hand", "the transactions of `workflow`, hand-written", open_pool,
-    workflow_cycle, close_pool};
+    .name = "workflow-hand",
+    .what = "the transactions of `workflow`, hand-written",
+    .open = open_pool,
+    .cycle = workflow_cycle,
+    .close = close_pool};
 
 /* -------------------------------------------------- reading one key, for refusals -- */
 
 static int open_select(const bench_options *options)
 {
-    trade t;
-    MYSQL *connection;
-    unsigned at;
-
     open_pool(options);
-    make_trade(&t, 0, 1);
-    at = sql_take(&connection);
-    sql_run(connection,
-            "DELETE FROM trade_lock WHERE cust_no = 'C1' AND serial_no = 'hot'");
-    sql_run(connection, "DELETE FROM trade_lock_log WHERE cust_no = 'C1'");
-    run_insert(at, &t);
-    sql_give(at);
+    make_hot_row();
     return 0;
 }
 
@@ -211,16 +289,19 @@ static int select_cycle(unsigned caller, uint64_t number)
     at = sql_take(&connection);
     {
         MYSQL_BIND binds[2] = {text_bind(cust, &sizes[0]), text_bind(serial, &sizes[1])};
+        MYSQL_STMT *select = statements[at][SELECT];
 
-        execute(selects[at], binds);
-        if (mysql_stmt_store_result(selects[at]) != 0 ||
-            mysql_stmt_num_rows(selects[at]) != 1)
+        execute(select, binds);
+        if (mysql_stmt_store_result(select) != 0 || mysql_stmt_num_rows(select) != 1)
             bench_fail("the row was not read");
-        mysql_stmt_free_result(selects[at]);
+        mysql_stmt_free_result(select);
     }
     sql_give(at);
-    return 0;
+    return 1;
 }
 
-const contestant contestant_select = {"select", "prepared SELECT of one key that is held",
-                                      open_select, select_cycle, close_pool};
+const contestant contestant_select = {.name = "select",
+                                      .what = "prepared SELECT of one key that is held",
+                                      .open = open_select,
+                                      .cycle = select_cycle,
+                                      .close = close_pool};

@@ -40,17 +40,20 @@ static int cycle(unsigned caller, uint64_t number)
 {
     char serial[64], cust[32];
     redisReply *reply;
+    unsigned attempt = 0;
     int done;
 
     bench_key(caller, number, serial, cust);
-    reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust, serial,
-                         caller);
-    if (reply == NULL)
-        bench_fail("Redis is gone");
-    done = reply->type == REDIS_REPLY_STATUS;
-    freeReplyObject(reply);
-    if (!done)
-        return 0;
+    do {
+        reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust,
+                             serial, caller);
+        if (reply == NULL)
+            bench_fail("Redis is gone");
+        done = reply->type == REDIS_REPLY_STATUS;
+        freeReplyObject(reply);
+        if (!done)
+            bench_refused(attempt++);
+    } while (!done);
     reply = redisCommand(connections[caller], "EVALSHA %s 1 %s/%s %u", unlock_sha, cust,
                          serial, caller);
     if (reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer != 1)
@@ -67,5 +70,8 @@ static void close_redis(void)
 }
 
 const contestant contestant_redis = {
-    "redis", "SET NX PX, compare-and-delete script, appendfsync always", open_redis,
-    cycle, close_redis};
+    .name = "redis",
+    .what = "SET NX PX, compare-and-delete script, appendfsync always",
+    .open = open_redis,
+    .cycle = cycle,
+    .close = close_redis};

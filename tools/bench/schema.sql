@@ -18,3 +18,41 @@ CREATE TABLE uni_key_lock (id BIGINT AUTO_INCREMENT PRIMARY KEY,
 CREATE TABLE optimistic_lock (id INT PRIMARY KEY, version BIGINT NOT NULL,
     amount BIGINT NOT NULL) ENGINE = InnoDB;
 INSERT INTO optimistic_lock SELECT seq, 1, 0 FROM seq_0_to_999;
+
+-- The lock table with what is written once, and seldom read, apart (hot-cold).
+CREATE TABLE bench_hot LIKE trade_lock;
+ALTER TABLE bench_hot DROP COLUMN fingerprint, DROP COLUMN channel, DROP COLUMN channel_key,
+    DROP COLUMN channel_ref, DROP COLUMN payload, DROP COLUMN result, DROP COLUMN remark,
+    DROP COLUMN actor, ADD COLUMN held BINARY(16) NULL;
+CREATE TABLE bench_cold LIKE trade_lock;
+ALTER TABLE bench_cold DROP CONSTRAINT status_is_p_f_or_y, DROP CONSTRAINT lane_is_s_or_r,
+    DROP CONSTRAINT failure_has_proof, DROP KEY one_per_customer, DROP KEY due,
+    DROP COLUMN busy;
+ALTER TABLE bench_cold DROP COLUMN lane, DROP COLUMN status, DROP COLUMN step,
+    DROP COLUMN thread_no, DROP COLUMN log_no, DROP COLUMN session_id, DROP COLUMN token,
+    DROP COLUMN fence, DROP COLUMN rev, DROP COLUMN epoch, DROP COLUMN attempts,
+    DROP COLUMN claims, DROP COLUMN sends, DROP COLUMN send_until,
+    DROP COLUMN not_found_since, DROP COLUMN seen_by_channel, DROP COLUMN cancel_tried,
+    DROP COLUMN success_epoch, DROP COLUMN max_hold_until, DROP COLUMN next_run_at,
+    DROP COLUMN deadline_at, DROP COLUMN parked, DROP COLUMN conflict,
+    DROP COLUMN exclusive, DROP COLUMN retryable, DROP COLUMN proof,
+    DROP COLUMN created_at, DROP COLUMN updated_at;
+CREATE TABLE bench_hot_log LIKE trade_lock_log;
+CREATE TRIGGER bench_hot_inserted AFTER INSERT ON bench_hot FOR EACH ROW
+INSERT INTO bench_hot_log (cust_no, serial_no, op_code, rev, logged_at, step, status,
+    thread_no, session_id, token, fence, epoch, attempts, claims, sends, send_until,
+    max_hold_until, next_run_at, conflict, proof, account)
+VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.step, NEW.status, NEW.thread_no, NEW.session_id, NEW.token, NEW.fence, NEW.epoch,
+    NEW.attempts, NEW.claims, NEW.sends, NEW.send_until, NEW.max_hold_until,
+    NEW.next_run_at, NEW.conflict, NEW.proof, USER());
+CREATE TRIGGER bench_hot_updated BEFORE UPDATE ON bench_hot FOR EACH ROW
+INSERT INTO bench_hot_log (cust_no, serial_no, op_code, rev, logged_at, step, status,
+    thread_no, session_id, token, fence, epoch, attempts, claims, sends, send_until,
+    max_hold_until, next_run_at, conflict, proof, account)
+VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.step, NEW.status, NEW.thread_no, NEW.session_id, NEW.token, NEW.fence, NEW.epoch,
+    NEW.attempts, NEW.claims, NEW.sends, NEW.send_until, NEW.max_hold_until,
+    NEW.next_run_at, NEW.conflict, NEW.proof, USER());

@@ -2,8 +2,13 @@
 #include "bench.h"
 
 #include <mysql.h>
+#include <mysqld_error.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#define SQL_SPACE 512
 
 static struct {
     MYSQL **connections;
@@ -12,15 +17,79 @@ static struct {
     pthread_cond_t given;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER};
 
-int sql_run(struct st_mysql *connection, const char *text)
+/* 0, or the server's error number. */
+static unsigned run_text(MYSQL *connection, const char *text)
 {
     MYSQL_RES *result;
 
     if (mysql_query(connection, text) != 0)
-        bench_fail("%s: %.200s", mysql_error(connection), text);
+        return mysql_errno(connection);
     result = mysql_store_result(connection);
     mysql_free_result(result);
     return 0;
+}
+
+int sql_run(struct st_mysql *connection, const char *text)
+{
+    if (run_text(connection, text) != 0)
+        bench_fail("%s: %.200s", mysql_error(connection), text);
+    return 0;
+}
+
+void sql_runf(struct st_mysql *connection, const char *format, ...)
+{
+    char sql[SQL_SPACE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(sql, sizeof sql, format, arguments);
+    va_end(arguments);
+    sql_run(connection, sql);
+}
+
+unsigned sql_tryf(struct st_mysql *connection, const char *format, ...)
+{
+    char sql[SQL_SPACE];
+    va_list arguments;
+    unsigned error;
+
+    va_start(arguments, format);
+    vsnprintf(sql, sizeof sql, format, arguments);
+    va_end(arguments);
+    error = run_text(connection, sql);
+    if (error != 0 && error != ER_DUP_ENTRY && error != ER_LOCK_DEADLOCK)
+        bench_fail("%s: %.200s", mysql_error(connection), sql);
+    return error;
+}
+
+double sql_number(struct st_mysql *connection, const char *text)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    double number;
+
+    if (mysql_query(connection, text) != 0 ||
+        (result = mysql_store_result(connection)) == NULL)
+        bench_fail("%s: %.200s", mysql_error(connection), text);
+    row = mysql_fetch_row(result);
+    if (row == NULL || row[0] == NULL)
+        bench_fail("nothing found: %.200s", text);
+    number = strtod(row[0], NULL);
+    mysql_free_result(result);
+    return number;
+}
+
+struct st_mysql *sql_connect(const bench_options *options)
+{
+    MYSQL *connection = mysql_init(NULL);
+
+    if (connection == NULL ||
+        mysql_real_connect(connection, NULL, options->user, NULL, options->database, 0,
+                           options->socket, 0) == NULL)
+        bench_fail("no connection: %s", connection ? mysql_error(connection) : "memory");
+    sql_run(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    sql_run(connection, "SET time_zone = '+00:00'");
+    return connection;
 }
 
 int sql_open(const bench_options *options, int (*prepare)(struct st_mysql *, unsigned))
@@ -31,18 +100,9 @@ int sql_open(const bench_options *options, int (*prepare)(struct st_mysql *, uns
     if (pool.connections == NULL || pool.free_numbers == NULL)
         bench_fail("out of memory");
     for (unsigned i = 0; i < pool.count; i++) {
-        MYSQL *connection = mysql_init(NULL);
-
-        if (connection == NULL ||
-            mysql_real_connect(connection, NULL, options->user, NULL, options->database,
-                               0, options->socket, 0) == NULL)
-            bench_fail("no connection: %s",
-                       connection ? mysql_error(connection) : "memory");
-        sql_run(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
-        sql_run(connection, "SET time_zone = '+00:00'");
-        pool.connections[i] = connection;
+        pool.connections[i] = sql_connect(options);
         pool.free_numbers[i] = i;
-        if (prepare != NULL && prepare(connection, i) != 0)
+        if (prepare != NULL && prepare(pool.connections[i], i) != 0)
             return -1;
     }
     pool.free_count = pool.count;

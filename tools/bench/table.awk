@@ -1,4 +1,4 @@
-# Medians and spread of tools/benchmark's measurements, and the ratios that matter.
+# Medians and spread of tools/benchmark's measurements, and how far the ratios reach.
 function field(name,   at, text) {
     at = index($0, "\"" name "\":")
     if (at == 0)
@@ -8,6 +8,7 @@ function field(name,   at, text) {
     gsub(/"/, "", text)
     return text
 }
+# Sets low and high too.
 function median(list, n,   i, j, t, sorted) {
     for (i = 1; i <= n; i++)
         sorted[i] = list[i]
@@ -19,59 +20,201 @@ function median(list, n,   i, j, t, sorted) {
     return n % 2 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
 }
 function med(key, what,   i, list) {
+    if (!(key in runs))
+        return 0
     for (i = 1; i <= runs[key]; i++)
         list[i] = value[key, what, i]
     return median(list, runs[key])
 }
-function rate(part, who, n) {
-    return ((part "/" who "/" n) in runs) ? med(part "/" who "/" n, "per_second") : 0
+# The median over the rounds of one number for what was done in that round.
+function each(key, what,   i, list) {
+    for (i = 1; i <= runs[key]; i++)
+        list[i] = over(value[key, what, i], value[key, "done", i])
+    return median(list, runs[key])
 }
-function ratio(text, a, b, reach, least) {
-    if (a > 0 && b > 0)
-        printf "  %-62s %6.2f   %s (%s)\n", text, a / b, reach, least
+function share(key, what,   i, list) {
+    for (i = 1; i <= runs[key]; i++)
+        list[i] = 100 * value[key, what, i] / value[key, "seconds", i]
+    return median(list, runs[key])
 }
-{
+function part_of(key,   words) {
+    split(key, words, "/")
+    return words[1]
+}
+function who_of(key,   words) {
+    split(key, words, "/")
+    return words[2]
+}
+function callers_of(key,   words) {
+    split(key, words, "/")
+    return words[3]
+}
+# better: 1 when more is better, -1 when less is.
+function reach(text, measured, wanted, least, better,   word) {
+    if (measured <= 0)
+        return
+    word = (measured - wanted) * better >= 0 ? "reached" : \
+        (measured - least) * better >= 0 ? "not below" : "MISSED"
+    printf "  %-66s %6.2f %9.2f %9.2f  %s\n", text, wanted, least, measured, word
+}
+function over(a, b) { return a > 0 && b > 0 ? a / b : 0 }
+function rate(key) { return med(key, "per_second") }
+
+field("part") != "" && field("part") != "machine" {
     key = field("part") "/" field("contestant") "/" field("callers")
+    if (field("part") == "hold")
+        key = "hold/hold/" int(field("held"))
+    if (field("part") == "pool")
+        key = key "/" field("connections")
     if (!(key in runs))
         order[++keys] = key
     i = ++runs[key]
-    n = split("per_second p50_us p99_us p999_us cycles refused statements fsyncs client_cpu_s server_cpu_s inserted updated connections seconds", names, " ")
-    for (j = 1; j <= n; j++)
-        value[key, names[j], i] = field(names[j]) + 0
+    rest = $0
+    while (match(rest, /"[a-z0-9_]+":-?[0-9][-+0-9.e]*/)) {
+        pair = substr(rest, RSTART + 1, RLENGTH - 1)
+        rest = substr(rest, RSTART + RLENGTH)
+        name = pair; sub(/".*/, "", name)
+        number = pair; sub(/.*:/, "", number)
+        value[key, name, i] = number + 0
+    }
 }
-END {
-    printf "\n%-10s %-14s %7s %5s %9s %17s %8s %8s %8s %6s %6s %7s %7s\n", "part", "contestant",
-        "callers", "conns", "cycles/s", "spread", "p50 us", "p99 us", "p99.9", "stm/c", "sync/c",
-        "cli cpu", "srv cpu"
+
+function cycles_table(   k, key, per, spread, head) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
-        split(key, part, "/")
-        per = med(key, "per_second"); spread = sprintf("%d-%d", low, high)
-        done = med(key, "cycles") + med(key, "refused"); if (done < 1) done = 1
-        # The counters run from before the warm-up; the cycles do not.
-        scale = 1 + 0.3 / med(key, "seconds")
-        printf "%-10s %-14s %7d %5d %9d %17s %8d %8d %8d %6.2f %6.2f %6.0f%% %6.0f%%\n",
-            part[1], part[2], part[3], med(key, "connections"), per, spread,
-            med(key, "p50_us"), med(key, "p99_us"), med(key, "p999_us"),
-            med(key, "statements") / done / scale, med(key, "fsyncs") / done / scale,
-            100 * med(key, "client_cpu_s") / med(key, "seconds"),
-            100 * med(key, "server_cpu_s") / med(key, "seconds") / scale
+        if (part_of(key) ~ /^(pool|hold|claims|limit|group-.*)$/)
+            continue
+        if (!head++)
+            printf "\n%-13s %-13s %7s %5s %8s %15s %8s %8s %8s %6s %6s %6s %6s %7s %7s\n",
+                "part", "contestant", "callers", "conns", "cycles/s", "spread", "p50 us",
+                "p99 us", "p99.9", "stm/c", "com/c", "sync/c", "refu/c", "client", "server"
+        per = rate(key); spread = sprintf("%d-%d", low, high)
+        printf "%-13s %-13s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
+            callers_of(key), who_of(key) ~ /^(tradelock|mutex|refusal|with-rows|workflow|redis)$/ ? \
+            "" : med(key, "connections"), per, spread, med(key, "p50_us"),
+            med(key, "p99_us"), med(key, "p999_us")
+        if (who_of(key) == "redis")
+            printf "%6s %6s %6s ", "", "", ""
+        else
+            printf "%6.2f %6.2f %6.2f ", each(key, "statements"), each(key, "commits"),
+                each(key, "syncs")
+        printf "%6.2f %6.0f%% %6.0f%%\n", each(key, "refused"), share(key, "client_cpu_s"),
+            share(key, "server_cpu_s")
     }
-    printf "\nratios of medians                                                     here   reach (not below)\n"
-    ratio("1 caller, against hand-written, same rows", rate("throughput", "tradelock", 1), rate("throughput", "handwritten", 1), "0.97", "0.95")
-    ratio("64 callers, against hand-written", rate("throughput", "tradelock", 64), rate("throughput", "handwritten", 64), "2.5", "1.8")
-    ratio("256 callers, against hand-written", rate("throughput", "tradelock", 256), rate("throughput", "handwritten", 256), "4", "3")
-    ratio("64 callers, against the article's flow", rate("throughput", "tradelock", 64), rate("throughput", "article", 64), "6", "3.5")
-    ratio("256 callers, against Redis with fsync", rate("throughput", "tradelock", 256), rate("throughput", "redis", 256), "1.0", "0.6")
-    ratio("workflow with business rows, 1 caller, against hand-written", rate("workflow", "workflow", 1), rate("workflow", "workflow-hand", 1), "0.95", "0.9")
-    ratio("workflow with business rows, 16 callers, against hand-written", rate("workflow", "workflow", 16), rate("workflow", "workflow-hand", 16), "0.95", "0.9")
-    ratio("refusals of one key to 64 callers, against 64 prepared SELECTs", rate("refusals", "refusal", 64), rate("refusals", "select", 64), "1.0", "0.9")
+}
+function pool_lines(   k, key, head) {
+    for (k = 1; k <= keys; k++) {
+        key = order[k]
+        if (part_of(key) != "pool")
+            continue
+        if (!head++)
+            printf "\nhand-written, by size of its pool (cycles/s); the best one is measured\n"
+        printf "  %5d callers %3d connections %8d\n", callers_of(key),
+            med(key, "connections"), rate(key)
+    }
+    if (rate("limit/fsync/1") > 0)
+        printf "\nwrite and fdatasync of 512 bytes, one after the other: %d/s, p50 %d us\n",
+            rate("limit/fsync/1"), med("limit/fsync/1", "p50_us")
+}
+function claims_table(   k, key, head) {
+    for (k = 1; k <= keys; k++) {
+        key = order[k]
+        if (part_of(key) != "claims")
+            continue
+        if (!head++)
+            printf "\n%-8s %9s %17s %12s %12s %8s\n", "workers", "claims/s", "spread",
+                "batch p50 us", "batch p99 us", "stm/row"
+        per = rate(key); spread = sprintf("%d-%d", low, high)
+        printf "%-8d %9d %17s %12d %12d %8.2f\n", callers_of(key), per, spread,
+            med(key, "p50_us"), med(key, "p99_us"), each(key, "statements")
+    }
+}
+function hold_table(   k, key, head) {
+    for (k = 1; k <= keys; k++) {
+        key = order[k]
+        if (part_of(key) != "hold")
+            continue
+        if (!head++)
+            printf "\n%-8s %8s | %12s %13s %15s | %7s %8s %10s %11s %9s %8s\n", "held",
+                "asks/s", "client heap", "server heap", "rows and log", "stm/beat",
+                "cpu ms", "redo bytes", "beat p50 ms", "slowest", "stale ms"
+        printf "%-8d %8d | %10d B %11d B %13d B | %7.2f %8.2f %10d %11d %9d %8d\n",
+            callers_of(key), rate(key), med(key, "heap_per_lock"),
+            med(key, "server_memory_per_lock"), med(key, "table_bytes_per_lock"),
+            med(key, "statements_per_beat"), med(key, "server_cpu_ms_per_beat"),
+            med(key, "redo_bytes_per_beat"), med(key, "beat_p50_ms"),
+            med(key, "beat_slowest_ms"), med(key, "stale_most_ms")
+    }
+}
+# A line a way, a column a size of group.
+function statements_table(   k, g, w, key, sizes, ways, size, way, seen) {
+    for (k = 1; k <= keys; k++) {
+        key = order[k]
+        if (part_of(key) !~ /^group-/)
+            continue
+        size = substr(part_of(key), 7)
+        if (!(size in seen)) { seen[size] = 1; sizes[++g] = size }
+        if (!(who_of(key) in seen)) { seen[who_of(key)] = 1; ways[++w] = who_of(key) }
+    }
+    if (g == 0)
+        return
+    printf "\nrows asked for and ended a second, on one connection, by rows in a statement\n%-17s",
+        ""
+    for (size = 1; size <= g; size++)
+        printf " %8d", sizes[size]
+    print ""
+    for (way = 1; way <= w; way++) {
+        printf "%-17s", ways[way]
+        for (size = 1; size <= g; size++)
+            printf " %8d", rate("group-" sizes[size] "/" ways[way] "/1")
+        print ""
+    }
+}
+function reach_table(   best, select) {
     for (k = 1; k <= keys; k++)
-        if (order[k] ~ /^rows-/) {
-            split(order[k], part, "/")
-            if (base == "") base = order[k]
-            else ratio("64 callers, " part[1] " against " substr(base, 1, index(base, "/") - 1), med(order[k], "per_second"), med(base, "per_second"), "0.8", "0.7")
+        if (part_of(order[k]) ~ /^rows-/) {
+            if (base == "")
+                base = order[k]
+            else
+                most = order[k]
         }
-    if (("slow/tradelock/64" in runs) && ("slow-held/tradelock/64" in runs))
-        printf "  %-62s %6.2f   %s (%s)\n", "other keys' p99 while one key's ending is held, against nobody", med("slow-held/tradelock/64", "p99_us") / med("slow/tradelock/64", "p99_us"), "1.1", "1.3"
+    printf "\n%-68s %6s %9s %9s\n", "reach (ratios of medians)", "reach", "not below", "measured"
+    reach("1 caller, against hand-written writing the same rows",
+        over(rate("throughput/tradelock/1"), rate("throughput/handwritten/1")), 0.97, 0.95, 1)
+    reach("64 callers, against hand-written",
+        over(rate("throughput/tradelock/64"), rate("throughput/handwritten/64")), 2.5, 1.8, 1)
+    reach("256 callers, against hand-written",
+        over(rate("throughput/tradelock/256"), rate("throughput/handwritten/256")), 4, 3, 1)
+    reach("64 callers, against the article's flow",
+        over(rate("throughput/tradelock/64"), rate("throughput/article/64")), 6, 3.5, 1)
+    reach("256 callers, against Redis with fsync",
+        over(rate("throughput/tradelock/256"), rate("throughput/redis/256")), 1, 0.6, 1)
+    reach("workflow with business rows, 1 caller, against hand-written",
+        over(rate("workflow/workflow/1"), rate("workflow/workflow-hand/1")), 0.95, 0.9, 1)
+    reach("the same, 16 callers",
+        over(rate("workflow/workflow/16"), rate("workflow/workflow-hand/16")), 0.95, 0.9, 1)
+    reach("64 callers, " substr(part_of(most), 6) " rows against " substr(part_of(base), 6),
+        over(rate(most), rate(base)), 0.8, 0.7, 1)
+    select = rate("refusals-8/select/64")
+    if (rate("refusals-64/select/64") > select)
+        select = rate("refusals-64/select/64")
+    reach("refusals of one key to 64 callers, against 64 prepared SELECTs",
+        over(rate("refusals/refusal/64"), select), 1, 0.9, 1)
+    if (("refusals/refusal/64" in runs))
+        printf "    rows written by the refusals: %d\n", med("refusals/refusal/64", "row_writes")
+    reach("other keys' p99 while one ending is held open, against nobody",
+        over(med("slow-held/tradelock/64", "p99_us"), med("slow/tradelock/64", "p99_us")),
+        1.1, 1.3, -1)
+    if (("slow-asked/tradelock/64" in runs))
+        printf "    and while that key is asked for every 20 ms: %.2f\n",
+            over(med("slow-asked/tradelock/64", "p99_us"), med("slow/tradelock/64", "p99_us"))
+}
+END {
+    cycles_table()
+    pool_lines()
+    claims_table()
+    hold_table()
+    statements_table()
+    if (order[1] !~ /^group-/)
+        reach_table()
 }

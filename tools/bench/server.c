@@ -1,0 +1,114 @@
+/*
+ * What the server counts, read at the borders of the measurement alone, so that the
+ * warm-up is not in it.
+ *
+ * Which counter: Questions counts what clients send, prepared executions and compound
+ * blocks (BEGIN NOT ATOMIC ... END) as one each, and nothing of what triggers do; Com_...
+ * and Queries count inside of triggers too, and Handler_commit counts the commits of
+ * statements inside a transaction.  Of commits trx_rw_commits counts those that had
+ * something to make durable, and plain reads not.
+ */
+#include "bench.h"
+
+#include <mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char counters_sql[] =
+    "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+    "WHERE VARIABLE_NAME IN ('QUESTIONS', 'INNODB_DATA_FSYNCS', 'INNODB_OS_LOG_WRITTEN', "
+    "'MEMORY_USED') UNION ALL SELECT NAME, COUNT FROM information_schema.INNODB_METRICS "
+    "WHERE NAME = 'trx_rw_commits'";
+
+static MYSQL *connection;
+static double own_statements; /* of this connection, since it was opened */
+static int64_t process;
+
+void server_open(const bench_options *options)
+{
+    connection = sql_connect(options);
+    process = options->server_pid;
+    sql_run(connection, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
+    own_statements = 0;
+}
+
+static double cpu_seconds(void)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    const char *end;
+    size_t size;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+    file = process != 0 ? fopen(path, "re") : NULL;
+    if (file == NULL)
+        return 0;
+    size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    end = strrchr(text, ')'); /* of the name, which may be anything */
+    if (end == NULL ||
+        sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+               &system) != 2)
+        return 0;
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+double server_resident(void)
+{
+    char path[64];
+    unsigned long all = 0, resident = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%lld/statm", (long long)process);
+    file = process != 0 ? fopen(path, "re") : NULL;
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void take_counter(server_counts *counts, const char *name, double value)
+{
+    if (strcmp(name, "QUESTIONS") == 0)
+        counts->statements = value - own_statements;
+    else if (strcmp(name, "INNODB_DATA_FSYNCS") == 0)
+        counts->syncs = value;
+    else if (strcmp(name, "INNODB_OS_LOG_WRITTEN") == 0)
+        counts->redo_bytes = value;
+    else if (strcmp(name, "MEMORY_USED") == 0)
+        counts->memory_bytes = value;
+    else
+        counts->commits = value;
+}
+
+void server_read(server_counts *counts)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    unsigned got = 0;
+
+    own_statements++;
+    if (mysql_query(connection, counters_sql) != 0 ||
+        (result = mysql_store_result(connection)) == NULL)
+        bench_fail("counters: %s", mysql_error(connection));
+    while ((row = mysql_fetch_row(result)) != NULL) {
+        take_counter(counts, row[0], strtod(row[1], NULL));
+        got++;
+    }
+    mysql_free_result(result);
+    if (got != 5)
+        bench_fail("the server knows only %u of 5 counters", got);
+    counts->cpu_s = cpu_seconds();
+}
+
+void server_close(void)
+{
+    mysql_close(connection);
+    connection = NULL;
+}
