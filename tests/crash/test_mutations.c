@@ -243,6 +243,98 @@ static tl_status end(tl_lock *lock, tl_outcome outcome, tl_proof proof)
     return status;
 }
 
+/*
+ * The same ending within a group: what is submitted while the library's thread completes
+ * something is carried out together, as one statement.  The neighbours' endings succeed,
+ * whatever becomes of this one.
+ */
+#define NEIGHBOURS 7
+
+static struct {
+    tl_lock *first, *locks[NEIGHBOURS + 1];
+    tl_ending endings[NEIGHBOURS + 1];
+    tl_status answers[NEIGHBOURS + 1];
+    int submitted; /* how many were taken */
+} together;
+
+static void submit_together(void *context, tl_lock *lock, tl_status status)
+{
+    (void)context;
+    (void)lock;
+    if (status != TL_GRANTED)
+        return;
+    for (int i = 0; i <= NEIGHBOURS; i++)
+        together.submitted +=
+            tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL,
+                                  &together.answers[i]) == TL_OK;
+}
+
+static void await_completions(tl_client *client)
+{
+    int left = NEIGHBOURS + 1;
+
+    for (int i = 0; i < 30000 && left > 0; i++) {
+        tl_completion done;
+
+        while (tl_client_completed(client, &done, 1) == 1) {
+            *(tl_status *)done.context = done.status;
+            left--;
+        }
+        usleep(1000);
+    }
+    assert_int_equal(left, 0);
+}
+
+static uint64_t grouped(tl_client *client, uint64_t *groups)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_int_equal(tl_client_stats(client, &stats), TL_OK);
+    *groups = stats.groups;
+    return stats.grouped;
+}
+
+/* The neighbours' keys surround it, so that it is neither the first nor the last row. */
+static void make_neighbours(const char *serial)
+{
+    tl_lock_options options = sync_options(60000);
+    char name[64];
+
+    for (int i = 0; i < NEIGHBOURS; i++) {
+        snprintf(name, sizeof name, "%c%s-%d", i % 2 == 0 ? 'A' : 'Z', serial, i);
+        together.locks[i + 1] = handle(0, name, &options);
+        assert_int_equal(tl_lock_ask(together.locks[i + 1], 0), TL_GRANTED);
+        together.endings[i + 1] = (tl_ending)TL_ENDING_INIT;
+        together.endings[i + 1].outcome = TL_OUTCOME_SUCCESS;
+    }
+    snprintf(name, sizeof name, "%s-first", serial);
+    together.first = handle(0, name, &options);
+}
+
+static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
+{
+    uint64_t groups_before, groups, before = grouped(clients[0], &groups_before);
+
+    together.submitted = 0;
+    together.locks[0] = lock;
+    together.endings[0] = (tl_ending)TL_ENDING_INIT;
+    together.endings[0].outcome = outcome;
+    together.endings[0].proof = proof;
+    together.endings[0].retryable = 1;
+    assert_int_equal(tl_lock_ask_submit(together.first, submit_together, NULL), TL_OK);
+    await_completions(clients[0]);
+    assert_int_equal(together.submitted, NEIGHBOURS + 1);
+    /* One statement for all of them; the ask before them was alone. */
+    assert_int_equal(grouped(clients[0], &groups) - before, NEIGHBOURS + 1);
+    assert_int_equal(groups - groups_before, 1);
+    for (int i = 1; i <= NEIGHBOURS; i++)
+        assert_int_equal(together.answers[i], TL_SUCCEEDED);
+    for (int i = 0; i <= NEIGHBOURS; i++)
+        tl_lock_free(together.locks[i]);
+    tl_lock_free(together.first);
+    return together.answers[0];
+}
+
 #define assert_status(got, expected)                                                     \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
@@ -250,7 +342,7 @@ static tl_status end(tl_lock *lock, tl_outcome outcome, tl_proof proof)
  * A holder stalls, its trade fails by the retry lane and is tried anew by another.  Then the
  * first one ends what it believes to hold: a failure, over the payment under way.
  */
-static tl_status end_over_the_next(const char *serial, const char *rules)
+static tl_status end_over_the_next(const char *serial, const char *rules, int in_group)
 {
     tl_lock_options first = sync_options(50), again = sync_options(60000);
     tl_lock_options retry = TL_LOCK_OPTIONS_INIT;
@@ -268,8 +360,11 @@ static tl_status end_over_the_next(const char *serial, const char *rules)
     again.reclaim_epoch = 1;
     next = handle(1, serial, &again);
     assert_status(tl_lock_ask(next, 0), TL_GRANTED);
+    if (in_group)
+        make_neighbours(serial);
     mutate(rules);
-    status = end(stalled, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
+    status = in_group ? end_in_group(stalled, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED)
+                      : end(stalled, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
     mutate("");
     /* The one that holds it has paid now. */
     assert_status(end(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE),
@@ -277,20 +372,37 @@ static tl_status end_over_the_next(const char *serial, const char *rules)
     return status;
 }
 
+static void expect_over_the_next(const char *serial, int in_group)
+{
+    char name[4][16];
+
+    for (int i = 0; i < 4; i++)
+        snprintf(name[i], sizeof name[i], "%s%d", serial, i + 1);
+    assert_status(end_over_the_next(name[0], "", in_group), TL_LOST);
+    /* Either of the two is enough. */
+    assert_status(end_over_the_next(name[1], "fence", in_group), TL_LOST);
+    assert_status(end_over_the_next(name[2], "token", in_group), TL_LOST);
+    assert_status(end_over_the_next(name[3], "fence,token", in_group), TL_FAILED);
+    assert_int_equal(
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' "
+                        "AND lane = 'S' AND status = 'F' AND epoch = 2",
+                        name[3]),
+        1);
+}
+
 static void without_fence_and_token(void **state)
 {
     (void)state;
-    assert_status(end_over_the_next("E1", ""), TL_LOST);
-    /* Either of the two is enough. */
-    assert_status(end_over_the_next("E2", "fence"), TL_LOST);
-    assert_status(end_over_the_next("E3", "token"), TL_LOST);
-    assert_status(end_over_the_next("E4", "fence,token"), TL_FAILED);
-    assert_int_equal(
-        database_number(self.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'E4' "
-                        "AND lane = 'S' AND status = 'F' AND epoch = 2"),
-        1);
+    expect_over_the_next("E", 0);
     print_message("without fence and token: paid, and called failed\n");
+}
+
+static void without_fence_and_token_in_a_group(void **state)
+{
+    (void)state;
+    expect_over_the_next("G", 1);
+    print_message("without fence and token, in a group: paid, and called failed\n");
 }
 
 /* Two operators decide on what they saw; the second one's view is old. */
@@ -337,7 +449,7 @@ static void without_the_fence(void **state)
  * Two lives of a key: the first one's row was removed, and the server's clock stood where
  * it had stood before, so both lives have one fence.
  */
-static tl_status end_the_other_life(const char *serial, const char *rules)
+static tl_status end_the_other_life(const char *serial, const char *rules, int in_group)
 {
     tl_lock_options options = sync_options(60000);
     tl_lock *old = handle(0, serial, &options), *now;
@@ -356,8 +468,11 @@ static tl_status end_the_other_life(const char *serial, const char *rules)
     /* As if it had been made at the same microsecond. */
     database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'",
                  fence, serial);
+    if (in_group)
+        make_neighbours(serial);
     mutate(rules);
-    status = end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    status = in_group ? end_in_group(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
+                      : end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
     mutate("");
     tl_lock_free(now);
     return status;
@@ -366,8 +481,10 @@ static tl_status end_the_other_life(const char *serial, const char *rules)
 static void without_the_token(void **state)
 {
     (void)state;
-    assert_status(end_the_other_life("L1", ""), TL_LOST);
-    assert_status(end_the_other_life("L2", "token"), TL_SUCCEEDED);
+    assert_status(end_the_other_life("L1", "", 0), TL_LOST);
+    assert_status(end_the_other_life("L2", "token", 0), TL_SUCCEEDED);
+    assert_status(end_the_other_life("L3", "", 1), TL_LOST);
+    assert_status(end_the_other_life("L4", "token", 1), TL_SUCCEEDED);
     print_message("without the token: a holder ends the hold of another\n");
 }
 
@@ -379,6 +496,8 @@ int main(void)
         cmocka_unit_test(without_the_grace),
         cmocka_unit_test(without_the_session),
         cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients,
+                                        close_clients),
+        cmocka_unit_test_setup_teardown(without_fence_and_token_in_a_group, open_clients,
                                         close_clients),
         cmocka_unit_test_setup_teardown(without_the_fence, open_clients, close_clients),
         cmocka_unit_test_setup_teardown(without_the_token, open_clients, close_clients),

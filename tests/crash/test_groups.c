@@ -1,0 +1,413 @@
+/*
+ * Death within a group: SIGKILL before and after the statement that many threads share,
+ * and the server's death under it.
+ *
+ * The threads pay into a ledger in shared memory, which stands for the channel: what it
+ * says outlives every process.  What a process was told before it died must be on the
+ * rows, and in the end every trade was paid once, or never where it failed.
+ */
+#include "support/crew.h"
+#include "support/database.h"
+
+#include "base/fault.h"
+
+#include <tradelock/engine.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define THREADS 16
+#define TRADES 60 /* of each thread, unless the process dies before */
+#define CHILDREN 128
+#define LIMIT_MS 120000
+#define SETTINGS "beat_ms=100ms\nsession_ms=3s\nconnect_timeout_s=2\n"
+
+/* What is known outside of the database. */
+struct trade {
+    int granted, paid, ended; /* the library said so; the channel did; the library */
+};
+
+static struct board {
+    struct trade trades[CHILDREN][THREADS][TRADES];
+    uint64_t groups, grouped, settled;
+} * board;
+
+static struct {
+    server *own;
+    database *db;
+    MYSQL *sql;
+    int children;
+} scene;
+
+static struct {
+    tl_client *client;
+    int child;
+} mine; /* of a child */
+
+/* ---------------------------------------------------------------- who will die -- */
+
+static int is_decline(int thread)
+{
+    return thread % 3 == 2;
+}
+
+static int is_open(tl_status status)
+{
+    return tl_status_class(status) == TL_CLASS_RETRY ||
+           tl_status_class(status) == TL_CLASS_UNKNOWN;
+}
+
+static tl_client *open_client(void)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(scene.db);
+    CREW_STATUS(tl_client_open(&client, &options), TL_OK);
+    return client;
+}
+
+static tl_lock *new_lock(int child, int thread, int number)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    char serial[64], cust[16];
+    tl_key key = {serial, cust, "PAYOUT"};
+    tl_lock *lock = NULL;
+
+    snprintf(serial, sizeof serial, "%d-%d-%d", child, thread, number);
+    snprintf(cust, sizeof cust, "c%d", thread % 5);
+    options.max_hold_ms = LIMIT_MS;
+    options.payload = "x";
+    options.payload_size = 1;
+    CREW_STATUS(tl_lock_new(&lock, mine.client, &key, &options), TL_OK);
+    return lock;
+}
+
+static void pay(struct trade *t)
+{
+    __atomic_add_fetch(&t->paid, 1, __ATOMIC_SEQ_CST);
+}
+
+static tl_ending ending_of(int thread)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = is_decline(thread) ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
+    ending.proof = is_decline(thread) ? TL_PROOF_DECLARED : TL_PROOF_NONE;
+    return ending;
+}
+
+static void one_trade(int thread, int number)
+{
+    struct trade *t = &board->trades[mine.child][thread][number];
+    tl_lock *lock = new_lock(mine.child, thread, number);
+    tl_ending ending = ending_of(thread);
+    int64_t end_ms = crew_now_ms() + LIMIT_MS;
+    tl_status status;
+
+    do
+        status = tl_lock_ask(lock, 0);
+    while (is_open(status) && crew_now_ms() < end_ms);
+    CREW_STATUS(status, TL_GRANTED);
+    t->granted = 1;
+    if (!is_decline(thread))
+        pay(t);
+    do
+        status = tl_lock_finish(lock, &ending);
+    while (is_open(status) && crew_now_ms() < end_ms);
+    CREW_STATUS(status, is_decline(thread) ? TL_FAILED : TL_SUCCEEDED);
+    t->ended = 1;
+    tl_lock_free(lock);
+}
+
+static void trade_on(void *context, int thread)
+{
+    (void)context;
+    for (int number = 0; number < TRADES; number++)
+        one_trade(thread, number);
+}
+
+/* A service of many threads, in a process of its own. */
+static void live(void *context, int child)
+{
+    const char *const *environment = context; /* name, value, ..., NULL */
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    for (; *environment != NULL; environment += 2)
+        setenv(environment[0], environment[1], 1);
+    fault_reload();
+    mine.child = child;
+    mine.client = open_client();
+    crew_threads(THREADS, trade_on, NULL);
+    CREW_STATUS(tl_client_stats(mine.client, &stats), TL_OK);
+    board->groups += stats.groups;
+    board->grouped += stats.grouped;
+    board->settled += stats.settled;
+    tl_client_close(mine.client);
+}
+
+static pid_t start(const char *const environment[])
+{
+    assert_true(scene.children < CHILDREN);
+    return crew_fork(live, (void *)(uintptr_t)environment, scene.children++);
+}
+
+/* ------------------------------------------------------------ what must be true -- */
+
+/* The status of each trade of this process; 0 where there is no row. */
+static void read_rows(int child, char found[THREADS][TRADES])
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    char sql[160];
+
+    memset(found, 0, (size_t)THREADS * TRADES);
+    snprintf(sql, sizeof sql,
+             "SELECT serial_no, status FROM trade_lock WHERE op_code = 'PAYOUT' AND "
+             "serial_no LIKE '%d-%%'",
+             child);
+    assert_int_equal(mysql_query(scene.sql, sql), 0);
+    result = mysql_store_result(scene.sql);
+    assert_non_null(result);
+    while ((row = mysql_fetch_row(result)) != NULL) {
+        int thread, number;
+
+        assert_int_equal(sscanf(row[0], "%*d-%d-%d", &thread, &number), 2);
+        found[thread][number] = row[1][0];
+    }
+    mysql_free_result(result);
+}
+
+/* Nothing that was answered is forgotten. */
+static void check_promises(int child)
+{
+    static char found[THREADS][TRADES];
+
+    read_rows(child, found);
+    for (int thread = 0; thread < THREADS; thread++)
+        for (int number = 0; number < TRADES; number++) {
+            const struct trade *t = &board->trades[child][thread][number];
+            char status = found[thread][number];
+
+            if (t->ended && status != (is_decline(thread) ? 'F' : 'Y'))
+                fail_msg("%d-%d-%d was ended, and is not", child, thread, number);
+            if (t->granted && status == 0)
+                fail_msg("%d-%d-%d was granted, and is gone", child, thread, number);
+        }
+}
+
+/* The compensating job: asks the ledger, pays what was not paid, ends. */
+static void compensate(tl_lock *lock)
+{
+    int child, thread, number;
+    struct trade *t;
+    tl_ending ending;
+
+    assert_int_equal(
+        sscanf(tl_lock_view(lock)->serial_no, "%d-%d-%d", &child, &thread, &number), 3);
+    t = &board->trades[child][thread][number];
+    ending = ending_of(thread);
+    if (!is_decline(thread) && t->paid == 0)
+        pay(t);
+    assert_string_equal(tl_status_name(tl_lock_finish(lock, &ending)),
+                        is_decline(thread) ? "TL_FAILED" : "TL_SUCCEEDED");
+    tl_lock_free(lock);
+}
+
+static long long in_process(void)
+{
+    return database_number(scene.sql,
+                           "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'");
+}
+
+/* Another process finds the dead and finishes what they left. */
+static void recover(void)
+{
+    int64_t end_ms = crew_now_ms() + LIMIT_MS;
+
+    mine.client = open_client();
+    while (in_process() > 0) {
+        tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+        tl_lock *locks[TL_CLAIM_MAX];
+        size_t count = TL_CLAIM_MAX;
+        tl_status status;
+
+        assert_true(crew_now_ms() < end_ms);
+        options.op_code = "PAYOUT";
+        options.max_hold_ms = LIMIT_MS;
+        status = tl_claim_due(mine.client, &options, locks, &count);
+        if (status != TL_OK || count == 0)
+            crew_sleep_ms(50);
+        for (size_t i = 0; status == TL_OK && i < count; i++)
+            compensate(locks[i]);
+    }
+}
+
+static int print_violation(void *context, const tl_violation *violation)
+{
+    (void)context;
+    print_error("%s: %s\n", violation->rule, violation->sentence);
+    return 0;
+}
+
+/* Paid once, or never; and the history agrees. */
+static void check_books(void)
+{
+    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    long long paid = 0, succeeded;
+
+    for (int child = 0; child < scene.children; child++)
+        for (int i = 0; i < THREADS * TRADES; i++) {
+            const struct trade *t = &board->trades[child][0][0] + i;
+
+            assert_in_range(t->paid, 0, is_decline(i / TRADES) ? 0 : 1);
+            paid += t->paid;
+        }
+    succeeded = database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = "
+                                           "'S' AND status = 'Y'");
+    assert_int_equal(paid, succeeded);
+    assert_string_equal(
+        tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)),
+        "TL_OK");
+    assert_int_equal(counts.violations, 0);
+    tl_client_close(mine.client);
+    print_message("  %d processes; %lld trades paid, each once; %llu rows and %llu steps "
+                  "audited\n",
+                  scene.children, paid, (unsigned long long)counts.rows,
+                  (unsigned long long)counts.steps);
+}
+
+/* -------------------------------------------------------------------- the tests -- */
+
+static int setup(void **state)
+{
+    (void)state;
+    board = crew_share(sizeof *board);
+    scene.own = server_start(NULL);
+    scene.db = database_new(scene.own, SETTINGS);
+    scene.sql = database_connect(scene.db);
+    scene.children = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mysql_close(scene.sql);
+    database_free(scene.db);
+    server_free(scene.own);
+    crew_unshare(board, sizeof *board);
+    return 0;
+}
+
+static void check_groups_formed(void)
+{
+    print_message("  %llu steps in %llu groups, %llu settled\n",
+                  (unsigned long long)board->grouped, (unsigned long long)board->groups,
+                  (unsigned long long)board->settled);
+    assert_true(board->grouped > 2 * board->groups);
+}
+
+static int die_at(const char *when, int nth)
+{
+    char only[32], kill_at[16];
+    const char *const environment[] = {"TL_FAULT_ONLY", only, "TL_FAULT_KILL", kill_at,
+                                       NULL};
+    int status;
+    pid_t child;
+
+    snprintf(only, sizeof only, "group/%s", when);
+    snprintf(kill_at, sizeof kill_at, "%d", nth);
+    child = start(environment);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    check_promises(scene.children - 1);
+    return 1;
+}
+
+static int is_long(void)
+{
+    return getenv("TL_TEST_LONG") != NULL;
+}
+
+/* Only statements of several rows have this name: who dies at it dies in a group. */
+static void death_within_a_group(void **state)
+{
+    static const char *const undisturbed[] = {NULL};
+    int deaths = 0, most = is_long() ? 50 : 4;
+
+    (void)state;
+    assert_int_equal(crew_wait(start(undisturbed)), 0);
+    check_promises(0);
+    check_groups_formed();
+    for (int nth = 1; nth <= most; nth++)
+        deaths +=
+            die_at("before", nth * nth % 29 + 1) + die_at("after", nth * nth % 31 + 1);
+    print_message("  %d deaths at the statement of a group\n", deaths);
+    recover();
+    check_books();
+}
+
+static long long trades(void)
+{
+    return database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock");
+}
+
+/* Waits until more was asked for; 0 when all has been. */
+static int is_under_way(void)
+{
+    long long before = trades(), now = before;
+    int64_t end_ms = crew_now_ms() + LIMIT_MS;
+
+    while (now < before + 40 && now < (long long)THREADS * TRADES) {
+        assert_true(crew_now_ms() < end_ms);
+        now = trades();
+    }
+    return now < (long long)THREADS * TRADES;
+}
+
+/* The threads live on, and find out what became of each of their steps. */
+static void death_of_the_server(void **state)
+{
+    static const char *const undisturbed[] = {NULL};
+    int kills = 0, most = is_long() ? 20 : 2;
+    pid_t child;
+
+    (void)state;
+    child = start(undisturbed);
+    while (kills < most && is_under_way()) {
+        mysql_close(scene.sql);
+        server_kill9(scene.own);
+        server_restart(scene.own);
+        scene.sql = database_connect(scene.db);
+        kills++;
+    }
+    assert_int_equal(crew_wait(child), 0);
+    print_message("  %d kills of the server\n", kills);
+    assert_true(kills > 0);
+    check_promises(0);
+    check_groups_formed();
+    recover();
+    check_books();
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(death_within_a_group, setup, teardown),
+        cmocka_unit_test_setup_teardown(death_of_the_server, setup, teardown),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

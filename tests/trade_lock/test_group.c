@@ -1,0 +1,201 @@
+/*
+ * 256 threads of one client over the path of the groups: asks, refusals and endings that
+ * share statements and commits.  Small enough to run under both sanitizers.
+ *
+ *     --threads=256 --rounds=3
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* So many threads want each trade; one is granted it. */
+#define RIVALS 4
+/* Groups form, and no session ends, on a machine that is busy with other things. */
+#define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
+
+static struct {
+    fixture f;
+    int threads;
+    long rounds;
+    pthread_barrier_t barrier;
+    /* Of each trade of a round: how many were granted it. */
+    int *granted;
+} scene;
+
+static int is_failure(int trade)
+{
+    return trade % 3 == 2;
+}
+
+/* The same call again while nothing happened: the machine was too slow for a deadline. */
+static tl_status ask_on(tl_lock *lock)
+{
+    tl_status status;
+
+    do
+        status = tl_lock_ask(lock, 0);
+    while (tl_status_class(status) == TL_CLASS_RETRY);
+    return status;
+}
+
+static tl_status finish_on(tl_lock *lock, tl_outcome outcome, tl_proof proof)
+{
+    tl_status status;
+
+    do
+        status = finish(lock, outcome, proof);
+    while (tl_status_class(status) == TL_CLASS_RETRY);
+    return status;
+}
+
+static void end(tl_lock *lock, int trade)
+{
+    if (is_failure(trade))
+        CREW_STATUS(finish_on(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLARED), TL_FAILED);
+    else
+        CREW_STATUS(finish_on(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+}
+
+/* Granted to one of its rivals; the others hear of a holder, or of how it ended. */
+static void race(int number, long round)
+{
+    int trade = number / RIVALS;
+    tl_lock_options options = sync_options("x");
+    char serial[48], cust[16];
+    tl_status status;
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "g-%ld-%d", round, trade);
+    snprintf(cust, sizeof cust, "g%d", trade % 5);
+    lock = lock_new(scene.f.client, serial, cust, &options);
+    status = ask_on(lock);
+    if (status == TL_GRANTED) {
+        __atomic_add_fetch(&scene.granted[trade], 1, __ATOMIC_SEQ_CST);
+        end(lock, trade);
+    } else if (status != TL_BUSY) {
+        CREW_STATUS(status, is_failure(trade) ? TL_FAILED : TL_ALREADY_DONE);
+    }
+    tl_lock_free(lock);
+}
+
+/* As a mutex: taken over again and again by whoever asks when it is free. */
+static void take_turns(int number, long round)
+{
+    tl_lock_options options = sync_options("m");
+    char serial[48];
+    tl_status status;
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "m-%d", number % 16);
+    options.flags = TL_ASK_REPEATABLE;
+    lock = lock_new(scene.f.client, serial, "mutex", &options);
+    status = ask_on(lock);
+    if (status == TL_GRANTED)
+        CREW_STATUS(finish_on(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    else
+        CREW_STATUS(status, TL_BUSY);
+    tl_lock_free(lock);
+    (void)round;
+}
+
+/* A trade of its own. */
+static void pay(int number, long round)
+{
+    tl_lock_options options = sync_options("p");
+    char serial[48], cust[16];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "p-%ld-%d", round, number);
+    snprintf(cust, sizeof cust, "p%d", number % 7);
+    lock = lock_new(scene.f.client, serial, cust, &options);
+    CREW_STATUS(ask_on(lock), TL_GRANTED);
+    end(lock, number);
+    tl_lock_free(lock);
+}
+
+static void work(void *context, int number)
+{
+    (void)context;
+    for (long round = 0; round < scene.rounds; round++) {
+        pthread_barrier_wait(&scene.barrier);
+        if (number % RIVALS == 0)
+            scene.granted[number / RIVALS] = 0;
+        pthread_barrier_wait(&scene.barrier);
+        race(number, round);
+        take_turns(number, round);
+        pay(number, round);
+        pthread_barrier_wait(&scene.barrier);
+        if (number % RIVALS == 0)
+            CREW_CHECK(scene.granted[number / RIVALS] == 1);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    scene.threads = (int)crew_number("threads", 256) / RIVALS * RIVALS;
+    scene.rounds = crew_number("rounds", 3);
+    fixture_open(&scene.f, SETTINGS);
+    scene.granted = crew_share((size_t)scene.threads * sizeof *scene.granted);
+    pthread_barrier_init(&scene.barrier, NULL, (unsigned)scene.threads);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    pthread_barrier_destroy(&scene.barrier);
+    crew_unshare(scene.granted, (size_t)scene.threads * sizeof *scene.granted);
+    fixture_close(&scene.f);
+    return 0;
+}
+
+static void test_many_threads_share_statements(void **state)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    long trades = scene.rounds * (scene.threads + scene.threads / RIVALS);
+
+    (void)state;
+    crew_threads(scene.threads, work, NULL);
+    assert_status(tl_client_stats(scene.f.client, &stats), TL_OK);
+    print_message("%d threads: %llu asks and %llu endings, %llu of them in %llu groups; "
+                  "%llu statements\n",
+                  scene.threads, (unsigned long long)stats.asks,
+                  (unsigned long long)stats.finishes, (unsigned long long)stats.grouped,
+                  (unsigned long long)stats.groups, (unsigned long long)stats.statements);
+    /* Several in a group, or this test has looked at something else. */
+    assert_true(stats.grouped > 2 * stats.groups);
+    assert_int_equal(stats.lost, 0);
+    assert_int_equal(database_number(scene.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE cust_no <> "
+                                     "'mutex' AND status IN ('Y', 'F') AND rev > 1"),
+                     trades);
+    assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                  "status = 'P'"),
+                     0);
+    /* Two steps each: nobody was granted what another had. */
+    assert_int_equal(database_number(scene.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no "
+                                     "<> 'mutex'"),
+                     2 * trades);
+    assert_log_whole(&scene.f);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_threads_share_statements)};
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}
