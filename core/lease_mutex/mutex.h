@@ -69,6 +69,8 @@ struct tl_mutex {
     char lost_connection[RANDOM_UUID];
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
 
+    int renewing; /* the answer to a renewal was lost */
+
     size_t refused; /* which resource was in the way */
     tl_resource_view view;
     db_result row; /* what the view's payload points into */

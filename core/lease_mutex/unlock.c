@@ -191,29 +191,40 @@ static db_answer run_renew(void *context, db *connection)
     return answer;
 }
 
+/* A renewal that may have happened has ended the session's renewal, or shortened a longer
+ * lease: only what is certain either way is left. */
+static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
+{
+    leases_lock(l);
+    if (!doubtful || until_ms < m->hold->lease_until_ms)
+        m->hold->lease_until_ms = until_ms;
+    leases_unlock(l);
+    leases_wake(l);
+}
+
 /* The end of the lease is set, not moved: running it again does no harm. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
     struct releasing r;
-    work w = {.name = "renew", .run = run_renew, .context = &r};
+    work w = {.name = "renew", .run = run_renew, .context = &r, .doubtful = m->renewing};
     int64_t before_ms = clock_boottime_ms();
 
     memset(&r, 0, sizeof r);
     mutex_begin_step(m, &r.step, 0);
     r.step.lease_ms = lease_ms;
     work_run(m->client->transitions, &w, m->client->config.pool_wait_ms);
-    if (w.verdict == VERDICT_UNKNOWN)
+    m->renewing = w.verdict == VERDICT_UNKNOWN;
+    if (w.verdict == VERDICT_UNKNOWN) {
+        set_lease(m, l, before_ms + lease_ms, 1);
         return TL_UNKNOWN;
+    }
     if (w.verdict != VERDICT_APPLIED)
         return w.status != TL_OK ? w.status : TL_INTERNAL;
     if (r.released != m->hold->count)
         return error_set(TL_LOST,
                          "the lock was taken over or taken away, or its time was "
                          "over");
-    leases_lock(l);
-    m->hold->lease_until_ms = before_ms + lease_ms;
-    leases_unlock(l);
-    leases_wake(l);
+    set_lease(m, l, before_ms + lease_ms, 0);
     return TL_OK;
 }
 

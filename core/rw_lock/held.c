@@ -126,12 +126,14 @@ static tl_status check_certain(const tl_rw *rw)
     return status;
 }
 
-/* Both may run twice without harm, so a lost answer needs no settling. */
-static tl_status change(tl_rw *rw, struct changing *c, const char *name)
+/* Both may run twice without harm, so a lost answer needs no settling; until one of them
+ * is answered, *doubtful says that it may have happened. */
+static tl_status change(tl_rw *rw, struct changing *c, const char *name, int *doubtful)
 {
-    work w = {.name = name, .run = run_change, .context = c};
+    work w = {.name = name, .run = run_change, .context = c, .doubtful = *doubtful};
 
     work_run(rw->client->transitions, &w, rw->client->config.pool_wait_ms);
+    *doubtful = w.verdict == VERDICT_UNKNOWN;
     if (w.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
     if (w.verdict != VERDICT_APPLIED)
@@ -151,12 +153,24 @@ tl_status tl_rw_downgrade(tl_rw *rw)
     if (status != TL_OK || rw->mode == TL_RW_READ)
         return status;
     rw_begin_step(rw, &c.step, 0);
-    status = change(rw, &c, "downgrade");
+    status = change(rw, &c, "downgrade", &rw->downgrading);
     if (status == TL_OK) {
         rw->mode = TL_RW_READ;
         wake_waiters(rw);
     }
     return status;
+}
+
+/* A renewal that may have happened has ended the session's renewal, or shortened a longer
+ * lease: only what is certain either way is left. */
+static void set_lease(tl_rw *rw, int64_t until_ms, int doubtful)
+{
+    if (!doubtful)
+        rw->by_session = 0;
+    if (!doubtful || until_ms < rw->over_ms)
+        rw->over_ms = until_ms;
+    if (rw->hold_until_ms < rw->over_ms)
+        rw->over_ms = rw->hold_until_ms;
 }
 
 tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
@@ -176,12 +190,8 @@ tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
         return status;
     rw_begin_step(rw, &c.step, 0);
     c.step.over_ms = lease_ms;
-    status = change(rw, &c, "renew");
-    if (status == TL_OK) {
-        rw->by_session = 0;
-        rw->over_ms = before_ms + lease_ms;
-        if (rw->hold_until_ms < rw->over_ms)
-            rw->over_ms = rw->hold_until_ms;
-    }
+    status = change(rw, &c, "renew", &rw->renewing);
+    if (status == TL_OK || status == TL_UNKNOWN)
+        set_lease(rw, before_ms + lease_ms, status == TL_UNKNOWN);
     return status;
 }

@@ -145,7 +145,9 @@ static int is_held(const tl_rw *rw)
 
 tl_rw_mode tl_rw_held(const tl_rw *rw)
 {
-    return is_held(rw) ? rw->mode : TL_RW_NONE;
+    if (!is_held(rw))
+        return TL_RW_NONE;
+    return rw->downgrading ? TL_RW_READ : rw->mode;
 }
 
 uint64_t tl_rw_fence(const tl_rw *rw)

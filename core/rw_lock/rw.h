@@ -38,6 +38,7 @@ struct tl_rw {
     uint8_t token[RW_TOKEN];
     int by_session;
     int64_t over_ms, hold_until_ms; /* boot time */
+    int renewing, downgrading;      /* the answer to that was lost */
 
     /* A writer that waits. */
     uint8_t intent[RW_TOKEN];

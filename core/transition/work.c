@@ -12,8 +12,13 @@
 
 enum tried { OVER, AGAIN };
 
+/* What may have happened before stays in doubt, whatever became of this try. */
 static void fail(work *w, const db *connection, db_answer answer)
 {
+    if (w->verdict == VERDICT_UNKNOWN) {
+        (void)db_error_status(connection, answer, w->name);
+        return;
+    }
     w->verdict = VERDICT_FAILED;
     w->status = db_error_status(connection, answer, w->name);
 }
@@ -64,7 +69,6 @@ static enum tried try_on(transition_engine *engine, work *w, db *connection)
 
 static enum tried try_once(transition_engine *engine, work *w, int64_t deadline_ms)
 {
-    int doubtful = w->verdict == VERDICT_UNKNOWN;
     db *connection;
     enum tried tried;
     tl_status status = pool_get(engine->connections, POOL_QUICK,
@@ -75,8 +79,7 @@ static enum tried try_once(transition_engine *engine, work *w, int64_t deadline_
         pool_put(engine->connections, connection);
         return tried;
     }
-    /* An earlier try that may have happened stays in doubt. */
-    if (!doubtful) {
+    if (w->verdict != VERDICT_UNKNOWN) {
         w->verdict = VERDICT_FAILED;
         w->status = status;
     }
@@ -125,7 +128,8 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
 
-    w->verdict = VERDICT_FAILED;
+    w->verdict = w->doubtful ? VERDICT_UNKNOWN : VERDICT_FAILED;
+    w->status = TL_UNKNOWN;
     w->settled = 0;
     for (;;) {
         enum tried tried = AGAIN;

@@ -20,6 +20,9 @@ typedef struct work {
     /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
      * to come again. */
     int asks;
+    /* The answer to an earlier run was lost, and nobody could settle it: what fails now is
+     * still UNKNOWN. */
+    int doubtful;
 
     /* Given back in after VERDICT_UNKNOWN, it is settled before anything is run. */
     char lost_connection[RANDOM_UUID];

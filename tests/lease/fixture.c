@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -122,6 +123,13 @@ long long server_counter(const fixture *f, const char *name)
                            "SELECT CAST(VARIABLE_VALUE AS UNSIGNED) FROM "
                            "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='%s'",
                            name);
+}
+
+int is_long_run(void)
+{
+    const char *text = getenv("TL_TEST_LONG");
+
+    return text != NULL && text[0] != '\0';
 }
 
 int64_t now_ms(void)

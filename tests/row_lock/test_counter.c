@@ -1,9 +1,5 @@
-/*
- * A counter that many processes raise in transactions by a plain read, a pause and a
- * write: only the row lock keeps it right.  Without it the counter must go wrong, or this
- * would prove nothing.
- */
-#include "lease/fixture.h"
+/* The counter under a row lock: in transactions, with a plain read. */
+#include "lease/counter.h"
 
 #include <tradelock/row_lock.h>
 
@@ -14,13 +10,7 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#define PROCESSES 8
-#define ROUNDS_LONG 10000
-#define ROUNDS (ROUNDS_LONG / 20)
 
 static fixture f;
 
@@ -28,7 +18,7 @@ static int setup(void **state)
 {
     (void)state;
     fixture_open(&f, "session_ms=60s\n");
-    database_run(f.sql, "CREATE TABLE counter (id INT PRIMARY KEY, n BIGINT NOT NULL)");
+    counter_make(&f);
     return 0;
 }
 
@@ -39,19 +29,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static int rounds(void)
-{
-    const char *text = getenv("TL_TEST_LONG");
-
-    return text != NULL && text[0] != '\0' ? ROUNDS_LONG : ROUNDS;
-}
-
 /* The lock comes before the first read: a snapshot of REPEATABLE READ would begin with
  * that, and be old by the time the lock is there. */
-static int count_up(int with_lock, int times)
+static int count_up(const fixture *of, int with_lock, int times)
 {
-    tl_client *client = client_new(&f);
-    MYSQL *caller = database_connect(f.db);
+    tl_client *client = client_new(of);
+    MYSQL *caller = database_connect(of->db);
     int good = 0;
 
     database_run(caller, "SET idle_transaction_timeout = 600, "
@@ -75,41 +58,16 @@ static int count_up(int with_lock, int times)
     return good == times;
 }
 
-static long long count_with_processes(int with_lock, int times)
-{
-    pid_t pids[PROCESSES];
-
-    database_run(f.sql, "REPLACE INTO counter VALUES (1, 0)");
-    for (int i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        assert_true(pids[i] >= 0);
-        if (pids[i] == 0)
-            _exit(count_up(with_lock, times) ? 0 : 1);
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        int status;
-
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_int_equal(status, 0);
-    }
-    return database_number(f.sql, "SELECT n FROM counter WHERE id = 1");
-}
-
 static void test_no_update_is_lost(void **state)
 {
-    int times = rounds();
-    int64_t begun_ms = now_ms();
-
     (void)state;
-    assert_int_equal(count_with_processes(1, times), (long long)PROCESSES * times);
-    print_message("%d processes x %d rounds in %lld ms\n", PROCESSES, times,
-                  (long long)(now_ms() - begun_ms));
+    counter_is_right(&f, "row lock", count_up);
 }
 
 static void test_without_the_lock_updates_are_lost(void **state)
 {
     (void)state;
-    assert_true(count_with_processes(0, 200) < PROCESSES * 200);
+    counter_is_wrong_without(&f, "row lock", count_up);
 }
 
 int main(void)

@@ -4,6 +4,7 @@
  * loan against transfers of its claims.  Each goes wrong without the lock, or would prove
  * nothing.
  */
+#include "lease/counter.h"
 #include "rw_lock/fixture.h"
 
 #include <setjmp.h>
@@ -15,14 +16,11 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PROCESSES 8
-#define ROUNDS_LONG 10000
-#define ROUNDS (ROUNDS_LONG / 20)
 #define WAIT_MS 600000
 
 static fixture f;
@@ -37,8 +35,8 @@ static int setup(void **state)
 {
     (void)state;
     fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=8ms\nsession_ms=60s\n");
-    database_run(f.sql, "CREATE TABLE counter (id INT PRIMARY KEY, n BIGINT NOT NULL);"
-                        "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
+    counter_make(&f);
+    database_run(f.sql, "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
                         "paid_to INT NULL);"
                         "INSERT INTO claim SELECT seq, 0, NULL FROM seq_1_to_20");
     witness = mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE,
@@ -53,13 +51,6 @@ static int teardown(void **state)
     assert_holders_whole(&f, 0);
     fixture_close(&f);
     return 0;
-}
-
-static int rounds(void)
-{
-    const char *text = getenv("TL_TEST_LONG");
-
-    return text != NULL && text[0] != '\0' ? ROUNDS_LONG : ROUNDS;
 }
 
 typedef int (*job_fn)(int number, int with_lock, int times);
@@ -85,32 +76,20 @@ static void run_processes(job_fn job, int with_lock, int times)
 
 /* -------------------------------------------------------------------- the counter -- */
 
-static int raise_counter(MYSQL *connection)
+static int count_up(const fixture *of, int with_lock, int times)
 {
-    char sql[64];
-    long long n = database_number(connection, "SELECT n FROM counter WHERE id = 1");
-
-    usleep(100);
-    snprintf(sql, sizeof sql, "UPDATE counter SET n = %lld WHERE id = 1", n + 1);
-    return mysql_query(connection, sql) == 0;
-}
-
-static int count_up(int number, int with_lock, int times)
-{
-    tl_client *client = client_new(&f);
+    tl_client *client = client_new(of);
     tl_rw *rw = rw_new(client, "counter", 0);
-    MYSQL *connection = database_connect(f.db);
+    MYSQL *connection = database_connect(of->db);
     int good = 0;
 
-    (void)number;
-    for (int i = 0; i < times; i++) {
+    for (; good < times; good++) {
         if (with_lock && tl_rw_write(rw, WAIT_MS) != TL_GRANTED)
             break;
-        if (!raise_counter(connection))
+        if (!counter_raise(connection))
             break;
         if (with_lock && tl_rw_unlock(rw) != TL_OK)
             break;
-        good++;
     }
     if (good < times)
         print_error("round %d: %s\n", good, tl_error_message());
@@ -120,28 +99,16 @@ static int count_up(int number, int with_lock, int times)
     return good == times;
 }
 
-static long long count_with_processes(int with_lock, int times)
-{
-    database_run(f.sql, "REPLACE INTO counter VALUES (1, 0)");
-    run_processes(count_up, with_lock, times);
-    return database_number(f.sql, "SELECT n FROM counter WHERE id = 1");
-}
-
 static void test_no_update_is_lost(void **state)
 {
-    int times = rounds();
-    int64_t begun_ms = now_ms();
-
     (void)state;
-    assert_int_equal(count_with_processes(1, times), (long long)PROCESSES * times);
-    print_message("%d processes x %d rounds in %lld ms\n", PROCESSES, times,
-                  (long long)(now_ms() - begun_ms));
+    counter_is_right(&f, "read-write lock", count_up);
 }
 
 static void test_without_the_lock_updates_are_lost(void **state)
 {
     (void)state;
-    assert_true(count_with_processes(0, 200) < PROCESSES * 200);
+    counter_is_wrong_without(&f, "read-write lock", count_up);
 }
 
 /* -------------------------------------------------------- readers beside each other -- */
@@ -199,7 +166,7 @@ static int go_in_and_out(int number, int with_lock, int times)
 static void test_readers_together_and_no_writer_among_them(void **state)
 {
     (void)state;
-    run_processes(go_in_and_out, 1, rounds() / 20);
+    run_processes(go_in_and_out, 1, counter_times() / 20);
     assert_int_equal(atomic_load(&witness->met), 0);
     print_message("%d readers at once\n", atomic_load(&witness->most_readers));
     assert_true(atomic_load(&witness->most_readers) >= 2);
@@ -269,7 +236,7 @@ static void test_repayment_against_transfers(void **state)
 {
     (void)state;
     atomic_store(&witness->met, 0);
-    run_processes(trade_claims, 1, rounds() / 20);
+    run_processes(trade_claims, 1, counter_times() / 20);
     assert_int_equal(atomic_load(&witness->met), 0);
     run_processes(trade_claims, 0, 200);
     assert_int_equal(atomic_load(&witness->met), 1);

@@ -18,12 +18,14 @@
 #include <string.h>
 
 #define PACKETS_MAX 60
+/* The fast run takes one packet in so many, always others. */
+#define STRIDE 19
 #define CALLS_MAX 20
 
 static fixture f;
 static wire *line;
 static char *through;
-static unsigned cases, unknowns;
+static unsigned cases, unknowns, sweeps;
 
 static int setup(void **state)
 {
@@ -132,10 +134,14 @@ static int disturb(enum operation operation, int again, wire_fault fault)
     wire_arm(line, &fault);
     status = call(operation, rw);
     struck = wire_struck(line);
-    if (fault.down)
-        wire_down(line, 0);
     if (status == TL_UNKNOWN)
         unknowns++;
+    if (fault.down) {
+        /* Still away: what is not known stays so, and is neither "no" nor "released". */
+        if (status == TL_UNKNOWN)
+            assert_status(call(operation, rw), TL_UNKNOWN);
+        wire_down(line, 0);
+    }
     for (int calls = 0; may_come_again(status) && calls < CALLS_MAX; calls++)
         status = call(operation, rw);
     (void)wire_release(line);
@@ -151,9 +157,11 @@ static int disturb(enum operation operation, int again, wire_fault fault)
 static void sweep(enum operation operation, int again, int down)
 {
     static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
+    unsigned stride = is_long_run() ? 1 : STRIDE;
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
-        for (unsigned packet = 1; packet < PACKETS_MAX; packet++)
+        for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX;
+             packet += stride)
             if (!disturb(operation, again, (wire_fault){packet, acts[act], down}))
                 break;
 }
@@ -162,6 +170,7 @@ static void test_read(void **state)
 {
     (void)state;
     sweep(READ, 1, 0);
+    sweep(READ, 1, 1);
 }
 
 /* The first ask of all makes the gate. */
@@ -169,6 +178,7 @@ static void test_write(void **state)
 {
     (void)state;
     sweep(WRITE, 0, 0);
+    sweep(WRITE, 0, 1);
 }
 
 static void test_unlock(void **state)
@@ -185,6 +195,67 @@ static void test_downgrade(void **state)
     sweep(DOWNGRADE, 0, 1);
 }
 
+/* Perhaps it only reads already: nothing may be written under it until that is known. */
+static void test_a_doubtful_downgrade_writes_no_more(void **state)
+{
+    unsigned doubtful = 0;
+
+    (void)state;
+    for (unsigned packet = 1; packet <= 4; packet++) {
+        tl_client *far = far_client();
+        tl_rw *rw = writing(far, "doubtful", 0);
+        MYSQL *caller = caller_new(&f);
+        wire_fault fault = {packet, WIRE_CUT_AFTER, 1};
+
+        wire_arm(line, &fault);
+        if (tl_rw_downgrade(rw) == TL_UNKNOWN) {
+            doubtful++;
+            assert_int_equal(tl_rw_held(rw), TL_RW_READ);
+            assert_status(tl_rw_guard(rw, caller, 0), TL_WRONG_STATE);
+            assert_status(tl_rw_done(rw, caller, 0), TL_WRONG_STATE);
+        }
+        wire_down(line, 0);
+        assert_status(tl_rw_downgrade(rw), TL_OK);
+        assert_status(tl_rw_done(rw, caller, 0), TL_OK);
+        caller_run(caller, "COMMIT");
+        assert_status(tl_rw_unlock(rw), TL_OK);
+        mysql_close(caller);
+        tl_rw_free(rw);
+        tl_client_close(far);
+        wire_reset(line);
+    }
+    assert_true(doubtful > 0);
+}
+
+/* A renewal may have ended the session's renewal: what is certain is what holds either
+ * way. */
+static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
+{
+    unsigned doubtful = 0;
+
+    (void)state;
+    for (unsigned packet = 1; packet <= 4; packet++) {
+        tl_client *far = far_client();
+        tl_rw *rw = writing(far, "doubtful", 0);
+        wire_fault fault = {packet, WIRE_CUT_AFTER, 1};
+
+        wire_arm(line, &fault);
+        if (tl_rw_renew(rw, 5000) == TL_UNKNOWN) {
+            doubtful++;
+            assert_in_range(tl_rw_remaining_ms(rw), 0, 5000);
+            assert_status(tl_rw_renew(rw, 20000), TL_UNKNOWN);
+        }
+        wire_down(line, 0);
+        assert_status(tl_rw_renew(rw, 20000), TL_OK);
+        assert_true(tl_rw_remaining_ms(rw) > 5000);
+        assert_status(tl_rw_unlock(rw), TL_OK);
+        tl_rw_free(rw);
+        tl_client_close(far);
+        wire_reset(line);
+    }
+    assert_true(doubtful > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +263,8 @@ int main(void)
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_unlock),
         cmocka_unit_test(test_downgrade),
+        cmocka_unit_test(test_a_doubtful_downgrade_writes_no_more),
+        cmocka_unit_test(test_a_doubtful_renewal_is_no_longer_certain),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));

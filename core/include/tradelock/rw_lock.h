@@ -123,8 +123,8 @@ TL_EXPORT tl_status tl_rw_write(tl_rw *rw, int64_t wait_ms);
 
 /*
  * A writer goes on as a reader, with the same fence, and other readers may join it; no
- * other writer can have come between.  TL_OK (also for a reader), TL_LOST, or TL_UNKNOWN
- * (call again).
+ * other writer can have come between.  TL_OK (also for a reader), TL_LOST, or TL_UNKNOWN:
+ * call again; until then it counts as reading, and nothing can be committed under it.
  */
 TL_EXPORT tl_status tl_rw_downgrade(tl_rw *rw);
 
