@@ -234,14 +234,19 @@ static long long in_process(void)
 static void recover(void)
 {
     int64_t end_ms = crew_now_ms() + LIMIT_MS;
+    long long left, before = -1;
 
     mine.client = open_client();
-    while (in_process() > 0) {
+    while ((left = in_process()) > 0) {
         tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
         tl_lock *locks[TL_CLAIM_MAX];
         size_t count = TL_CLAIM_MAX;
         tl_status status;
 
+        /* As long as it goes on, however slowly. */
+        if (left != before)
+            end_ms = crew_now_ms() + LIMIT_MS;
+        before = left;
         assert_true(crew_now_ms() < end_ms);
         options.op_code = "PAYOUT";
         options.max_hold_ms = LIMIT_MS;

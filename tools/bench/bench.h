@@ -18,6 +18,7 @@ typedef struct bench_options {
     unsigned held;  /* locks that are held by one client */
     unsigned group; /* rows in one statement */
     int64_t run_ms, warm_up_ms;
+    int64_t cycles;       /* of each caller, instead of a time; 0: by time */
     int64_t hold_open_ms; /* one key's ending stands open for so long, again and again */
     int64_t ask_held_ms;  /* and that key is asked for so often; 0: never */
     int64_t session_ms;   /* as the option file has it */

@@ -140,7 +140,8 @@ static void *run_caller(void *argument)
     bench_caller *c = argument;
     uint64_t number = 0;
 
-    while (atomic_load(&phase) != PHASE_OVER) {
+    while (atomic_load(&phase) != PHASE_OVER &&
+           (bench.cycles == 0 || number < (uint64_t)bench.cycles)) {
         uint64_t start_us = bench_now_us();
         int done = c->of->cycle(c->number, number++);
 
@@ -246,6 +247,36 @@ static void start_callers(const contestant *of, bench_caller *callers)
     pthread_attr_destroy(&small);
 }
 
+static void join_callers(const bench_caller *callers)
+{
+    for (unsigned i = 0; i < bench.callers; i++)
+        pthread_join(callers[i].thread, NULL);
+}
+
+static void measure_time(const contestant *of, bench_caller *callers, moment *before,
+                         moment *after)
+{
+    start_callers(of, callers);
+    bench_sleep_us(bench.warm_up_ms * 1000);
+    take_moment(before);
+    atomic_store(&phase, PHASE_MEASURE);
+    bench_sleep_us(bench.run_ms * 1000);
+    take_moment(after);
+    atomic_store(&phase, PHASE_OVER);
+    join_callers(callers);
+}
+
+/* Nothing at the borders: every statement that is counted belongs to a cycle. */
+static void measure_cycles(const contestant *of, bench_caller *callers, moment *before,
+                           moment *after)
+{
+    take_moment(before);
+    atomic_store(&phase, PHASE_MEASURE);
+    start_callers(of, callers);
+    join_callers(callers);
+    take_moment(after);
+}
+
 static void run_cycles(const contestant *of)
 {
     bench_caller *callers = calloc(bench.callers, sizeof *callers);
@@ -253,15 +284,10 @@ static void run_cycles(const contestant *of)
 
     if (callers == NULL)
         bench_fail("out of memory");
-    start_callers(of, callers);
-    bench_sleep_us(bench.warm_up_ms * 1000);
-    take_moment(&before);
-    atomic_store(&phase, PHASE_MEASURE);
-    bench_sleep_us(bench.run_ms * 1000);
-    take_moment(&after);
-    atomic_store(&phase, PHASE_OVER);
-    for (unsigned i = 0; i < bench.callers; i++)
-        pthread_join(callers[i].thread, NULL);
+    if (bench.cycles > 0)
+        measure_cycles(of, callers, &before, &after);
+    else
+        measure_time(of, callers, &before, &after);
     note_callers(callers, note_costs(&before, &after));
     for (unsigned i = 0; i < bench.callers; i++)
         free(callers[i].bins);
@@ -297,6 +323,7 @@ static void usage(FILE *to)
           "  --callers N      threads that lock and unlock (1)\n"
           "  --connections N  of the contestants over SQL (8)\n"
           "  --run-ms N, --warm-up-ms N\n"
+          "  --cycles N       of each caller, instead of a time\n"
           "  --contended      all callers want one key\n"
           "  --hold-open-ms N one more caller's ending stands open for so long, again\n"
           "  --ask-held-ms N  and one more asks for its key so often\n"
@@ -335,18 +362,29 @@ static const contestant *find(const char *name)
     bench_fail("there is no contestant %s", name);
 }
 
-static const struct option option_names[] = {
-    {"contestant", 1, NULL, 'k'},   {"callers", 1, NULL, 'n'},
-    {"connections", 1, NULL, 'c'},  {"run-ms", 1, NULL, 'r'},
-    {"warm-up-ms", 1, NULL, 'w'},   {"contended", 0, NULL, 'h'},
-    {"hold-open-ms", 1, NULL, 'o'}, {"ask-held-ms", 1, NULL, 'a'},
-    {"session-ms", 1, NULL, 't'},   {"held", 1, NULL, 'l'},
-    {"group", 1, NULL, 'g'},        {"part", 1, NULL, 'p'},
-    {"name", 1, NULL, 'm'},         {"config", 1, NULL, 'f'},
-    {"socket", 1, NULL, 's'},       {"user", 1, NULL, 'u'},
-    {"database", 1, NULL, 'd'},     {"server-pid", 1, NULL, 'i'},
-    {"redis", 1, NULL, 'e'},        {"dir", 1, NULL, 'D'},
-    {"help", 0, NULL, 'H'},         {NULL, 0, NULL, 0}};
+static const struct option option_names[] = {{"contestant", 1, NULL, 'k'},
+                                             {"callers", 1, NULL, 'n'},
+                                             {"connections", 1, NULL, 'c'},
+                                             {"run-ms", 1, NULL, 'r'},
+                                             {"warm-up-ms", 1, NULL, 'w'},
+                                             {"cycles", 1, NULL, 'y'},
+                                             {"contended", 0, NULL, 'h'},
+                                             {"hold-open-ms", 1, NULL, 'o'},
+                                             {"ask-held-ms", 1, NULL, 'a'},
+                                             {"session-ms", 1, NULL, 't'},
+                                             {"held", 1, NULL, 'l'},
+                                             {"group", 1, NULL, 'g'},
+                                             {"part", 1, NULL, 'p'},
+                                             {"name", 1, NULL, 'm'},
+                                             {"config", 1, NULL, 'f'},
+                                             {"socket", 1, NULL, 's'},
+                                             {"user", 1, NULL, 'u'},
+                                             {"database", 1, NULL, 'd'},
+                                             {"server-pid", 1, NULL, 'i'},
+                                             {"redis", 1, NULL, 'e'},
+                                             {"dir", 1, NULL, 'D'},
+                                             {"help", 0, NULL, 'H'},
+                                             {NULL, 0, NULL, 0}};
 
 /* The options that are text and taken as they are; NULL for others. */
 static const char **text_option(int option)
@@ -400,6 +438,8 @@ static int64_t *long_option(int option)
         return &bench.run_ms;
     case 'w':
         return &bench.warm_up_ms;
+    case 'y':
+        return &bench.cycles;
     case 'o':
         return &bench.hold_open_ms;
     case 'a':
