@@ -77,7 +77,7 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
-/* What follows each confirmed beat, on the session's thread. */
+/* What follows each confirmed beat, on a thread of the session's that no beat waits for. */
 static void run_round(void *context)
 {
     tl_client *client = context;

@@ -10,9 +10,9 @@
 #include "transition/transition.h"
 
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
- * sessions, as far as the
- * budget goes; the next round goes on.  On a heartbeat's thread the budget is what the
- * heartbeat can spare: a dead process with many locks must not make its heirs look dead.
+ * sessions, as far as the budget goes; the next round goes on.  A process that serves has
+ * its rounds follow its beats, with half a beat as their budget: a dead process with many
+ * locks is shared among its heirs, and takes none of them from its own work for long.
  * actor: who, for the log.  opened and freed are increased. */
 tl_status janitor_round(transition_engine *engine, const struct logger *logger,
                         const char *actor, int64_t budget_ms, uint64_t *opened,

@@ -25,8 +25,8 @@ struct session {
     unsigned generation;
     pool *connections;
     session_options options;
-    pthread_t thread;
-    int loss_fd, thread_started;
+    pthread_t beating, following;
+    int loss_fd, beating_started, following_started;
     observer *others;
 
     /* Atomic. */
@@ -36,11 +36,12 @@ struct session {
 
     /* Under the mutex. */
     pthread_mutex_t mutex;
-    pthread_cond_t wake;
-    int stopping;
+    pthread_cond_t wake;      /* of the beating thread */
+    pthread_cond_t round_due; /* of the following thread */
+    int stop_beating, stop_following, round_is_due;
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
-    /* The thread's own. */
+    /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
 };
@@ -114,7 +115,16 @@ static void lose(session *s)
         s->options.loss(s->options.loss_context);
 }
 
-/* What follows a confirmed beat: looking at the others, and the janitor. */
+static void wake_following(session *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->round_is_due = 1;
+    pthread_cond_signal(&s->round_due);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* What follows a confirmed beat: looking at the others, on the heartbeat's own connection,
+ * which does not wait for a silent server, and the round, which is another thread's. */
 static void after_confirmed(session *s)
 {
     int64_t now_ms = clock_boottime_ms();
@@ -127,8 +137,7 @@ static void after_confirmed(session *s)
         !db_usable(s->connection))
         close_connection(s);
     atomic_fetch_add(&s->ended_others, ended);
-    if (s->options.round != NULL)
-        s->options.round(s->options.round_context);
+    wake_following(s);
 }
 
 static void round_once(session *s)
@@ -150,13 +159,13 @@ static void round_once(session *s)
     }
 }
 
-static void *run(void *argument)
+static void *beat_on(void *argument)
 {
     session *s = argument;
     int64_t next_ms = clock_deadline(s->options.beat_ms);
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->stopping && !atomic_load(&s->lost)) {
+    while (!s->stop_beating && !atomic_load(&s->lost)) {
         if (clock_left_ms(next_ms) > 0) {
             clock_wait(&s->wake, &s->mutex, next_ms);
             continue;
@@ -164,6 +173,28 @@ static void *run(void *argument)
         pthread_mutex_unlock(&s->mutex);
         round_once(s);
         next_ms = clock_deadline(s->options.beat_ms);
+        pthread_mutex_lock(&s->mutex);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+/* The rounds have a thread of their own: their statements go over the pool, and a
+ * connection of it that died in silence is waited for longer than a session lives.  Beats
+ * that were confirmed while a round ran make one more round, not many. */
+static void *follow(void *argument)
+{
+    session *s = argument;
+
+    pthread_mutex_lock(&s->mutex);
+    while (!s->stop_following) {
+        if (!s->round_is_due) {
+            pthread_cond_wait(&s->round_due, &s->mutex);
+            continue;
+        }
+        s->round_is_due = 0;
+        pthread_mutex_unlock(&s->mutex);
+        s->options.round(s->options.round_context);
         pthread_mutex_lock(&s->mutex);
     }
     pthread_mutex_unlock(&s->mutex);
@@ -196,11 +227,16 @@ static tl_status insert_row(session *s)
     return TL_OK;
 }
 
-static tl_status start_thread(session *s)
+static tl_status start_threads(session *s)
 {
-    if (thread_context_start(&s->thread, run, s) != 0)
+    if (s->options.round != NULL) {
+        if (thread_context_start(&s->following, follow, s) != 0)
+            return error_set(TL_NO_MEMORY, "the janitor's thread could not be started");
+        s->following_started = 1;
+    }
+    if (thread_context_start(&s->beating, beat_on, s) != 0)
         return error_set(TL_NO_MEMORY, "the heartbeat thread could not be started");
-    s->thread_started = 1;
+    s->beating_started = 1;
     return TL_OK;
 }
 
@@ -216,7 +252,7 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
         text_copy(s->host, sizeof s->host, "unknown");
     random_uuid(s->id);
     pthread_mutex_init(&s->mutex, NULL);
-    if (clock_condition_init(&s->wake) != 0)
+    if (clock_condition_init(&s->wake) != 0 || clock_condition_init(&s->round_due) != 0)
         return error_set(TL_NO_MEMORY, "a condition variable could not be made");
     s->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->loss_fd < 0)
@@ -235,7 +271,7 @@ tl_status session_start(session **out, pool *connections, const session_options 
     if (status == TL_OK)
         status = insert_row(s);
     if (status == TL_OK)
-        status = start_thread(s);
+        status = start_threads(s);
     if (status != TL_OK) {
         session_stop(s);
         return status;
@@ -244,30 +280,39 @@ tl_status session_start(session **out, pool *connections, const session_options 
     return TL_OK;
 }
 
-static void stop_thread(session *s)
+static void stop_thread(session *s, pthread_t thread, int *stop, pthread_cond_t *wake)
 {
-    if (!s->thread_started)
-        return;
     pthread_mutex_lock(&s->mutex);
-    s->stopping = 1;
-    pthread_cond_signal(&s->wake);
+    *stop = 1;
+    pthread_cond_signal(wake);
     pthread_mutex_unlock(&s->mutex);
-    pthread_join(s->thread, NULL);
+    pthread_join(thread, NULL);
+}
+
+/* The beat goes on until nothing else of the session runs: the last round may have to wait
+ * for a silent connection. */
+static void stop_threads(session *s)
+{
+    if (s->following_started)
+        stop_thread(s, s->following, &s->stop_following, &s->round_due);
+    if (s->beating_started)
+        stop_thread(s, s->beating, &s->stop_beating, &s->wake);
 }
 
 void session_stop(session *s)
 {
     if (s == NULL)
         return;
-    /* A child after fork has no heartbeat thread, and the row is its parent's. */
+    /* A child after fork has none of the threads, and the row is its parent's. */
     if (s->generation == thread_context_generation()) {
-        stop_thread(s);
+        stop_threads(s);
         if (s->connection != NULL && !atomic_load(&s->lost)) {
             db_result result = DB_RESULT_INIT;
 
             (void)store_session_end(s->connection, s->id, &result);
             db_result_free(&result);
         }
+        pthread_cond_destroy(&s->round_due);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->mutex);
     }

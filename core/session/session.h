@@ -21,7 +21,8 @@
 
 typedef struct session session;
 
-/* Called by the session's thread after each confirmed beat; the janitor's place. */
+/* Called after each confirmed beat, on a thread of its own; the janitor's place.  However
+ * long it takes, it delays no beat; it is called again when a beat was confirmed since. */
 typedef void (*session_round_fn)(void *context);
 
 typedef struct session_options {
@@ -34,10 +35,10 @@ typedef struct session_options {
     void *round_context;
 } session_options;
 
-/* Writes the row and starts the thread. */
+/* Writes the row and starts the threads. */
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
-/* Ends the row (best effort), stops the thread, frees. */
+/* Waits for the round under way, stops the threads, ends the row (best effort), frees. */
 void session_stop(session *s);
 
 const char *session_id(const session *s);
@@ -56,7 +57,7 @@ typedef struct session_counters {
 } session_counters;
 void session_count(const session *s, session_counters *counters);
 
-/* One observation outside the thread's rounds is meaningless without time passing; this
+/* One observation outside the heartbeat's is meaningless without time passing; this
  * observes for one time-out and ends whom it found expired.  For `reap` without waiting
  * for a service.  Returns how many were ended. */
 tl_status session_observe_once(pool *connections, const struct logger *logger,

@@ -149,11 +149,17 @@ static step_kind kind_of(const tl_lock *lock)
     return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
 }
 
-int ask_is_mine(const tl_lock *lock)
+/* The last step at the row is this handle's, and nobody has gone on from there. */
+static int is_last_here(const tl_lock *lock)
 {
-    return lock->view.status == 'P' && lock->inside.alive &&
+    return lock->view.status == 'P' &&
            memcmp(lock->inside.token, lock->next_token, STEP_TOKEN) == 0 &&
            strcmp(lock->view.session_id, session_id(lock->client->session)) == 0;
+}
+
+int ask_is_mine(const tl_lock *lock)
+{
+    return is_last_here(lock) && lock->inside.alive;
 }
 
 /* The hold as the row has it, of a step that could not return it. */
@@ -167,7 +173,9 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
         lock->state = LOCK_ASK_UNKNOWN;
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
-    if (!ask_is_mine(lock)) {
+    /* A hold whose time is over is one as long as nobody else has taken it. */
+    if (!ask_is_mine(lock) &&
+        !(is_last_here(lock) && session_alive_ms(lock->client->session) > 0)) {
         lock->state = LOCK_NEW;
         if (t->step.kind == STEP_ASK && lock->view.state != TL_STATE_ABSENT)
             return ask_classify(lock);
@@ -180,15 +188,23 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
     return TL_OK;
 }
 
+/* Nobody can have taken over what was granted to a session that certainly lives, before
+ * its max_hold was over. */
+static int is_certain(const tl_lock *lock, int64_t before_ms)
+{
+    return session_alive_ms(lock->client->session) > 0 &&
+           clock_left_ms(before_ms + lock->options.max_hold_ms) > 0;
+}
+
 tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
 {
     tl_key key = lock_key(lock);
 
     /* A step that was settled may have been committed long ago: what is left of its
-     * max_hold is read, not assumed.  And where this process cannot be certain that its
-     * session lives, having been stopped perhaps, the row is asked. */
+     * max_hold is read, not assumed.  And where the answer came too late to be certain,
+     * this process having been stopped perhaps, the row is asked. */
     if (t->step.fence != 0 && !t->settled &&
-        (session_alive_ms(lock->client->session) > 0 || fault_mutated("session"))) {
+        (is_certain(lock, before_ms) || fault_mutated("session"))) {
         lock_hold(lock, t, before_ms, lock->options.max_hold_ms);
         lock->epoch = t->step.epoch;
         lock_view_granted(lock);

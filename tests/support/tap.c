@@ -92,12 +92,13 @@ static int meets(tap *self, const char *data, size_t size, tap_act *act)
     return met;
 }
 
-static void swallow_answer(int far, char *room)
+/* What the server answers to the request it was just sent, in room; its size. */
+static size_t take_answer(int far, char *room)
 {
     struct pollfd watched = {far, POLLIN, 0};
+    ssize_t got = poll(&watched, 1, 5000) == 1 ? recv(far, room, CHUNK, 0) : 0;
 
-    if (poll(&watched, 1, 5000) == 1)
-        (void)recv(far, room, CHUNK, 0);
+    return got > 0 ? (size_t)got : 0;
 }
 
 static void wait_for(tap *self, const atomic_int *flag)
@@ -114,7 +115,7 @@ static int apply(tap *self, tap_act act, int *client, int far, char *data, size_
         break;
     case TAP_LOSE_ANSWER:
         (void)send_all(far, data, size);
-        swallow_answer(far, data);
+        (void)take_answer(far, data);
         break;
     case TAP_HOLD_REQUEST:
         close(*client);
@@ -122,12 +123,19 @@ static int apply(tap *self, tap_act act, int *client, int far, char *data, size_
         atomic_fetch_sub(&self->armed, 1);
         wait_for(self, &self->released);
         (void)send_all(far, data, size);
-        swallow_answer(far, data);
+        (void)take_answer(far, data);
         return 1;
     case TAP_DELAY_REQUEST:
         atomic_fetch_sub(&self->armed, 1);
         wait_for(self, &self->released);
         return !send_all(far, data, size);
+    case TAP_DELAY_ANSWER:
+        if (!send_all(far, data, size))
+            break;
+        size = take_answer(far, data);
+        atomic_fetch_sub(&self->armed, 1);
+        wait_for(self, &self->released);
+        return size == 0 || !send_all(*client, data, size);
     case TAP_STALL:
         atomic_fetch_sub(&self->armed, 1);
         wait_for(self, &self->stop);

@@ -16,6 +16,7 @@ typedef enum tap_act {
     TAP_LOSE_ANSWER,  /* carried out; the answer is swallowed, both ends are closed */
     TAP_HOLD_REQUEST, /* the client's end is closed; the request goes on at tap_release() */
     TAP_DELAY_REQUEST, /* goes on at tap_release(), as if nothing had been */
+    TAP_DELAY_ANSWER,  /* carried out; the answer goes on at tap_release() */
     TAP_STALL          /* swallowed; both ends stay open and silent */
 } tap_act;
 

@@ -17,20 +17,27 @@
 #include <string.h>
 
 #define BEAT_MS 50
-#define SESSION_MS 800
-#define SETTINGS                                                                         \
-    "beat_ms=50ms\nsession_ms=800ms\npool_wait_ms=500ms\ncommit_ms=500ms\n"              \
-    "connect_timeout_s=1\nread_timeout_s=2\n"
+#define SESSION_MS 2000
+#define COMMON                                                                           \
+    "beat_ms=50ms\npool_wait_ms=500ms\ncommit_ms=500ms\nconnect_timeout_s=1\n"           \
+    "read_timeout_s=2\n"
+/* Who is to die does so soon; who looks on must not, on however slow a machine. */
+#define MORTAL COMMON "session_ms=2s\n"
+#define LASTING COMMON "session_ms=30s\n"
+/* Over before a heartbeat that is not answered is given up and sent again. */
+#define BRIEF COMMON "session_ms=800ms\n"
 /* Machines are slow sometimes; nothing here is expected to take long. */
 #define PATIENCE_MS 20000
 
 static database *base;
+static char *mortal_file;
 static MYSQL *sql;
 
 static int setup(void **state)
 {
     (void)state;
-    base = database_new(server_shared(), SETTINGS);
+    base = database_new(server_shared(), LASTING);
+    mortal_file = database_option_file_at(base, server_socket(server_shared()), MORTAL);
     sql = database_connect(base);
     return 0;
 }
@@ -42,6 +49,8 @@ static int teardown(void **state)
     (void)state;
     assert_log_whole(&f);
     mysql_close(sql);
+    remove(mortal_file);
+    free(mortal_file);
     database_free(base);
     return 0;
 }
@@ -72,6 +81,11 @@ static tl_client *open_client(const char *file, unsigned flags, struct losses *l
 static tl_client *near(unsigned flags)
 {
     return open_client(database_option_file(base), flags, NULL);
+}
+
+static tl_client *mortal(void)
+{
+    return open_client(mortal_file, TL_CLIENT_NO_JANITOR, NULL);
 }
 
 static tl_lock_options mutex_options(void)
@@ -140,7 +154,7 @@ static void await_loss(const tl_client *client, const struct losses *losses)
 static void test_confirmed_unreachable_lost(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
+    char *file = database_option_file_at(base, tap_socket(line), MORTAL);
     struct losses losses = {0};
     tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, &losses);
     tl_client *observer = near(0);
@@ -196,12 +210,19 @@ static void test_confirmed_unreachable_lost(void **state)
     free(file);
 }
 
+/* The next heartbeats are swallowed, each for as long as its connection waits: a second. */
+static void stall_beats(tap *line, const char *session)
+{
+    for (int i = 0; i < 3; i++)
+        tap_rule(line, session, 0, TAP_STALL, 0);
+}
+
 /* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's
  * already, before the ask or while it travels. */
 static void test_nothing_is_granted_to_a_dead_session(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
+    char *file = database_option_file_at(base, tap_socket(line), BRIEF);
     tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
     tl_client *observer = near(0);
     tl_lock_options options = mutex_options();
@@ -210,9 +231,7 @@ static void test_nothing_is_granted_to_a_dead_session(void **state)
     (void)state;
     before = lock_new(far, "d1", "c1", &options);
     after = lock_new(far, "d2", "c1", &options);
-    tap_rule(line, tl_client_session(far), 0, TAP_STALL, 0); /* the next beat */
-    while (!tap_done(line))
-        crew_sleep_ms(1);
+    stall_beats(line, tl_client_session(far));
     await_ended(tl_client_session(far));
     assert_int_equal(tl_client_alive_ms(far), 0);
     assert_status(tl_lock_ask(after, 0), TL_UNREACHABLE);
@@ -249,8 +268,9 @@ static void release_later(void *context, int number)
         ask_delayed(context, 0);
         return;
     }
-    while (!tap_done(delaying))
+    while (!tap_done(delaying)) /* the ask is on its way: now the beats */
         crew_sleep_ms(1);
+    stall_beats(delaying, delayed_session);
     await_ended(delayed_session);
     tap_release(delaying);
 }
@@ -270,7 +290,6 @@ static void test_an_ask_that_outlives_its_session(void **state)
     delaying = line;
     delayed_session = tl_client_session(far);
     tap_rule(line, "travels", 0, TAP_DELAY_REQUEST, 0);
-    tap_rule(line, delayed_session, 0, TAP_STALL, 0);
     crew_threads(2, release_later, &one);
     /* The row was written, under a session that is dead. */
     assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
@@ -288,6 +307,88 @@ static void test_an_ask_that_outlives_its_session(void **state)
     free(file);
 }
 
+static void end_meanwhile(void *context, int number)
+{
+    tl_lock_options retry = retry_options();
+    tl_client *other;
+    tl_lock *lock;
+
+    if (number == 0) {
+        ask_delayed(context, 0);
+        return;
+    }
+    while (!tap_done(delaying))
+        crew_sleep_ms(1);
+    crew_sleep_ms(310);
+    other = near(TL_CLIENT_NO_JANITOR);
+    lock = granted(other, "slow", "c1", &retry);
+    CREW_STATUS(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_FAILED);
+    tl_lock_free(lock);
+    tl_client_close(other);
+    tap_release(delaying);
+}
+
+/* The answer comes after the lock's whole max_hold, and after somebody else has ended the
+ * trade; the session lives.  "Granted" was true once, and is not true now. */
+static void test_a_grant_that_is_answered_too_late(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(
+        base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=60\n");
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_lock_options options = sync_options("x");
+    struct delayed one = {.status = TL_OK};
+
+    (void)state;
+    options.max_hold_ms = 300;
+    one.lock = lock_new(far, "slow", "c1", &options);
+    delaying = line;
+    tap_rule(line, "slow", 0, TAP_DELAY_ANSWER, 0);
+    crew_threads(2, end_meanwhile, &one);
+    assert_true(tl_client_alive_ms(far) > 0);
+    assert_status(one.status, TL_FAILED);
+    assert_false(tl_may_send(one.lock, 0));
+    tl_lock_free(one.lock);
+    tl_client_close(far);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* A janitor whose statement is never answered delays no beat. */
+static void test_a_stalled_janitor(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(
+        base, tap_socket(line),
+        "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
+    tl_client *far = open_client(file, 0, NULL), *dying = near(TL_CLIENT_NO_JANITOR);
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    uint64_t beats;
+
+    (void)state;
+    /* The janitor alone asks for what a dead session left. */
+    tap_rule(line, tl_client_session(dying), 0, TAP_DELAY_REQUEST, 0);
+    tl_lock_free(granted(dying, "left", "c1", &options));
+    tl_client_close(dying);
+    while (!tap_done(line)) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(1);
+    }
+    beats = stats_of(far).beats;
+    while (stats_of(far).beats < beats + 20) {
+        if (crew_now_ms() >= end_ms)
+            server_panic("the beats stand still behind the janitor's statement");
+        crew_sleep_ms(5);
+    }
+    tap_release(line);
+    tl_client_close(far);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
 /* What a child and its parent tell each other. */
 struct told {
     volatile int holding, go_on, may_send, ask_class;
@@ -297,7 +398,7 @@ struct told {
 static void sleeper(void *context, int number)
 {
     struct told *told = context;
-    tl_client *client = near(TL_CLIENT_NO_JANITOR);
+    tl_client *client = mortal();
     tl_lock_options options = sync_options("x"), mutex = mutex_options();
     tl_lock *lock = granted(client, "z1", "c1", &options), *asked;
 
@@ -394,7 +495,7 @@ struct holder {
 static void hold_many(void *context, int number)
 {
     struct holder *holder = context;
-    tl_client *client = near(TL_CLIENT_NO_JANITOR);
+    tl_client *client = mortal();
     tl_lock_options options = sync_options("x");
 
     (void)number;
@@ -430,7 +531,7 @@ static void test_a_dead_process_with_many_locks(void **state)
     struct holder *holder = crew_share(sizeof *holder);
     tl_client *heirs[2];
     long more = crew_number("rows", 400);
-    int64_t least_ms = SESSION_MS;
+    int64_t least_ms = INT64_MAX;
     char *session;
     pid_t child;
 
@@ -481,7 +582,7 @@ static void test_a_janitor_with_one_connection(void **state)
     tl_client *dying = near(TL_CLIENT_NO_JANITOR), *heir;
     tl_lock_options options = sync_options("x");
     char *file = database_option_file_at(base, server_socket(server_shared()),
-                                         SETTINGS "pool_size=1\n");
+                                         LASTING "pool_size=1\n");
 
     (void)state;
     tl_lock_free(granted(dying, "one", "c1", &options));
@@ -502,6 +603,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_confirmed_unreachable_lost),
         cmocka_unit_test(test_nothing_is_granted_to_a_dead_session),
         cmocka_unit_test(test_an_ask_that_outlives_its_session),
+        cmocka_unit_test(test_a_grant_that_is_answered_too_late),
+        cmocka_unit_test(test_a_stalled_janitor),
         cmocka_unit_test(test_a_session_removed_by_hand),
         cmocka_unit_test(test_a_janitor_with_one_connection),
     };
