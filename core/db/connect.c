@@ -164,8 +164,9 @@ static tl_status fix_session(db *connection, const db_options *options)
     int size;
     db_answer answer;
 
-    /* lock_wait_timeout is about tables that are being altered; 1 s is enough to let an
-     * online change pass, and never more than a row may be waited for beyond that. */
+    /* lock_wait_timeout is about tables that are being altered, and commits that a backup
+     * holds back; 1 s is enough to let an online change pass, and never more than a row may
+     * be waited for beyond that.  Never less either: db_row_is_taken(). */
     size = snprintf(
         sql, sizeof(sql),
         "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin,"

@@ -104,6 +104,11 @@ unsigned db_errno(const db *connection)
     return connection->error_number;
 }
 
+int db_row_is_taken(const db *connection)
+{
+    return connection->error_number == 1205 && connection->trip_ms < DB_TABLE_WAIT_MIN_MS;
+}
+
 const char *db_error(const db *connection)
 {
     return connection->error_text;

@@ -182,6 +182,10 @@ db_answer db_savepoint_release(db *connection);
 
 unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
 const char *db_error(const db *connection);
+/* The last error says that an open transaction has the row, of a statement that does not
+ * wait for rows.  The server has the same error 1205 for a table that is being altered and
+ * for commits that a backup holds back, but only after lock_wait_timeout. */
+int db_row_is_taken(const db *connection);
 
 /* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the
  * thread's next call. */

@@ -35,11 +35,15 @@ struct db_column {
     char text[DB_INLINE_CELL];
 };
 
+/* lock_wait_timeout is a second or more. */
+#define DB_TABLE_WAIT_MIN_MS 900
+
 struct db {
     MYSQL *mysql;
     int borrowed;
     int broken;          /* never used again */
     int rolled_back;     /* perhaps, by the last error */
+    int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
     char name[DB_NAME_SIZE];

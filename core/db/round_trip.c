@@ -15,6 +15,7 @@
  */
 #include "db/db_internal.h"
 
+#include "base/clock.h"
 #include "base/thread_context.h"
 
 #include <errmsg.h>
@@ -151,6 +152,7 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     int commits = kind == FAULT_COMMIT ||
                   (kind == FAULT_STATEMENT &&
                    (!db_in_transaction(connection) || connection->rolled_back));
+    int64_t begin_ms;
     int failed;
 
     (void)name;
@@ -158,7 +160,9 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     if (!may_write(connection))
         return DB_NOT_SENT;
     db_keep_error(connection, 0, "");
+    begin_ms = clock_boottime_ms();
     failed = trip(connection, what);
+    connection->trip_ms = clock_boottime_ms() - begin_ms;
     fault_point(kind, name, "after");
     if (!failed && mysql_thread_id(connection->mysql) !=
                        (unsigned long)(connection->thread_id & 0xffffffffu)) {

@@ -53,7 +53,7 @@ static enum with_result server_failed(struct with *w, db_answer answer)
         return WITH_VERDICT;
     switch (db_error_classify(number)) {
     case DB_CLASS_REPEAT:
-        if (number == ERROR_LOCK_WAIT && w->nowait) {
+        if (w->nowait && db_row_is_taken(w->connection)) {
             w->t->verdict = VERDICT_DECIDING;
             return WITH_VERDICT;
         }

@@ -79,12 +79,12 @@ static db_answer run_compound(db *connection, step *s)
     return answer;
 }
 
-/* Error 1205 on asking means that somebody is deciding; endings come back. */
+/* A row that is taken means on asking that somebody is deciding; endings come back. */
 static int may_repeat(const transition *t, const db *connection, db_answer answer)
 {
     if (answer != DB_ERROR || db_error_classify(db_errno(connection)) != DB_CLASS_REPEAT)
         return 0;
-    return db_errno(connection) != ERROR_LOCK_WAIT || !step_is_grant(t->step.kind) ||
+    return !db_row_is_taken(connection) || !step_is_grant(t->step.kind) ||
            t->step.kind == STEP_ARM;
 }
 
@@ -110,7 +110,7 @@ static enum try_result judge_error(transition_engine *engine, transition *t,
         atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
         fail(t, connection, answer);
         result = TRY_AGAIN;
-    } else if (answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT) {
+    } else if (answer == DB_ERROR && db_row_is_taken(connection)) {
         t->verdict = VERDICT_DECIDING;
     } else {
         fail(t, connection, answer);

@@ -29,13 +29,14 @@ static enum tried server_refused(transition_engine *engine, work *w, db *connect
     /* Read before the rollback, which has an answer of its own. */
     unsigned number = answer == DB_ERROR ? db_errno(connection) : 0;
     int repeats = db_error_classify(number) == DB_CLASS_REPEAT;
+    int taken = answer == DB_ERROR && db_row_is_taken(connection);
 
     fail(w, connection, answer);
     if (db_in_transaction(connection))
         (void)db_rollback(connection);
     if (!repeats)
         return OVER;
-    if (w->asks && number == ERROR_LOCK_WAIT) {
+    if (w->asks && taken) {
         w->verdict = VERDICT_DECIDING;
         return OVER;
     }
