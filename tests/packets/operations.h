@@ -11,6 +11,6 @@ struct operations {
 };
 
 extern const struct operations operations_asks, operations_endings, operations_lane,
-    operations_caller, operations_client;
+    operations_caller, operations_client, operations_others;
 
 #endif

@@ -26,9 +26,16 @@ static tl_client *open_client(const char *file)
     options.config_file = file;
     options.program = "packets";
     options.flags = TL_CLIENT_NO_JANITOR;
-    if (tl_client_open(&client, &options) != TL_OK)
-        server_panic("no client: %s", tl_error_message());
-    return client;
+    /* A second for a connection is little on a machine that has much to do. */
+    for (int tries = 0; tries < 30; tries++) {
+        tl_status status = tl_client_open(&client, &options);
+
+        if (status == TL_OK)
+            return client;
+        if (status != TL_UNREACHABLE)
+            break;
+    }
+    server_panic("no client: %s", tl_error_message());
 }
 
 tl_client *scene_client(scene *s)

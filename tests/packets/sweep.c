@@ -1,12 +1,17 @@
 #include "sweep.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Called again so often, and as long as this: a slow machine needs more calls. */
 #define CALLS_MAX 8
+#define PATIENCE_MS 30000
 #define PACKETS_MAX 400
 #define STRIDE 20
 #define COMPLAINTS 25
@@ -84,7 +89,7 @@ static int is_undecided(tl_status answer)
     case TL_CLASS_ROLL_BACK:
         return 1;
     default:
-        return answer == TL_CALLBACK_FAILED;
+        return answer == TL_CALLBACK_FAILED || answer == TL_NO_MEMORY;
     }
 }
 
@@ -159,8 +164,10 @@ static void release_late(struct trial *t, tl_status answer)
 /* The same call again until it is decided. */
 static void call_until_decided(struct trial *t, tl_status answer)
 {
+    int64_t end_ms = clock_deadline(PATIENCE_MS);
+
     for (int calls = 1; is_undecided(answer); calls++) {
-        if (calls == CALLS_MAX) {
+        if (calls >= CALLS_MAX && clock_left_ms(end_ms) == 0) {
             complain(t, "it is never decided", answer);
             return;
         }
@@ -239,6 +246,256 @@ static int run_trial(struct trial *t)
     scene_end(s);
     return counted;
 }
+
+/* ------------------------------------------- a commit that is still executed -- */
+
+/*
+ * The server holds back every commit (BACKUP STAGE BLOCK_COMMIT, as a backup does), so that
+ * the connection is cut while it is executing one: the request has long arrived, and its
+ * outcome is decided later.
+ */
+static const struct hold_way {
+    const char *name;
+    int down; /* the line stays down: nobody can end the connection that was left behind */
+    int at_once; /* commits go on with the cut, and race with what settles */
+    int rare;
+} hold_ways[] = {
+    {"cut within its commit, line down", 1, 0, 0},
+    {"cut within its commit, commits go on", 0, 1, 0},
+    {"cut within its commit, commits stand still", 0, 0, 1},
+};
+
+/* Looks for the held commit beside the operation, and cuts. */
+struct cutter {
+    scene *s;
+    MYSQL *admin;
+    const struct hold_way *way;
+    int held;
+    atomic_int over; /* the operation has ended */
+};
+
+static void *cut_within_commit(void *context)
+{
+    struct cutter *c = context;
+
+    while (!atomic_load(&c->over) && !c->held)
+        c->held = database_number(c->admin,
+                                  "SELECT COUNT(*) FROM information_schema.processlist "
+                                  "WHERE state = 'Waiting for backup lock'") > 0;
+    if (!c->held)
+        return NULL;
+    wire_down(c->s->line, 1);
+    if (c->way->at_once)
+        database_run(c->admin, "BACKUP STAGE END");
+    if (!c->way->down)
+        wire_down(c->s->line, 0);
+    return NULL;
+}
+
+/* What was cut off has come to its end: nothing is executed any more. */
+static void await_idle(scene *s)
+{
+    while (database_number(s->sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                           "command NOT IN ('Sleep', 'Daemon') AND id <> "
+                           "CONNECTION_ID()") > 0)
+        clock_sleep_until_ms(clock_deadline(1));
+}
+
+static void hold_commits(MYSQL *admin)
+{
+    database_run(admin, "BACKUP STAGE START");
+    database_run(admin, "BACKUP STAGE BLOCK_COMMIT");
+}
+
+static tl_status call_and_cut(struct trial *t, struct cutter *c)
+{
+    pthread_t thread;
+    tl_status answer;
+
+    if (pthread_create(&thread, NULL, cut_within_commit, c) != 0)
+        server_panic("no thread");
+    answer = t->op->call(t->s);
+    atomic_store(&c->over, 1);
+    pthread_join(thread, NULL);
+    t->figures->cases += (unsigned)c->held;
+    if (c->held && tl_status_class(answer) == TL_CLASS_UNKNOWN)
+        t->figures->unknown++;
+    else if (c->held && answer == t->op->final)
+        t->figures->at_once++;
+    return answer;
+}
+
+static void check_held(struct trial *t, const struct cutter *c, tl_status answer)
+{
+    if (c->held && c->way->down && tl_status_class(answer) != TL_CLASS_UNKNOWN &&
+        !(t->op->flags & OPERATION_PARTS))
+        complain(t, "it may be committed yet, and the answer is not UNKNOWN", answer);
+    if (is_undecided(answer))
+        check_undecided(t, answer);
+    else if (c->held && !c->way->at_once && t->op->steps != 0)
+        complain(t, "decided, while nothing can be committed", answer);
+}
+
+/* Returns 0 when the operation does not commit. */
+static int run_held(struct trial *t, const struct hold_way *way, MYSQL *admin)
+{
+    scene *s = t->s;
+    struct cutter c = {.s = s, .admin = admin, .way = way};
+    tl_status answer;
+
+    scene_begin(s, way->down);
+    t->op->prepare(s);
+    t->steps_before = scene_steps(s);
+    t->ledger_before = scene_ledger(s);
+    hold_commits(admin);
+    answer = call_and_cut(t, &c);
+    check_held(t, &c, answer);
+    if (!c.held || !way->at_once)
+        database_run(admin, "BACKUP STAGE END");
+    await_idle(s);
+    t->figures->late_taken += c.held && scene_steps(s) > t->steps_before;
+    wire_down(s->line, 0);
+    if (is_undecided(answer)) {
+        check_undecided(t, answer);
+        call_until_decided(t, answer);
+    } else if (answer != t->op->final) {
+        complain(t, "a false answer", answer);
+    } else {
+        check_final(t, answer);
+    }
+    scene_end(s);
+    return c.held;
+}
+
+int sweep_commits(const char *theme, const operation *operations, size_t count)
+{
+    struct figures figures = {0};
+    const char *only = getenv("TL_TEST_OPERATION");
+    server *own = server_start(NULL); /* others' commits are none of this test's */
+    MYSQL *admin;
+    scene s;
+    int wrong = 0;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    scene_open(&s, own);
+    admin = database_connect(s.db);
+    for (size_t i = 0; i < count; i++) {
+        int commits = 0;
+
+        if (only != NULL && strcmp(only, operations[i].name) != 0)
+            continue;
+        for (size_t w = 0; w < sizeof hold_ways / sizeof *hold_ways; w++) {
+            struct way as = {.name = hold_ways[w].name};
+            struct trial t = {
+                .s = &s, .op = &operations[i], .way = &as, .figures = &figures};
+
+            if (hold_ways[w].rare && i % 4 != 0 && !sweep_is_long())
+                continue;
+            commits |= run_held(&t, &hold_ways[w], admin);
+            wrong += t.wrong;
+        }
+        figures.operations += (unsigned)commits;
+    }
+    if (scene_log_problems(&s) != 0) {
+        printf("WRONG: the log has gaps, falling fences or a token twice\n");
+        wrong++;
+    }
+    mysql_close(admin);
+    scene_close(&s);
+    server_free(own);
+    printf("%s: %u operations that commit, %u cut within their commit; %u of them "
+           "committed after the cut; answered at once %u, UNKNOWN %u; wrong %d\n",
+           theme, figures.operations, figures.cases, figures.late_taken, figures.at_once,
+           figures.unknown, wrong);
+    return wrong;
+}
+
+/* ------------------------------------------------------- allocations that fail -- */
+
+#ifdef TL_TEST_HOOKS
+/* Counted from here; 0: none fails. */
+static void fail_allocation(unsigned number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", number);
+    setenv("TL_FAULT_ALLOC", text, 1);
+    fault_reload();
+}
+
+/* Returns 0 when the operation ended before it came to that allocation. */
+static int run_without_memory(struct trial *t)
+{
+    scene *s = t->s;
+    tl_status answer;
+    int failed;
+
+    scene_begin(s, 0);
+    t->op->prepare(s);
+    t->steps_before = scene_steps(s);
+    t->ledger_before = scene_ledger(s);
+    fail_allocation(t->packet);
+    answer = t->op->call(s);
+    failed = fault_allocations() >= t->packet;
+    fail_allocation(0);
+    if (answer == t->op->final) {
+        /* What can be done without is done without. */
+        check_final(t, answer);
+        t->figures->at_once += (unsigned)failed;
+    } else if (is_undecided(answer)) {
+        check_undecided(t, answer);
+        t->figures->unknown += tl_status_class(answer) == TL_CLASS_UNKNOWN;
+        t->figures->again += tl_status_class(answer) != TL_CLASS_UNKNOWN;
+        call_until_decided(t, answer);
+    } else {
+        complain(t, "a false answer", answer);
+    }
+    scene_end(s);
+    return failed;
+}
+
+int sweep_memory(const char *theme, const operation *operations, size_t count)
+{
+    static const struct way way = {.name = "the allocation of that number fails"};
+    struct figures figures = {0};
+    const char *only = getenv("TL_TEST_OPERATION");
+    scene s;
+    int wrong = 0;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    scene_open(&s, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (only != NULL && strcmp(only, operations[i].name) != 0)
+            continue;
+        figures.operations++;
+        for (unsigned n = 1; n < PACKETS_MAX; n++) {
+            struct trial t = {.s = &s,
+                              .op = &operations[i],
+                              .way = &way,
+                              .packet = n,
+                              .rival = TL_OK,
+                              .figures = &figures};
+            int failed = run_without_memory(&t);
+
+            wrong += t.wrong;
+            if (!failed)
+                break;
+            figures.cases++;
+        }
+    }
+    if (scene_log_problems(&s) != 0) {
+        printf("WRONG: the log has gaps, falling fences or a token twice\n");
+        wrong++;
+    }
+    scene_close(&s);
+    printf("%s: %u operations, %u allocations failed; done all the same %u, UNKNOWN %u, "
+           "to be repeated %u; wrong %d\n",
+           theme, figures.operations, figures.cases, figures.at_once, figures.unknown,
+           figures.again, wrong);
+    return wrong;
+}
+#endif
 
 /* ------------------------------------------------------------- all of them -- */
 

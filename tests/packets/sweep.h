@@ -36,6 +36,16 @@ typedef struct operation {
 /* Sweeps them all and prints the figures; the number of wrong answers. */
 int sweep(const char *theme, const operation *operations, size_t count);
 
+/* Runs each of them on a server that holds back every commit, and cuts the line while the
+ * server is executing the operation's; the same questions and figures. */
+int sweep_commits(const char *theme, const operation *operations, size_t count);
+
+#ifdef TL_TEST_HOOKS
+/* Lets the first, the second ... allocation of each of them fail, until it ends unharmed:
+ * the same questions.  (Leaks are for AddressSanitizer.) */
+int sweep_memory(const char *theme, const operation *operations, size_t count);
+#endif
+
 /* Whether the full counts are asked for. */
 int sweep_is_long(void);
 

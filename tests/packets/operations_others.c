@@ -1,0 +1,454 @@
+/* The public calls that the other tables have not, each as one short life of its own: for
+ * every allocation that fails within it.  Each life names a resource or a trade of its own,
+ * so that what an earlier, failed one left is not in its way. */
+#include "operations.h"
+
+#include <tradelock/resource.h>
+#include <tradelock/rw_lock.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void prepare_nothing(scene *s)
+{
+    (void)s;
+}
+
+static void prepare_doubtful(scene *s)
+{
+    scene_past(s, TL_OUTCOME_UNKNOWN);
+}
+
+static void prepare_handle(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
+}
+
+static void prepare_held(scene *s)
+{
+    s->lock = scene_granted(s, s->far, TL_LANE_SYNC, 0);
+}
+
+static const char *fresh_name(void)
+{
+    static char name[32];
+    static unsigned number;
+
+    snprintf(name, sizeof name, "memory-%u", ++number);
+    return name;
+}
+
+/* A wrong answer, where no memory is an excuse. */
+#define EXPECT(condition)                                                                \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            return tl_error_report(TL_INTERNAL, "not so: %s", #condition);               \
+    } while (0)
+
+/* ------------------------------------------------------------------- handles -- */
+
+static tl_status call_new(scene *s)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    tl_lock *lock = NULL;
+    tl_status status;
+
+    options.max_hold_ms = 1000;
+    options.payload = "100 EUR";
+    options.payload_size = 7;
+    status = tl_lock_new(&lock, s->far, &key, &options);
+    EXPECT((status == TL_OK) == (lock != NULL));
+    tl_lock_free(lock);
+    return status;
+}
+
+static tl_status call_ask_waiting(scene *s)
+{
+    return tl_lock_ask(s->lock, 2000);
+}
+
+static tl_status await_completion(scene *s)
+{
+    struct pollfd done = {tl_client_completed_fd(s->far), POLLIN, 0};
+    tl_completion completion;
+
+    EXPECT(done.fd >= 0);
+    while (tl_client_completed(s->far, &completion, 1) == 0)
+        (void)poll(&done, 1, 100);
+    EXPECT(completion.lock == s->lock);
+    return completion.status;
+}
+
+static tl_status call_ask_submit(scene *s)
+{
+    tl_status status = tl_lock_ask_submit(s->lock, NULL, NULL);
+
+    return status == TL_OK ? await_completion(s) : status;
+}
+
+static tl_status call_finish_submit(scene *s)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_status status = tl_lock_finish_submit(s->lock, &ending, NULL, NULL);
+
+    return status == TL_OK ? await_completion(s) : status;
+}
+
+/* ----------------------------------------------------------------- resources -- */
+
+/* While the handle says that it has it, the row says so too. */
+static int is_locked(scene *s, const char *resource, uint64_t fence)
+{
+    return database_number(s->sql,
+                           "SELECT COUNT(*) FROM resource_lock WHERE resource = '%s' AND "
+                           "status = 'L' AND fence = %llu",
+                           resource, (unsigned long long)fence) == 1;
+}
+
+static tl_status guard(tl_mutex *mutex, MYSQL *connection)
+{
+    tl_status status;
+
+    database_run(connection, "START TRANSACTION");
+    status = tl_mutex_guard(mutex, connection, TL_GUARD_ANY_IDLE);
+    database_run(connection, "ROLLBACK");
+    return status;
+}
+
+static tl_status use_mutex(scene *s, tl_mutex *mutex, const char *resource)
+{
+    tl_status status = tl_mutex_lock(mutex, 0);
+
+    if (status != TL_GRANTED)
+        return status;
+    EXPECT(is_locked(s, resource, tl_mutex_fence(mutex, resource)));
+    status = tl_mutex_renew(mutex, 30000);
+    if (status == TL_OK)
+        status = guard(mutex, s->sql);
+    if (status == TL_OK)
+        status = tl_mutex_unlock(mutex);
+    if (status == TL_OK)
+        EXPECT(database_number(s->sql,
+                               "SELECT COUNT(*) FROM resource_lock WHERE resource = '%s' "
+                               "AND status = 'U'",
+                               resource) == 1);
+    return status;
+}
+
+static tl_status call_mutex(scene *s)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    const char *resource = fresh_name();
+    tl_mutex *mutex = NULL;
+    tl_status status;
+
+    options.max_hold_ms = 60000;
+    status = tl_mutex_new(&mutex, s->far, resource, &options);
+    if (status == TL_OK)
+        status = use_mutex(s, mutex, resource);
+    tl_mutex_free(mutex);
+    return status;
+}
+
+static tl_status call_mutex_waiting(scene *s)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    tl_mutex *mutex = NULL;
+    tl_status status;
+
+    options.lease_ms = 60000;
+    status = tl_mutex_new(&mutex, s->far, fresh_name(), &options);
+    if (status == TL_OK)
+        status = tl_mutex_lock(mutex, 2000);
+    tl_mutex_free(mutex);
+    return status;
+}
+
+static tl_status call_set(scene *s)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    char first[32], second[32];
+    const char *const names[] = {first, second};
+    tl_mutex *mutex = NULL;
+    tl_status status;
+
+    snprintf(first, sizeof first, "%s", fresh_name());
+    snprintf(second, sizeof second, "%s", fresh_name());
+    options.max_hold_ms = 60000;
+    status = tl_mutex_new_set(&mutex, s->far, names, 2, &options);
+    if (status == TL_OK)
+        status = tl_mutex_lock(mutex, 0);
+    if (status == TL_GRANTED) {
+        EXPECT(is_locked(s, first, tl_mutex_fence(mutex, first)));
+        EXPECT(is_locked(s, second, tl_mutex_fence(mutex, second)));
+        status = tl_mutex_unlock(mutex);
+    }
+    tl_mutex_free(mutex);
+    return status;
+}
+
+static tl_status use_rw(scene *s, tl_rw *rw)
+{
+    tl_status status = tl_rw_write(rw, 0);
+
+    if (status == TL_GRANTED)
+        status = tl_rw_downgrade(rw);
+    if (status == TL_OK)
+        status = tl_rw_renew(rw, 30000);
+    if (status == TL_OK) {
+        database_run(s->sql, "START TRANSACTION");
+        status = tl_rw_guard(rw, s->sql, TL_GUARD_ANY_IDLE);
+        if (status == TL_OK)
+            status = tl_rw_done(rw, s->sql, TL_GUARD_ANY_IDLE);
+        database_run(s->sql, "ROLLBACK");
+    }
+    if (status == TL_OK)
+        status = tl_rw_unlock(rw);
+    if (status == TL_OK)
+        status = tl_rw_read(rw, 2000);
+    return status;
+}
+
+static tl_status call_rw(scene *s)
+{
+    tl_rw_options options = TL_RW_OPTIONS_INIT;
+    tl_rw *rw = NULL;
+    tl_status status;
+
+    options.max_hold_ms = 60000;
+    status = tl_rw_new(&rw, s->far, fresh_name(), &options);
+    if (status == TL_OK)
+        status = use_rw(s, rw);
+    tl_rw_free(rw);
+    return status;
+}
+
+static tl_status call_row(scene *s)
+{
+    tl_status status;
+
+    database_run(s->sql, "START TRANSACTION");
+    status = tl_row_lock(s->far, fresh_name(), s->sql, 0, TL_GUARD_ANY_IDLE);
+    database_run(s->sql, "ROLLBACK");
+    return status;
+}
+
+/* ----------------------------------------------------------------- operators -- */
+
+static int each_view(void *context, const tl_view *view)
+{
+    (void)context;
+    (void)view;
+    return 0;
+}
+
+static int each_step(void *context, const tl_step *step)
+{
+    (void)context;
+    (void)step;
+    return 0;
+}
+
+static int each_evidence(void *context, const tl_evidence_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static int each_operation(void *context, const char *op_code)
+{
+    (void)context;
+    (void)op_code;
+    return 0;
+}
+
+static int each_violation(void *context, const tl_violation *violation)
+{
+    (void)context;
+    (void)violation;
+    return 0;
+}
+
+static int each_finding(void *context, const tl_finding *finding)
+{
+    (void)context;
+    (void)finding;
+    return 0;
+}
+
+static int each_resource(void *context, const tl_resource_view *view)
+{
+    (void)context;
+    (void)view;
+    return 0;
+}
+
+static int each_holder(void *context, const tl_holder_view *view)
+{
+    (void)context;
+    (void)view;
+    return 0;
+}
+
+/* Not enough memory to look is not "there is nothing". */
+static tl_status call_looks(scene *s)
+{
+    tl_filter filter = {.version = TL_FILTER_VERSION, .cust = s->cust};
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    tl_status status = tl_list(s->far, &filter, each_view, NULL);
+    int64_t due_ms;
+
+    if (status == TL_OK)
+        status = tl_show(s->far, &key, TL_LANE_SYNC, each_view, NULL);
+    if (status == TL_OK)
+        status = tl_timeline(s->far, &key, each_step, NULL);
+    if (status == TL_OK)
+        status = tl_evidence_list(s->far, &key, each_evidence, NULL);
+    if (status == TL_OK)
+        status = tl_operations(s->far, each_operation, NULL);
+    if (status == TL_OK)
+        status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
+    return status;
+}
+
+static tl_status call_looks_at_resources(scene *s)
+{
+    tl_status status = tl_resource_list(s->far, NULL, each_resource, NULL);
+
+    if (status == TL_OK)
+        status = tl_holder_list(s->far, NULL, 0, 0, each_holder, NULL);
+    if (status == TL_OK &&
+        tl_resource_show(s->far, "none", each_resource, NULL) != TL_NOT_FOUND)
+        status = TL_NO_MEMORY;
+    return status;
+}
+
+static tl_status call_audit(scene *s)
+{
+    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_payment paid = {.serial_no = "nobody", .cust_no = "c0", .op_code = "WITHDRAW"};
+    tl_status status = tl_audit(s->far, &paid, 1, each_violation, NULL, &counts);
+
+    /* The one payment of no row is named. */
+    if (status == TL_OK)
+        EXPECT(counts.violations > 0);
+    return status;
+}
+
+static tl_status call_doctor(scene *s)
+{
+    tl_status status = tl_doctor(s->far, each_finding, NULL);
+
+    /* What the tests' server is, is not the question. */
+    return status == TL_SERVER_UNSAFE ? TL_OK : status;
+}
+
+static tl_status call_retry_now(scene *s)
+{
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    uint64_t fence = (uint64_t)database_number(
+        s->sql,
+        "SELECT fence FROM trade_lock WHERE cust_no = '%s' AND op_code = "
+        "'WITHDRAW'",
+        s->cust);
+
+    return tl_retry_now(s->far, &key, fence, "anna", "test");
+}
+
+static tl_status call_resource_unlock(scene *s)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    const char *resource = fresh_name();
+    tl_mutex *mutex = NULL;
+    tl_status status;
+
+    options.lease_ms = 60000;
+    status = tl_mutex_new(&mutex, s->far, resource, &options);
+    if (status == TL_OK)
+        status = tl_mutex_lock(mutex, 0);
+    if (status == TL_GRANTED)
+        status = tl_resource_unlock(s->far, resource, tl_mutex_fence(mutex, NULL), "anna",
+                                    "test");
+    tl_mutex_free(mutex);
+    return status;
+}
+
+static tl_status call_purge(scene *s)
+{
+    tl_purged purged;
+
+    return tl_purge(s->far, INT64_C(31536000000), &purged);
+}
+
+static tl_status call_migrate(scene *s)
+{
+    unsigned from, to;
+
+    return tl_migrate(s->far, &from, &to);
+}
+
+static tl_status call_grant_roles(scene *s)
+{
+    return tl_grant_roles(s->far);
+}
+
+static tl_status call_stats(scene *s)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    return tl_client_stats(s->far, &stats);
+}
+
+static tl_status call_restore(scene *s)
+{
+    uint64_t doubtful;
+    tl_status status = tl_restore_declare(s->far, "anna", "test");
+
+    return status == TL_OK ? tl_restore_accept(s->far, "anna", "test", &doubtful)
+                           : status;
+}
+
+static const operation operations[] = {
+    {"handle", 0, prepare_nothing, call_new, TL_OK, "-", "-", 0, 0, NULL},
+    {"ask waiting", OPERATION_GRANTS, prepare_handle, call_ask_waiting, TL_GRANTED,
+     "P 1 1", "-", 1, 0, NULL},
+    {"ask submitted", OPERATION_GRANTS, prepare_handle, call_ask_submit, TL_GRANTED,
+     "P 1 1", "-", 1, 0, NULL},
+    {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-",
+     1, 0, NULL},
+    {"mutex", 0, prepare_nothing, call_mutex, TL_OK, "-", "-", 0, 0, NULL},
+    {"mutex waiting", 0, prepare_nothing, call_mutex_waiting, TL_GRANTED, "-", "-", 0, 0,
+     NULL},
+    {"set of mutexes", 0, prepare_nothing, call_set, TL_OK, "-", "-", 0, 0, NULL},
+    {"read-write lock", 0, prepare_nothing, call_rw, TL_GRANTED, "-", "-", 0, 0, NULL},
+    {"row lock", 0, prepare_nothing, call_row, TL_GRANTED, "-", "-", 0, 0, NULL},
+    {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
+    {"looks at resources", 0, prepare_nothing, call_looks_at_resources, TL_OK, "-", "-",
+     0, 0, NULL},
+    {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
+    {"doctor", 0, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
+    {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1",
+     "F 1 0", SWEEP_ANY_STEPS, 0, NULL},
+    {"unlock by an operator", 0, prepare_nothing, call_resource_unlock, TL_OK, "-", "-",
+     0, 0, NULL},
+    {"purge", 0, prepare_nothing, call_purge, TL_OK, "-", "-", 0, 0, NULL},
+    {"migrate", 0, prepare_nothing, call_migrate, TL_OK, "-", "-", 0, 0, NULL},
+    {"grant roles", 0, prepare_nothing, call_grant_roles, TL_OK, "-", "-", 0, 0, NULL},
+    {"stats", 0, prepare_nothing, call_stats, TL_OK, "-", "-", 0, 0, NULL},
+    /* The last: other clients grant nothing until they notice that it is over. */
+    {"restore", 0, prepare_nothing, call_restore, TL_OK, "-", "-", 0, 0, NULL},
+};
+
+const struct operations operations_others = {"others", operations,
+                                             sizeof operations / sizeof *operations};
