@@ -3,8 +3,9 @@
 --   tradelock_operator     people and jobs with the command `tradelock`
 --   tradelock_reader       dashboards and audits
 -- Nobody among them can write a log (trade_lock_log, resource_log, resource_holder_log),
--- remove a row, or change evidence.  The logs are written by triggers with the rights of
--- the account that ran the migration; that account must stay and keep its rights.
+-- remove a row, or change evidence or what operators decided.  The logs are written by
+-- triggers with the rights of the account that ran the migration; that account must stay
+-- and keep its rights.
 --
 -- An account gets a role so:
 --   CREATE USER 'withdraw'@'10.0.0.%' IDENTIFIED BY '...' REQUIRE SSL;
@@ -14,6 +15,9 @@ CREATE ROLE IF NOT EXISTS tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
+-- Whoever has the workflow registered carries out what operators decided.
+GRANT SELECT ON trade_resolution TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_application;
@@ -33,6 +37,10 @@ GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
 GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
+-- Every column but those that say who and when, which the server fills in.
+GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
+    actor, thread_no) ON trade_resolution TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
@@ -54,6 +62,8 @@ GRANT SELECT ON trade_lock TO tradelock_reader;
 GRANT SELECT ON trade_lock_state TO tradelock_reader;
 GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
+GRANT SELECT ON trade_resolution TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
 GRANT SELECT ON resource_lock TO tradelock_reader;

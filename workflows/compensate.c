@@ -74,13 +74,17 @@ static void keep_filed(compensation *c, const tl_evidence_row *row)
                     row->remark != NULL ? row->remark : "");
 }
 
-/* Evidence counts for the epoch and the channel key that it names, and no other. */
+/* Evidence counts for the epoch and the channel key that it names, and no other.  But what
+ * operators called paid may have been paid in an earlier epoch: its reference is kept. */
 static int read_evidence_row(void *context, const tl_evidence_row *row)
 {
     compensation *c = context;
     resolver_facts *facts = &c->facts;
     const char *key = row->channel_key != NULL ? row->channel_key : "";
 
+    if (facts->decided == TL_VERDICT_PAID && !facts->success_evidence &&
+        strcmp(row->outcome, "SUCCEEDED") == 0)
+        keep_filed(c, row);
     if (row->epoch != c->attempt.seen.epoch || strcmp(key, c->attempt.channel_key) != 0)
         return 0;
     if (strcmp(row->outcome, "SUCCEEDED") == 0) {
@@ -98,9 +102,25 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
     return 0;
 }
 
+/* They come in the order of the row's revisions, so the last one is in force. */
+static int read_decision(void *context, const tl_resolution_row *row)
+{
+    compensation *c = context;
+
+    if (row->confirms && row->epoch == c->attempt.seen.epoch &&
+        row->verdict != TL_VERDICT_CLEAR)
+        c->facts.decided = (int)row->verdict;
+    return 0;
+}
+
 static tl_status read_evidence(compensation *c)
 {
-    return tl_evidence_list(c->client, &c->attempt.seen.key, read_evidence_row, c);
+    const tl_key *key = &c->attempt.seen.key;
+    tl_status status = tl_resolution_list(c->client, key, read_decision, c);
+
+    c->attempt.seen.after_failure = c->facts.decided == TL_VERDICT_PAID;
+    return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c)
+                           : status;
 }
 
 /* ------------------------------------------------------------------- the calls -- */

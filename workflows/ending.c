@@ -25,6 +25,15 @@ static void start(ending *e, tl_outcome outcome)
     e->final = 0;
 }
 
+/* A decline may be for good; what operators decided only where the channel can be asked
+ * once more before a new key is sent; the other proofs say that nothing was ever tried. */
+static int may_be_tried_anew(const attempt *a, tl_proof proof)
+{
+    if (proof == TL_PROOF_OPERATORS)
+        return a->workflow->given.channel.can_query;
+    return proof == TL_PROOF_DECLINED ? a->reply.retryable : 1;
+}
+
 void ending_success(ending *e)
 {
     const tl_reply *reply = &e->attempt->reply;
@@ -39,8 +48,7 @@ void ending_failure(ending *e, tl_proof proof)
 {
     start(e, TL_OUTCOME_FAILURE);
     e->what.proof = proof;
-    /* A decline may be for good; the other proofs say that nothing was ever tried. */
-    e->what.retryable = proof == TL_PROOF_DECLINED ? e->attempt->reply.retryable : 1;
+    e->what.retryable = may_be_tried_anew(e->attempt, proof);
     e->final = 1;
 }
 

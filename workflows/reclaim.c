@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Not on the channel's own word that this payment was refused or taken back. */
 static int rests_on_absence(const tl_view *view)
 {
-    return view->proof == TL_PROOF_NOT_FOUND || view->proof == TL_PROOF_NEVER_LEFT;
+    return view->proof == TL_PROOF_NOT_FOUND || view->proof == TL_PROOF_NEVER_LEFT ||
+           view->proof == TL_PROOF_OPERATORS;
 }
 
 /* What the channel knows of an old key contradicts the row: on record, and an alarm. */

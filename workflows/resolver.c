@@ -186,11 +186,13 @@ static resolver_action after_send(const resolver_facts *facts)
     }
 }
 
-/* Rule 1. */
+/* Rule 1.  Evidence of success is stronger than anybody who says that it failed. */
 static int evidence_ends_it(const resolver_facts *facts, resolver_action *action)
 {
-    if (facts->success_evidence)
+    if (facts->success_evidence || facts->decided == TL_VERDICT_PAID)
         *action = take_step(RESOLVE_SUCCEED);
+    else if (facts->decided == TL_VERDICT_FAILED)
+        *action = fail(TL_PROOF_OPERATORS);
     else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1))
         *action = fail(TL_PROOF_DECLINED);
     else

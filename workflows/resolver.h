@@ -32,6 +32,8 @@ typedef struct resolver_facts {
 
     /* Evidence of this epoch and of the row's own channel key. */
     int success_evidence, failure_evidence, decline_evidence;
+    /* What two operators decided of this epoch: a tl_verdict, or 0. */
+    int decided;
 
     /* What this attempt has learned. */
     int queried, cancelled, sent; /* whether it did that */

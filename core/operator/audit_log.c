@@ -23,13 +23,15 @@ struct entry {
     uint32_t epoch;
     int64_t logged_us, max_hold_us, ended_us;
     int has_row, due;
+    int operators; /* who decided this step: how many different accounts */
 };
 
 struct history {
     audit *audit;
     struct entry last;
-    int has_last;  /* last is a step of the row that is being read */
-    int successes; /* since the row was granted as a mutex, or made */
+    int has_last;       /* last is a step of the row that is being read */
+    int successes;      /* since the row was granted as a mutex, or made */
+    int decided_failed; /* by two operators, in this epoch */
 };
 
 static int is_step(const struct entry *e, const char *name)
@@ -60,6 +62,7 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
     e->has_row = !db_is_null(page, row, AUDIT_LOG_ROW_REV);
     e->row_rev = db_get_uint(page, row, AUDIT_LOG_ROW_REV);
     e->due = (int)db_get_int(page, row, AUDIT_LOG_DUE);
+    e->operators = (int)db_get_int(page, row, AUDIT_LOG_OPERATORS);
 }
 
 /* ------------------------------------------------------------- the first step -- */
@@ -80,6 +83,7 @@ static int may_begin(const struct entry *e)
 static void check_first(struct history *h, const struct entry *e)
 {
     h->successes = 0;
+    h->decided_failed = 0;
     if (!may_begin(e) || e->at.rev != e->fence)
         audit_report(h->audit, "gap", &e->at,
                      "the history begins with '%s', which is never a row's first step",
@@ -131,33 +135,55 @@ static void check_holds(struct history *h, const struct entry *e)
                      last->session_id);
 }
 
+/* A decision of operators, and the proof that it is: two of them, and one step each. */
+static void check_operators(struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+    int resolved = strncmp(e->step, "resolve ", 8) == 0;
+
+    if (e->epoch != last->epoch)
+        h->decided_failed = 0;
+    if (resolved && e->operators < 2)
+        audit_report(h->audit, "one-operator", &e->at,
+                     "'%s' was not proposed by one account and confirmed by another",
+                     e->step);
+    if (resolved && e->fence != last->fence + 1)
+        audit_report(h->audit, "fence", &e->at,
+                     "operators decided and the fence did not rise by one");
+    if (is_step(e, "resolve failed"))
+        h->decided_failed = 1;
+    if (e->proof == 'O' && last->proof != 'O' && !h->decided_failed)
+        audit_report(h->audit, "one-operator", &e->at,
+                     "it failed because two operators decided, and they did not");
+}
+
 /* What only the row that decides is bound to. */
 static void check_endings(struct history *h, const struct entry *e)
 {
     const struct entry *last = &h->last;
-    int by_operators = is_step(e, "operator");
 
     if (is_step(e, "reask"))
         h->successes = 0;
     if (last->status == 'Y' && !is_step(e, "reask") &&
-        !(e->status == 'Y' && (is_step(e, "evidence") || is_step(e, "deleted"))))
+        !(e->status == 'Y' && (is_step(e, "evidence") || is_step(e, "resolve clear") ||
+                               is_step(e, "deleted"))))
         audit_report(h->audit, "after-success", &e->at,
                      "the trade had succeeded, and '%s' followed", e->step);
     if (e->status == 'Y' && last->status != 'Y') {
         if (h->successes++ > 0)
             audit_report(h->audit, "succeeded-twice", &e->at,
                          "the trade succeeded a second time");
-        if (!by_operators && (!is_step(e, "end") || last->session_id[0] == '\0' ||
-                              last->status != 'P' || e->fence != last->fence + 1))
+        if (!is_step(e, "end") || last->session_id[0] == '\0' || last->status != 'P' ||
+            e->fence != last->fence + 1)
             audit_report(h->audit, "stale-success", &e->at,
                          "it succeeded by nobody who held it under the newest fence");
     }
     if (e->status == 'F' && last->status != 'F' &&
         (e->proof == '-' || tl_proof_text((tl_proof)e->proof)[0] == '\0' ||
-         (!by_operators && !is_step(e, "end"))))
+         !is_step(e, "end")))
         audit_report(h->audit, "no-proof", &e->at, "it failed without a proof");
     if (e->status == 'P' && last->status == 'F' && !is_step(e, "reclaim") &&
-        !is_step(e, "reask"))
+        !is_step(e, "reask") && !is_step(e, "resolve paid"))
         audit_report(h->audit, "reopened", &e->at,
                      "a proven failure was opened again, and nobody reclaimed it");
 }
@@ -202,8 +228,10 @@ static void take_entry(struct history *h, const struct entry *e)
     } else {
         check_order(h, e);
         check_holds(h, e);
-        if (!audit_is_retry_op(e->at.op_code))
+        if (!audit_is_retry_op(e->at.op_code)) {
+            check_operators(h, e);
             check_endings(h, e);
+        }
     }
     h->last = *e;
     h->has_last = 1;

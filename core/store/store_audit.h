@@ -28,7 +28,8 @@ enum store_audit_log_column {
     AUDIT_LOG_MAX_HOLD_US,
     AUDIT_LOG_ENDED_US,
     AUDIT_LOG_ROW_REV, /* NULL: there is no row */
-    AUDIT_LOG_DUE
+    AUDIT_LOG_DUE,
+    AUDIT_LOG_OPERATORS /* of a decision: how many accounts made it; else 0 */
 };
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);

@@ -82,6 +82,51 @@ enum store_evidence_column {
 };
 db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result);
 
+/* What a decision of two operators rests on; both rows are locked from then on. */
+enum store_resolve_column {
+    RESOLVE_STATUS,
+    RESOLVE_EPOCH,
+    RESOLVE_FENCE,
+    RESOLVE_REV,
+    RESOLVE_CONFLICT,
+    RESOLVE_HELD,
+    RESOLVE_SUCCESS_FILED,
+    RESOLVE_MAY_SEND,
+    RESOLVE_LANE_OPEN
+};
+db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
+                             db_result *result);
+
+/* One half of a decision, and the step that a confirmation is. */
+typedef struct store_resolution {
+    const tl_key *key;
+    const char *retry_op;
+    uint64_t rev, fence;
+    uint32_t epoch;
+    char verdict;
+    int part; /* 1 the proposal, 2 the confirmation */
+    const char *actor, *reason, *thread_no, *log_no;
+    uint8_t token[16];
+} store_resolution;
+db_answer store_resolve_insert(db *connection, const store_resolution *resolution);
+/* Changes the row(s); *changed tells whether they were as expected. */
+db_answer store_resolve_apply(db *connection, const store_resolution *resolution,
+                              int *changed);
+
+enum store_resolution_column {
+    RESOLUTION_REV,
+    RESOLUTION_FENCE,
+    RESOLUTION_EPOCH,
+    RESOLUTION_VERDICT,
+    RESOLUTION_PART,
+    RESOLUTION_REASON,
+    RESOLUTION_ACTOR,
+    RESOLUTION_ACCOUNT,
+    RESOLUTION_OWN,
+    RESOLUTION_DECIDED
+};
+db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
+
 /* (version, oldest_client, server_identity) */
 db_answer store_schema_version(db *connection, db_result *result);
 db_answer store_schema_identity(db *connection);

@@ -192,6 +192,7 @@ static db_answer finish_retry(db *connection, step *s, int nowait)
         db_bytes(s->held_token, STEP_TOKEN),
         db_text(status),
         db_int(s->in_caller),
+        db_text(proof),
     };
 
     return run_changing(connection, &sql_finish_retry, values, COUNT(values), s, nowait);

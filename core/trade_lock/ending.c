@@ -26,7 +26,9 @@ static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
                          "TL_OUTCOME_UNKNOWN");
     if (strcmp(tl_proof_text(ending->proof), "") == 0)
         return error_set(TL_INVALID, "proof '%c' is not known", (char)ending->proof);
-    if (ending->proof == TL_PROOF_OPERATORS)
+    /* A compensating attempt carries out what they decided; the statement looks whether
+     * they did. */
+    if (ending->proof == TL_PROOF_OPERATORS && lock->options.lane != TL_LANE_RETRY)
         return error_set(TL_INVALID,
                          "two operators decide with the command, not a holder");
     return TL_OK;
@@ -199,6 +201,11 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending)
         return status;
     if (lock_still_holds(lock)) {
         lock->state = LOCK_HELD;
+        if (ending->outcome == TL_OUTCOME_FAILURE &&
+            ending->proof == TL_PROOF_OPERATORS &&
+            lock->inside.success_epoch != lock->epoch)
+            return error_set(TL_INVALID, "no two operators decided that this trade "
+                                         "failed; the lock is still held");
         return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
                                       "failure is refused and the lock still held");
     }

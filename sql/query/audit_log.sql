@@ -1,6 +1,7 @@
 -- A page of the history in the order of its key, each step beside the row as it is now and
--- the end of the session that made it (0: it has not ended).  One statement sees one
--- moment, so the last step of a row that this page has agrees with the row beside it.
+-- the end of the session that made it (0: it has not ended); of a decision of operators, by
+-- how many of them it was made.  One statement sees one moment, so the last step of a row
+-- that this page has agrees with the row beside it.
 -- The first condition alone would do; the others let the server begin at the place.
 SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fence, l.epoch,
     l.proof, COALESCE(l.session_id, ''),
@@ -8,7 +9,12 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
     COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.max_hold_until), 0),
     IF(x.session_id IS NULL, 1,
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
-    t.rev, l.next_run_at IS NOT NULL
+    t.rev, l.next_run_at IS NOT NULL,
+    IF(l.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
+        FROM trade_resolution d WHERE d.cust_no = l.cust_no AND d.serial_no = l.serial_no
+            AND d.op_code = l.op_code AND d.rev = l.rev - 1
+            AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
+                WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0)
 FROM trade_lock_log l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no
     AND t.op_code = l.op_code

@@ -341,7 +341,7 @@ static void test_help(void **state)
         expect_help(name);
         count++;
     }
-    assert_int_equal(count, 13);
+    assert_int_equal(count, 14);
     output_free(o);
 }
 

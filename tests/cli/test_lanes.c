@@ -225,6 +225,12 @@ static void test_purge_leaves_what_may_matter(void **state)
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_log");
     make_paid("G1");
     make_failed("G2");
+    database_run(w.f.sql,
+                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
+                 "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
+                 "SELECT cust_no, serial_no, op_code, rev, 'C', 1, fence, epoch, "
+                 "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'G2'");
+    assert_int_equal(count_of("trade_resolution", "G2"), 1);
     make_waiting("G3"); /* in process */
     make_failed("G4");  /* in conflict, below */
     make_waiting("G5"); /* ended by the retry lane, below */
@@ -248,7 +254,9 @@ static void test_purge_leaves_what_may_matter(void **state)
     expect_purged("92d", 0);
     expect_purged("90d", 3);
     assert_int_equal(count_of("trade_lock", "G1") + count_of("trade_lock_log", "G1"), 0);
-    assert_int_equal(count_of("trade_lock", "G2") + count_of("trade_lock_log", "G2"), 0);
+    assert_int_equal(count_of("trade_lock", "G2") + count_of("trade_lock_log", "G2") +
+                         count_of("trade_resolution", "G2"),
+                     0);
     assert_int_equal(count_of("trade_lock", "G5") + count_of("trade_lock_log", "G5") +
                          count_of("trade_evidence", "G5"),
                      0);

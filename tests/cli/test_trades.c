@@ -412,6 +412,12 @@ static void test_fields(void **state)
     char fence[24];
 
     (void)state;
+    database_run(w.f.sql,
+                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
+                 "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
+                 "SELECT cust_no, serial_no, op_code, rev, 'F', 1, fence, epoch, "
+                 "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'DOUBT' "
+                 "AND lane = 'S'");
     expect_fields("ls", (output *const[]){LS("--limit", "50"), NULL});
     expect_fields(
         "show",

@@ -93,6 +93,16 @@ INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source,
     filed_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
     USER(), @now FROM seq_1_to_20000;
+-- Failed, and in conflict: X1 ...; decided by two operators: W1 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, proof, conflict, success_epoch, created_at, updated_at)
+SELECT CONCAT('C', seq), CONCAT('X', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
+    UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, 1, @now, @now FROM seq_1_to_50;
+INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
+    reason, actor, thread_no, account)
+SELECT CONCAT('C', s.seq), CONCAT('W', s.seq), 'WITHDRAW', 1000, 'C', p.seq, 1000, 1, 'why',
+    'who', UUID(), CONCAT('operator', p.seq, '@localhost')
+FROM seq_1_to_2000 s JOIN seq_1_to_2 p ORDER BY p.seq;
 -- Resources: held by the living, and free ones.
 INSERT INTO resource_lock (resource, status, step, thread_no, session_id, token, fence, rev,
     max_hold_until, locked_at, created_at, updated_at)

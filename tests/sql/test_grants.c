@@ -146,6 +146,8 @@ static const struct right {
     {"YYY", "SELECT version FROM tl_schema"},
     {"YYY", "SELECT COUNT(*) FROM trade_evidence"},
     {"YYN", INSERT_EVIDENCE},
+    {"YYY", "SELECT COUNT(*) FROM trade_resolution"},
+    {"YYY", "SELECT tl_account_name(CURRENT_USER())"},
     {"YYN", "UPDATE tl_session SET beat = beat + 1"},
     {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_log"},
@@ -190,6 +192,11 @@ static const struct right {
     /* evidence, schema, server */
     {"NNN", "UPDATE trade_evidence SET outcome = 'FAILED'"},
     {"NNN", "DELETE FROM trade_evidence"},
+    /* decisions: an operator's own half, and nobody else's (cli_resolve) */
+    {"NNN", "UPDATE trade_resolution SET account = 'x'"},
+    {"NNN", "DELETE FROM trade_resolution"},
+    {"NNN", "INSERT INTO trade_resolution SELECT * FROM trade_resolution"},
+    {"NNN", "DROP TRIGGER trade_resolution_inserted"},
     {"NNN", "UPDATE tl_schema SET version = 9"},
     {"NNN", "DELETE FROM tl_schema"},
     {"NNN", "SET GLOBAL innodb_flush_log_at_trx_commit = 2"},

@@ -234,6 +234,22 @@ json_t *json_evidence(const tl_evidence_row *row)
     return o;
 }
 
+json_t *json_resolution(const tl_resolution_row *row)
+{
+    json_t *o = json_object();
+
+    set(o, "decided_at", json_time(row->decided_us));
+    set_number(o, "rev", row->rev);
+    set_number(o, "fence", row->fence);
+    set_number(o, "epoch", row->epoch);
+    set(o, "verdict", json_text(tl_verdict_name(row->verdict)));
+    set(o, "confirms", json_boolean(row->confirms));
+    set(o, "account", json_text(row->account));
+    set(o, "actor", json_text(row->actor));
+    set(o, "reason", json_text(row->reason));
+    return o;
+}
+
 int print_json(json_t *document, int code)
 {
     int failed = document == NULL || json_dumpf(document, stdout, JSON_INDENT(2)) != 0;

@@ -44,6 +44,7 @@ json_t *json_view(const tl_view *view);
 json_t *json_step(const tl_step *step);
 json_t *json_resource(const tl_resource_view *view);
 json_t *json_evidence(const tl_evidence_row *row);
+json_t *json_resolution(const tl_resolution_row *row);
 
 /* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
 int print_json(json_t *document, int code);

@@ -12,8 +12,9 @@ struct shown {
     tl_view view[2]; /* by tl_lane */
     int has[2];
     json_t *rows[2];
-    json_t *evidence, *timeline; /* timeline is NULL when the log may not be read */
-    struct table *evidence_table, *steps;
+    json_t *evidence, *resolutions;
+    json_t *timeline; /* NULL when the log may not be read */
+    struct table *evidence_table, *resolution_table, *steps;
     int64_t first_us;
     void *kept[4];
     unsigned kept_count;
@@ -54,6 +55,19 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
               row->final ? "yes" : "", row->channel_ref, row->source, row->remark,
               row->account);
+    return 0;
+}
+
+static int take_resolution(void *context, const tl_resolution_row *row)
+{
+    struct shown *shown = context;
+    char when[TIME_TEXT], fence[24];
+
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
+    json_array_append_new(shown->resolutions, json_resolution(row));
+    table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
+              tl_verdict_name(row->verdict), row->confirms ? "confirmed" : "proposed",
+              row->account, row->actor, row->reason);
     return 0;
 }
 
@@ -154,6 +168,10 @@ static int print_shown(struct shown *shown, const char *sentence, int code)
         puts("\nEvidence");
     fflush(stdout);
     table_print(shown->evidence_table);
+    if (json_array_size(shown->resolutions) > 0)
+        puts("\nDecisions of operators");
+    fflush(stdout);
+    table_print(shown->resolution_table);
     if (json_array_size(shown->timeline) > 0)
         puts("\nTimeline");
     fflush(stdout);
@@ -168,11 +186,12 @@ static json_t *or_null(json_t *value)
 
 static int print_shown_json(const struct shown *shown, const char *sentence, int code)
 {
-    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o}", "sync",
+    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "sync",
                                 or_null(shown->rows[TL_LANE_SYNC]), "retry",
                                 or_null(shown->rows[TL_LANE_RETRY]), "explanation",
                                 sentence, "evidence", or_null(shown->evidence),
-                                "timeline", or_null(shown->timeline)),
+                                "resolutions", or_null(shown->resolutions), "timeline",
+                                or_null(shown->timeline)),
                       code);
 }
 
@@ -210,9 +229,12 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
 {
     struct shown shown = {
         .evidence = json_array(),
+        .resolutions = json_array(),
         .timeline = json_array(),
         .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF",
                                     "SOURCE", "REMARK", "ACCOUNT", NULL),
+        .resolution_table = table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT",
+                                      "BY", "REASON", NULL),
         .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
                            "FENCE", "NOTE", "REMARK", "BY", NULL)};
     char sentence[EXPLANATION];
@@ -221,6 +243,8 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
 
     if (status == TL_OK)
         status = tl_evidence_list(client, key, take_evidence, &shown);
+    if (status == TL_OK)
+        status = tl_resolution_list(client, key, take_resolution, &shown);
     if (status == TL_OK)
         status = read_timeline(client, key, &shown);
     if (status == TL_OK) {
@@ -235,10 +259,12 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         code = report(status);
     }
     table_free(shown.evidence_table);
+    table_free(shown.resolution_table);
     table_free(shown.steps);
     json_decref(shown.rows[0]);
     json_decref(shown.rows[1]);
     json_decref(shown.evidence);
+    json_decref(shown.resolutions);
     json_decref(shown.timeline);
     while (shown.kept_count > 0)
         free(shown.kept[--shown.kept_count]);

@@ -99,12 +99,13 @@ static tl_status end_order(const char *state, const tl_attempt *attempt,
         TEXT(attempt->key.cust_no),
         TEXT(attempt->key.serial_no),
         NUMBER(attempt->epoch),
+        TEXT(attempt->after_failure ? "RELEASED" : "FROZEN"),
     };
 
     return change_one(connection, "end order",
                       "UPDATE withdraw_order SET state = ?, ended_at = UTC_TIMESTAMP(6)"
                       " WHERE cust_no = ? AND serial_no = ? AND epoch = ?"
-                      " AND state = 'FROZEN'",
+                      " AND state = ?",
                       parameters, COUNT(parameters));
 }
 
@@ -113,7 +114,8 @@ static tl_status take_frozen(const withdraw_order *order, const tl_attempt *atte
 {
     const parameter parameters[] = {
         NUMBER(paid ? order->amount_minor : 0),
-        NUMBER(order->amount_minor),
+        /* What was unfrozen when it failed is not frozen any more. */
+        NUMBER(attempt->after_failure ? 0 : order->amount_minor),
         TEXT(attempt->key.cust_no),
         TEXT(order->currency),
     };

@@ -234,6 +234,68 @@ TL_EXPORT tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn
 TL_EXPORT tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence,
                                  const char *actor, const char *reason);
 
+/* ------------------------------------------------------- two operators decide -- */
+
+/* What two operators can decide together. */
+typedef enum tl_verdict {
+    /* The conflict is cleared: the evidence was wrong, or is dealt with elsewhere. */
+    TL_VERDICT_CLEAR = 'C',
+    /* A failure in conflict was paid after all: F -> Y, with apply_success. */
+    TL_VERDICT_PAID = 'Y',
+    /* A trade in doubt failed: P -> F, proof TL_PROOF_OPERATORS, with apply_failure. */
+    TL_VERDICT_FAILED = 'F'
+} tl_verdict;
+
+/* "clear", "paid", "failed"; "" for any other number. */
+TL_EXPORT const char *tl_verdict_name(tl_verdict verdict);
+
+typedef struct tl_resolution {
+    unsigned version; /* TL_RESOLUTION_VERSION */
+    tl_key key;
+    uint64_t fence; /* of the sync row, as it was seen */
+    tl_verdict verdict;
+    const char *actor, *reason; /* mandatory; for the record */
+} tl_resolution;
+
+#define TL_RESOLUTION_VERSION 1u
+
+/*
+ * One operator proposes, another confirms: two accounts of the database, told apart by the
+ * server (sql/schema/0005_resolution.sql).  Both are bound to the row that they saw: when
+ * its fence or revision has moved since, TL_LOST and nothing happens.  Repeating either is
+ * harmless, and a proposal that nobody confirms changes nothing, ever.
+ *
+ * The confirmation raises the fence and clears the conflict, or makes the retry lane due:
+ * then whoever has the workflow registered carries the decision out, with the business rows
+ * in the transaction that ends the trade.  Nothing is sent for it any more.
+ *
+ * TL_OK.  TL_LOST.  TL_NOT_FOUND: no such trade, or nothing proposed.  TL_REFUSED: the row
+ * is not one that this can be decided of, or this account has proposed it itself.  TL_BUSY:
+ * somebody holds it, may still send, or has proposed it already.  TL_ALREADY_DONE: it
+ * succeeded, and nobody turns that into anything.  TL_FAILED: it failed already.
+ * TL_EVIDENCE: evidence says that money moved.  TL_CUSTOMER_BUSY: another trade of an
+ * exclusive customer is in process.  TL_UNKNOWN: the same call finds out.
+ */
+TL_EXPORT tl_status tl_resolution_propose(tl_client *client,
+                                          const tl_resolution *resolution);
+TL_EXPORT tl_status tl_resolution_confirm(tl_client *client,
+                                          const tl_resolution *resolution);
+
+typedef struct tl_resolution_row {
+    uint64_t rev, fence; /* of the row that was decided about */
+    uint32_t epoch;
+    tl_verdict verdict;
+    int confirms; /* 0: the proposal, 1: its confirmation */
+    int own;      /* by the account that asks now */
+    const char *reason, *actor, *account;
+    int64_t decided_us;
+} tl_resolution_row;
+
+/* Proposals and confirmations of a trade, in the order of its revisions. */
+typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
+TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key,
+                                       tl_resolution_fn each, void *context);
+
 /* ------------------------------------------------------------------- audit -- */
 
 /* One payment as the channel's ledger or statement has it. */

@@ -80,6 +80,9 @@ typedef struct tl_attempt {
     int64_t timeout_ms;  /* execute, query, cancel: return before this is over; a channel
                             that can is told not to pay later than that */
     int64_t deadline_ms; /* what is left until nothing is sent for this trade any more */
+    /* apply_success only: two operators found that a failure was paid after all, so that
+     * apply_failure has been here before, in this epoch; what it gave back is taken. */
+    int after_failure;
 } tl_attempt;
 
 /*
@@ -154,7 +157,8 @@ typedef enum tl_cancel {
  * before it calls; take business rows in one order everywhere.
  *
  * apply_* get the reply of whichever callback learned the outcome.  When the outcome came
- * as evidence (a web-hook, a statement) the reply holds its reference and remark only.
+ * as evidence (a web-hook, a statement) the reply holds its reference and remark only; so
+ * when two operators decided it, with the reference of the evidence, if there is one.
  */
 typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt,
                                    tl_reply *reply, struct st_mysql *connection);

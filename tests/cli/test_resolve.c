@@ -1,0 +1,548 @@
+/*
+ * Two operators decide: two real accounts of the database with the operators' role, the
+ * real command, and the sample workflow with a real channel and a real worker that carries
+ * out what they decided.
+ */
+#include "command.h"
+#include "fields.h"
+
+#include "workflows/house.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ANN, BOB, OPERATORS };
+
+static struct world {
+    house h;
+    const char *admin; /* the option file of an administrator */
+    char user[OPERATORS][32], config[OPERATORS][256];
+} w;
+
+static void make_operator(int who, const char *name)
+{
+    FILE *file;
+    mode_t mask = umask(077);
+
+    snprintf(w.user[who], sizeof w.user[who], "%s%ld", name, (long)getpid());
+    snprintf(w.config[who], sizeof w.config[who], "%s.%s", w.admin, name);
+    database_run(w.h.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", w.user[who]);
+    database_run(w.h.sql, "GRANT tradelock_operator TO %s@localhost", w.user[who]);
+    database_run(w.h.sql, "SET DEFAULT ROLE tradelock_operator FOR %s@localhost",
+                 w.user[who]);
+    file = fopen(w.config[who], "we");
+    umask(mask);
+    if (file == NULL)
+        server_panic("%s cannot be written", w.config[who]);
+    fprintf(file,
+            "[tradelock-client]\nsocket=%s\nuser=%s\npassword=secret\ndatabase=%s\n"
+            "[tradelock]\nsite=test\n",
+            server_socket(server_shared()), w.user[who], database_name(w.h.db));
+    fclose(file);
+}
+
+static void grant_roles(void)
+{
+    output *o = RUN("migrate", "--grants", "--config", w.admin);
+
+    EXPECT_CODE(o, 0);
+    output_free(o);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    house_open(&w.h, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_account(&w.h, "C1", 1000);
+    w.admin = database_option_file(w.h.db);
+    grant_roles();
+    make_operator(ANN, "ann");
+    make_operator(BOB, "bob");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int who = 0; who < OPERATORS; who++) {
+        database_run(w.h.sql, "DROP USER %s@localhost", w.user[who]);
+        unlink(w.config[who]);
+    }
+    house_close(&w.h);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------- helpers -- */
+
+static unsigned long long fence_of(const char *serial)
+{
+    return (unsigned long long)database_number(
+        w.h.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        serial);
+}
+
+static output *decide_in(const char *environment, int who, const char *verb,
+                         const char *serial, const char *as, unsigned long long fence)
+{
+    char number[24];
+    const char *const arguments[] = {"resolve",
+                                     verb,
+                                     serial,
+                                     "C1",
+                                     WITHDRAW_OP,
+                                     "--as",
+                                     as,
+                                     "--fence",
+                                     number,
+                                     "--reason",
+                                     "the bank's letter",
+                                     "--actor",
+                                     who == ANN ? "Ann" : "Bob",
+                                     "--config",
+                                     w.config[who],
+                                     NULL};
+
+    snprintf(number, sizeof number, "%llu", fence);
+    return command_run(environment, arguments);
+}
+
+static void decide(int who, const char *verb, const char *serial, const char *as,
+                   unsigned long long fence)
+{
+    output *o = decide_in(NULL, who, verb, serial, as, fence);
+
+    EXPECT_CODE(o, 0);
+    output_free(o);
+}
+
+static void refused(int who, const char *verb, const char *serial, const char *as,
+                    unsigned long long fence, const char *words)
+{
+    output *o = decide_in(NULL, who, verb, serial, as, fence);
+
+    EXPECT_SENTENCE(o, 1, words);
+    output_free(o);
+}
+
+/* Decided by both about the row as it is. */
+static void decide_together(const char *serial, const char *as)
+{
+    unsigned long long fence = fence_of(serial);
+
+    decide(ANN, "propose", serial, as, fence);
+    decide(BOB, "confirm", serial, as, fence);
+}
+
+/* The request never arrived, and nobody knows that. */
+static void make_doubtful(const char *serial)
+{
+    house_rule(&w.h, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(&w.h, serial, "C1", 100, TL_IN_DOUBT);
+    /* As if the time in which the sender could still send were over. */
+    database_run(w.h.sql,
+                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
+                 "step = 'test' WHERE serial_no = '%s' AND lane = 'S'",
+                 serial);
+}
+
+static void make_failed(const char *serial)
+{
+    house_rule(&w.h, "{\"kind\":\"decline\"}");
+    house_expect(&w.h, serial, "C1", 100, TL_FAILED);
+}
+
+static void say_paid(const char *serial, const char *ref)
+{
+    output *o =
+        RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED",
+            "--ref", ref, "--source", "statement", "--config", w.config[ANN]);
+
+    EXPECT_CODE(o, 1);
+    output_free(o);
+}
+
+static void expect_audit(int code, const char *words)
+{
+    output *o = RUN("audit", "--config", w.config[ANN]);
+
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+static long long conflict_of(const char *serial)
+{
+    return database_number(
+        w.h.sql, "SELECT conflict FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        serial);
+}
+
+/* -------------------------------------------------------------------------- tests -- */
+
+static void test_a_doubtful_trade_fails_by_two(void **state)
+{
+    unsigned long long fence;
+    output *o;
+
+    (void)state;
+    make_doubtful("F1");
+    house_balance(&w.h, "C1", "1000 100");
+    fence = fence_of("F1");
+    refused(BOB, "confirm", "F1", "failed", fence, "nobody has proposed that");
+    decide(ANN, "propose", "F1", "failed", fence);
+    decide(ANN, "propose", "F1", "failed", fence);
+    refused(BOB, "propose", "F1", "failed", fence, "has proposed that already");
+    refused(ANN, "confirm", "F1", "failed", fence, "cannot confirm");
+    assert_true(fence_of("F1") == fence);
+    decide(BOB, "confirm", "F1", "failed", fence);
+    assert_true(fence_of("F1") == fence + 1);
+    /* The answer may have been lost: the same call says the same. */
+    decide(BOB, "confirm", "F1", "failed", fence);
+    assert_true(fence_of("F1") == fence + 1);
+    house_row(&w.h, "F1", "P 1 1 -");
+    refused(ANN, "propose", "F1", "failed", fence + 1, "have decided that already");
+
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "F1", "F 1 1 O");
+    house_balance(&w.h, "C1", "1000 0");
+    house_books(&w.h, 0);
+    refused(ANN, "propose", "F1", "failed", fence_of("F1"), "has failed already");
+    o = RUN("show", "F1", "C1", WITHDRAW_OP, "--config", w.config[BOB]);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, w.user[ANN]);
+    EXPECT_WORDS(o, w.user[BOB]);
+    EXPECT_WORDS(o, "two operators decided");
+    EXPECT_WORDS(o, "resolve failed");
+    output_free(o);
+}
+
+/* What failed was paid after all: what was given back to the customer is taken again. */
+static void test_a_failure_was_paid(void **state)
+{
+    (void)state;
+    make_failed("Y1");
+    house_balance(&w.h, "C1", "1000 0");
+    refused(ANN, "propose", "Y1", "paid", fence_of("Y1"), "file the evidence first");
+    refused(ANN, "propose", "Y1", "clear", fence_of("Y1"), "nothing to clear");
+    say_paid("Y1", "BANK-77");
+    decide_together("Y1", "paid");
+    assert_int_equal(conflict_of("Y1"), 0);
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "Y1", "Y 1 1 -");
+    house_balance(&w.h, "C1", "900 0");
+    assert_int_equal(database_number(w.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
+                                              "serial_no = 'Y1' AND "
+                                              "channel_ref = 'BANK-77'"),
+                     1);
+    assert_int_equal(database_number(w.h.sql, "SELECT COUNT(*) FROM withdraw_order WHERE "
+                                              "serial_no = 'Y1' AND state = 'PAID'"),
+                     1);
+    house_expect(&w.h, "Y1", "C1", 100, TL_ALREADY_DONE);
+    refused(ANN, "propose", "Y1", "failed", fence_of("Y1"), "nobody turns that into");
+    refused(BOB, "propose", "Y1", "paid", fence_of("Y1"), "nobody turns that into");
+}
+
+static void test_a_conflict_is_cleared(void **state)
+{
+    (void)state;
+    make_failed("C1");
+    say_paid("C1", "BANK-78");
+    house_expect(&w.h, "C1", "C1", 100, TL_IN_CONFLICT);
+    decide_together("C1", "clear");
+    assert_int_equal(conflict_of("C1"), 0);
+    house_row(&w.h, "C1", "F 1 1 D");
+    house_expect(&w.h, "C1", "C1", 100, TL_FAILED);
+    /* New evidence is a new conflict. */
+    say_paid("C1", "BANK-79");
+    assert_int_equal(conflict_of("C1"), 1);
+    decide_together("C1", "clear");
+    assert_int_equal(conflict_of("C1"), 0);
+}
+
+static void test_what_moved_on_is_left_alone(void **state)
+{
+    char number[24];
+    unsigned long long fence;
+    output *o;
+
+    (void)state;
+    make_doubtful("M1");
+    fence = fence_of("M1");
+    decide(ANN, "propose", "M1", "failed", fence);
+    snprintf(number, sizeof number, "%llu", fence);
+    o = RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why",
+            "--config", w.config[BOB]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    refused(BOB, "confirm", "M1", "failed", fence, "has moved on");
+    refused(BOB, "confirm", "M1", "failed", fence + 1, "nobody has proposed that");
+    /* Evidence leaves the fence, and is a reason to think again all the same. */
+    fence = fence_of("M1");
+    decide(ANN, "propose", "M1", "failed", fence);
+    o = RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED",
+            "--source", "bank", "--config", w.config[BOB]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    assert_true(fence_of("M1") == fence);
+    refused(BOB, "confirm", "M1", "failed", fence, "evidence has come in");
+    house_row(&w.h, "M1", "P 1 1 -");
+    /* Anew, about the row as it is now. */
+    decide(BOB, "propose", "M1", "failed", fence);
+    decide(ANN, "confirm", "M1", "failed", fence);
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "M1", "F 1 1 O");
+}
+
+static void test_who_may_still_send_comes_first(void **state)
+{
+    (void)state;
+    make_doubtful("S1");
+    database_run(w.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
+                          "send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
+                          "WHERE serial_no = 'S1' AND lane = 'S'");
+    refused(ANN, "propose", "S1", "failed", fence_of("S1"), "may still send");
+    refused(ANN, "propose", "S1", "paid", fence_of("S1"), "is in process");
+    refused(ANN, "propose", "NONE", "failed", 1, "there is no trade NONE");
+    database_run(w.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
+                          "send_until = UTC_TIMESTAMP(6) "
+                          "WHERE serial_no = 'S1' AND lane = 'S'");
+    /* Evidence of success is stronger than two operators. */
+    decide_together("S1", "failed");
+    database_run(w.h.sql, "UPDATE trade_lock SET next_run_at = next_run_at + INTERVAL 1 "
+                          "SECOND, rev = rev + 1, step = 'test' "
+                          "WHERE serial_no = 'S1' AND lane = 'R'");
+    output_free(RUN("evidence", "add", "S1", "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED",
+                    "--ref", "BANK-80", "--source", "statement", "--config",
+                    w.config[BOB]));
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "S1", "Y 1 1 -");
+}
+
+/* A conflict, made without a command for each step. */
+static void make_conflict(const char *serial)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {serial, "C1", WITHDRAW_OP},
+                            .outcome = "SUCCEEDED",
+                            .source = "statement"};
+
+    make_failed(serial);
+    assert_status(tl_evidence_add(w.h.client, &evidence), TL_IN_CONFLICT);
+}
+
+/*
+ * Killed at a passage of both steps (in a build that can be), every fifth or, in the long
+ * run, each, and run again: decided once, whatever the first one had come to.
+ */
+static void test_kill_9_is_harmless(void **state)
+{
+    static const char *const verbs[] = {"propose", "confirm"};
+    unsigned deaths = 0, stride = getenv("TL_TEST_LONG") != NULL ? 1 : 5;
+
+    (void)state;
+    for (int verb = 0; verb < 2; verb++) {
+        int code = -1;
+
+        for (unsigned point = 1; code != 0; point += stride) {
+            char serial[16], kill[32];
+            unsigned long long fence;
+            output *o;
+
+            snprintf(serial, sizeof serial, "K%d-%u", verb, point);
+            snprintf(kill, sizeof kill, "TL_FAULT_KILL=%u", point);
+            make_conflict(serial);
+            fence = fence_of(serial);
+            if (verb == 1)
+                decide(ANN, "propose", serial, "clear", fence);
+            o = decide_in(kill, verb == 1 ? BOB : ANN, verbs[verb], serial, "clear",
+                          fence);
+            code = o->code;
+            assert_true(code == 0 || code == -1);
+            deaths += code == -1;
+            output_free(o);
+            if (verb == 0)
+                decide(ANN, "propose", serial, "clear", fence);
+            decide(BOB, "confirm", serial, "clear", fence);
+            assert_int_equal(conflict_of(serial), 0);
+            assert_true(fence_of(serial) == fence + 1);
+        }
+    }
+    print_message("killed %u times\n", deaths);
+#ifdef TL_TEST_HOOKS
+    assert_true(deaths > 4);
+#endif
+}
+
+static void test_the_audit_wants_two(void **state)
+{
+    (void)state;
+    /* The tests set clocks by hand, each on record as a step of its own. */
+    expect_audit(0, ": 0 violations");
+    database_run(w.h.sql,
+                 "UPDATE trade_resolution SET account = '%s@elsewhere' "
+                 "WHERE serial_no = 'F1' AND part = 2",
+                 w.user[ANN]);
+    expect_audit(1, "one-operator");
+    database_run(w.h.sql,
+                 "UPDATE trade_resolution SET account = '%s@localhost' "
+                 "WHERE serial_no = 'F1' AND part = 2",
+                 w.user[BOB]);
+    expect_audit(0, ": 0 violations");
+    database_run(w.h.sql, "UPDATE trade_resolution SET verdict = 'C' "
+                          "WHERE serial_no = 'Y1' AND part = 2");
+    expect_audit(1, "one-operator");
+    database_run(w.h.sql, "UPDATE trade_resolution SET verdict = 'Y' "
+                          "WHERE serial_no = 'Y1' AND part = 2");
+    expect_audit(0, ": 0 violations");
+    /* The proof alone, written with SQL that keeps revision and step. */
+    make_doubtful("A1");
+    database_run(w.h.sql, "UPDATE trade_lock SET status = 'F', proof = 'O', "
+                          "step = 'end', rev = rev + 1, fence = fence + 1, "
+                          "token = UNHEX(MD5(RAND())) WHERE serial_no = 'A1' AND "
+                          "lane = 'S'");
+    expect_audit(1, "they did not");
+    database_run(w.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'A1'; "
+                          "DELETE FROM trade_lock_log WHERE serial_no = 'A1'");
+    expect_audit(0, ": 0 violations");
+}
+
+/* What the command would refuse the database refuses too. */
+static void test_sql_is_refused_too(void **state)
+{
+#define HALF(column, part, value)                                                        \
+    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "    \
+    "fence, epoch, reason, actor, thread_no" column                                      \
+    ") SELECT cust_no, serial_no, op_code, rev, 'F', " part                              \
+    ", fence, epoch, 'r', 'a', UUID()" value " FROM trade_lock WHERE serial_no = 'Q1' "  \
+    "AND lane = 'S'"
+    static const struct {
+        const char *sql, *words;
+    } cases[] = {
+        {HALF("", "2", ""), "nothing was proposed"},
+        {HALF("", "1", ""), NULL},
+        {HALF("", "2", ""), "cannot confirm"},
+        {HALF(", account", "2", ", 'bob@localhost'"), "denied"},
+        {"UPDATE trade_resolution SET part = 2", "denied"},
+        {"DELETE FROM trade_resolution", "denied"},
+    };
+    MYSQL *ann = mysql_init(NULL);
+
+    (void)state;
+    make_doubtful("Q1");
+    assert_non_null(mysql_real_connect(ann, NULL, w.user[ANN], "secret",
+                                       database_name(w.h.db), 0,
+                                       server_socket(server_shared()), 0));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int failed = mysql_query(ann, cases[i].sql) != 0;
+
+        assert_int_equal(failed, cases[i].words != NULL);
+        if (failed && strstr(mysql_error(ann), cases[i].words) == NULL)
+            fail_msg("%s: %s", cases[i].sql, mysql_error(ann));
+    }
+    mysql_close(ann);
+}
+
+/* A compensating attempt that says that operators decided, and they did not. */
+static void test_the_proof_is_looked_for(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"L1", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    (void)state;
+    make_doubtful("L1");
+    database_run(w.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6), "
+                          "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND "
+                          "lane = 'R'");
+    options.lane = TL_LANE_RETRY;
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&lock, w.h.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    ending.outcome = TL_OUTCOME_FAILURE;
+    ending.proof = TL_PROOF_OPERATORS;
+    assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
+    house_row(&w.h, "L1", "P 1 1 -");
+    ending.proof = TL_PROOF_DECLINED;
+    assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+    tl_lock_free(lock);
+}
+
+static void test_usage(void **state)
+{
+    static const struct {
+        const char *arguments[12], *words;
+    } cases[] = {
+        {{"resolve", "a", "b", "c"}, "`propose`, `confirm` and `ls`, not 'a'"},
+        {{"resolve", "propose", "a", "b"}, "SERIAL CUST OP"},
+        {{"resolve", "propose", "a", "b", "c", "--as", "won"}, "clear, paid or failed"},
+        {{"resolve", "propose", "a", "b", "c"}, "--as is missing"},
+        {{"resolve", "propose", "a", "b", "c", "--as", "paid"}, "--fence is missing"},
+        {{"resolve", "confirm", "a", "b", "c", "--as", "paid", "--fence", "x"},
+         "--fence is a number"},
+        {{"resolve", "confirm", "a", "b", "c", "--as", "paid", "--fence", "1"},
+         "--reason is missing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        output *o = command_run(NULL, cases[i].arguments);
+
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+}
+
+static void expect_listed(const char *name, output *o)
+{
+    json_t *set = json_object(), *document = output_json(o);
+
+    fields_add(set, document);
+    fields_expect(set, name);
+    json_decref(set);
+    json_decref(document);
+    output_free(o);
+}
+
+static void test_fields_are_listed(void **state)
+{
+    char fence[24];
+
+    (void)state;
+    make_failed("J1");
+    say_paid("J1", "J");
+    snprintf(fence, sizeof fence, "%llu", fence_of("J1"));
+    expect_listed("resolve", RUN("resolve", "propose", "J1", "C1", WITHDRAW_OP, "--as",
+                                 "clear", "--fence", fence, "--reason", "r", "--json",
+                                 "--config", w.config[ANN]));
+    expect_listed("resolve ls", RUN("resolve", "ls", "J1", "C1", WITHDRAW_OP, "--json",
+                                    "--config", w.config[ANN]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_doubtful_trade_fails_by_two),
+        cmocka_unit_test(test_a_failure_was_paid),
+        cmocka_unit_test(test_a_conflict_is_cleared),
+        cmocka_unit_test(test_what_moved_on_is_left_alone),
+        cmocka_unit_test(test_who_may_still_send_comes_first),
+        cmocka_unit_test(test_kill_9_is_harmless),
+        cmocka_unit_test(test_the_audit_wants_two),
+        cmocka_unit_test(test_sql_is_refused_too),
+        cmocka_unit_test(test_the_proof_is_looked_for),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_fields_are_listed),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}

@@ -1,0 +1,212 @@
+#include "command.h"
+
+#include "print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPTION_AS = OPTION_OWN, OPTION_FENCE, OPTION_REASON, OPTION_ACTOR };
+
+static int take_verdict(const struct command *self, tl_resolution *resolution)
+{
+    static const tl_verdict verdicts[] = {TL_VERDICT_CLEAR, TL_VERDICT_PAID,
+                                          TL_VERDICT_FAILED};
+
+    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++)
+        if (strcmp(optarg, tl_verdict_name(verdicts[i])) == 0) {
+            resolution->verdict = verdicts[i];
+            return EXIT_DONE;
+        }
+    return usage_error(self, "--as is clear, paid or failed, not %s", optarg);
+}
+
+static int take_option(const struct command *self, tl_resolution *resolution,
+                       int *has_fence, int option)
+{
+    switch (option) {
+    case OPTION_AS:
+        return take_verdict(self, resolution);
+    case OPTION_REASON:
+        resolution->reason = optarg;
+        return EXIT_DONE;
+    case OPTION_ACTOR:
+        resolution->actor = optarg;
+        return EXIT_DONE;
+    default:
+        *has_fence = read_number(optarg, INT64_MAX, &resolution->fence);
+        return *has_fence ? EXIT_DONE
+                          : usage_error(self,
+                                        "--fence is a number as `tradelock show` prints "
+                                        "it, not %s",
+                                        optarg);
+    }
+}
+
+static int read_options(const struct command *self, struct common *common,
+                        tl_resolution *resolution, int *has_fence, int argc, char **argv,
+                        int *code)
+{
+    static const struct option options[] = {
+        {"as", required_argument, NULL, OPTION_AS},
+        {"fence", required_argument, NULL, OPTION_FENCE},
+        {"reason", required_argument, NULL, OPTION_REASON},
+        {"actor", required_argument, NULL, OPTION_ACTOR},
+        COMMON_OPTIONS,
+        {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
+        *code = take_option(self, resolution, has_fence, option);
+        if (*code != EXIT_DONE)
+            return 0;
+    }
+    return option != COMMON_STOP;
+}
+
+/* ------------------------------------------------------------------ deciding -- */
+
+static void tell(const tl_resolution *resolution, int confirms)
+{
+    static const char *const next[] = {
+        "another operator confirms it with `tradelock resolve confirm`, or nothing "
+        "happens",
+        "a worker that has the operation registered carries it out, with its books"};
+    const tl_key *key = &resolution->key;
+
+    printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed",
+           key->serial_no, key->cust_no, key->op_code,
+           tl_verdict_name(resolution->verdict),
+           confirms && resolution->verdict == TL_VERDICT_CLEAR
+               ? "nothing contradicts the row any more"
+               : next[confirms]);
+}
+
+static int work_decide(tl_client *client, const struct common *common,
+                       const tl_resolution *resolution, int confirms)
+{
+    const tl_key *key = &resolution->key;
+    tl_status status = confirms ? tl_resolution_confirm(client, resolution)
+                                : tl_resolution_propose(client, resolution);
+
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "serial_no",
+                                    key->serial_no, "cust_no", key->cust_no, "op_code",
+                                    key->op_code, "verdict",
+                                    tl_verdict_name(resolution->verdict), "confirmed",
+                                    confirms, "status", tl_status_name(status)),
+                          EXIT_DONE);
+    tell(resolution, confirms);
+    return finish_output(EXIT_DONE);
+}
+
+static int check(const struct command *self, const tl_resolution *resolution,
+                 int has_fence)
+{
+    if (tl_verdict_name(resolution->verdict)[0] == '\0')
+        return usage_error(self, "--as is missing: clear, paid or failed");
+    if (!has_fence)
+        return usage_error(self,
+                           "--fence is missing: it says which state of the trade you "
+                           "saw, and `tradelock show` prints it");
+    if (resolution->reason == NULL || resolution->reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    return EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------------ ls -- */
+
+struct output {
+    struct table *table;
+    json_t *rows;
+};
+
+static int add_row(void *context, const tl_resolution_row *row)
+{
+    struct output *output = context;
+    char when[TIME_TEXT], fence[24];
+
+    json_array_append_new(output->rows, json_resolution(row));
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
+    table_add(output->table, time_text(when, row->decided_us), fence,
+              tl_verdict_name(row->verdict), row->confirms ? "confirmed" : "proposed",
+              row->account, row->actor, row->reason);
+    return 0;
+}
+
+static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
+{
+    struct output output = {
+        table_new("WHEN", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
+        json_array()};
+    tl_status status = tl_resolution_list(client, key, add_row, &output);
+    int code = status == TL_OK ? EXIT_DONE : report(status);
+
+    if (status == TL_OK && common->json) {
+        code = print_json(json_pack("{s:O}", "resolutions", output.rows), code);
+    } else if (status == TL_OK) {
+        table_print(output.table);
+        code = finish_output(code);
+    }
+    table_free(output.table);
+    json_decref(output.rows);
+    return code;
+}
+
+/* ------------------------------------------------------------------- command -- */
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    tl_resolution resolution = {.version = TL_RESOLUTION_VERSION, .actor = person()};
+    struct common common = {0};
+    tl_client *client = NULL;
+    const char *verb;
+    int lists, confirms, has_fence = 0, code = EXIT_DONE;
+
+    if (!read_options(self, &common, &resolution, &has_fence, argc, argv, &code))
+        return code;
+    verb = optind < argc ? argv[optind++] : "";
+    confirms = strcmp(verb, "confirm") == 0;
+    lists = strcmp(verb, "ls") == 0;
+    if (!confirms && !lists && strcmp(verb, "propose") != 0)
+        return usage_error(self, "resolve is for `propose`, `confirm` and `ls`, not '%s'",
+                           verb);
+    if (!read_key(self, &resolution.key, argc, argv, &code))
+        return code;
+    if (!lists)
+        code = check(self, &resolution, has_fence);
+    if (code == EXIT_DONE)
+        code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = lists ? work_ls(client, &common, &resolution.key)
+                     : work_decide(client, &common, &resolution, confirms);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_resolve = {
+    .name = "resolve",
+    .summary = "decide a trade that no rule can, as two operators",
+    .arguments = "propose|confirm|ls SERIAL CUST OP [OPTION...]",
+    .text =
+        "One operator proposes, another confirms, each with a database account of their "
+        "own;\n"
+        "the server tells them apart.  Both are bound to the fence that they saw: when "
+        "the\n"
+        "trade has moved on in between, nothing happens.  A proposal alone changes "
+        "nothing.\n"
+        "`failed` and `paid` are carried out by a worker that has the operation "
+        "registered,\n"
+        "with the business rows in the same transaction; nothing is sent any more.  A "
+        "trade\n"
+        "that succeeded stays so.  `ls` prints who proposed and who confirmed what.\n",
+    .options =
+        "  --as clear      the conflict is cleared: the evidence was wrong\n"
+        "  --as paid       a failure in conflict was paid after all\n"
+        "  --as failed     a trade in doubt, or parked, failed: no money moved or will\n"
+        "  --fence N       the fence of the row as `tradelock show` printed it\n"
+        "  --reason TEXT   why, for the record\n"
+        "  --actor NAME    who decided (the login name)\n",
+    .run = run,
+};
