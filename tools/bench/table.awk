@@ -147,28 +147,35 @@ function hold_table(   k, key, head) {
     }
 }
 # A line a way, a column a size of group.
-function statements_table(   k, g, w, key, sizes, ways, size, way, seen) {
+function statements_lines(title, what,   size, way, key) {
+    printf "\n%s\n%-17s", title, ""
+    for (size = 1; size <= sizes; size++)
+        printf " %8d", size_of[size]
+    print ""
+    for (way = 1; way <= ways; way++) {
+        printf "%-17s", way_of[way]
+        for (size = 1; size <= sizes; size++) {
+            key = "group-" size_of[size] "/" way_of[way] "/1"
+            printf " %8d", what == "per_second" ? rate(key) : 1e6 * each(key, what)
+        }
+        print ""
+    }
+}
+function statements_table(   k, key, size, seen) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
         if (part_of(key) !~ /^group-/)
             continue
         size = substr(part_of(key), 7)
-        if (!(size in seen)) { seen[size] = 1; sizes[++g] = size }
-        if (!(who_of(key) in seen)) { seen[who_of(key)] = 1; ways[++w] = who_of(key) }
+        if (!(size in seen)) { seen[size] = 1; size_of[++sizes] = size }
+        if (!(who_of(key) in seen)) { seen[who_of(key)] = 1; way_of[++ways] = who_of(key) }
     }
-    if (g == 0)
+    if (sizes == 0)
         return
-    printf "\nrows asked for and ended a second, on one connection, by rows in a statement\n%-17s",
-        ""
-    for (size = 1; size <= g; size++)
-        printf " %8d", sizes[size]
-    print ""
-    for (way = 1; way <= w; way++) {
-        printf "%-17s", ways[way]
-        for (size = 1; size <= g; size++)
-            printf " %8d", rate("group-" sizes[size] "/" ways[way] "/1")
-        print ""
-    }
+    statements_lines("rows asked for and ended a second, on one connection, by rows in a statement",
+        "per_second")
+    statements_lines("CPU of the server for each of them, microseconds", "server_cpu_s")
+    statements_lines("CPU of the client", "client_cpu_s")
 }
 function reach_table(   best, select) {
     for (k = 1; k <= keys; k++)
