@@ -98,6 +98,15 @@ int db_type_is_number(enum enum_field_types type);
 /* -- statement.c -- */
 
 void db_statements_free(db *connection);
+/* Room for count parameters in connection->binds; 0, or 1 when out of memory. */
+int db_bind_room(db *connection, size_t count);
+
+/* -- arrays.c -- */
+
+/* Binds rows of count values each.  Returns what to memory_free() after the execution, or
+ * NULL when out of memory. */
+void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows,
+                     size_t count);
 
 /* -- error_class.c -- */
 

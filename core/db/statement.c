@@ -18,6 +18,7 @@ struct execution {
     const struct sql_text *text;
     char *direct; /* text to prepare; NULL when it is prepared already */
     size_t count;
+    unsigned rows; /* in one execution; 0 for a statement without array binding */
     db_result *result;
 };
 
@@ -68,18 +69,26 @@ static void bind_value(MYSQL_BIND *bind, const db_value *value, int borrowed)
     bind->buffer = data.to;
 }
 
+int db_bind_room(db *connection, size_t count)
+{
+    MYSQL_BIND *grown;
+
+    if (count <= connection->bind_space)
+        return 0;
+    grown = memory_resize(connection->binds, count * sizeof(*grown));
+    if (!grown)
+        return 1;
+    connection->binds = grown;
+    connection->bind_space = count;
+    return 0;
+}
+
 static int bind_values(db *connection, const db_value *values, size_t count)
 {
     size_t i;
 
-    if (count > connection->bind_space) {
-        MYSQL_BIND *grown = memory_resize(connection->binds, count * sizeof(*grown));
-
-        if (!grown)
-            return 1;
-        connection->binds = grown;
-        connection->bind_space = count;
-    }
+    if (db_bind_room(connection, count))
+        return 1;
     for (i = 0; i < count; i++)
         bind_value(&connection->binds[i], &values[i], connection->borrowed);
     return 0;
@@ -332,6 +341,7 @@ static db_answer run_first(db *connection, struct execution *execution, int nowa
         goto out;
     if (count) {
         mysql_stmt_attr_set(fresh.stmt, STMT_ATTR_PREBIND_PARAMS, &count);
+        mysql_stmt_attr_set(fresh.stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
         if (mysql_stmt_bind_param(fresh.stmt, connection->binds))
             goto out;
     }
@@ -368,6 +378,7 @@ static db_answer run_again(db *connection, struct execution *execution)
                      execution->count);
         return DB_ERROR;
     }
+    mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
     if (execution->count && mysql_stmt_bind_param(stmt, connection->binds))
         return DB_NO_MEMORY;
     return db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
@@ -380,11 +391,28 @@ static void forget(db *connection, struct db_prepared *prepared)
     *prepared = connection->prepared[--connection->prepared_count];
 }
 
+/* Needs: the parameters bound. */
+static db_answer run_bound(db *connection, struct execution *execution, int nowait)
+{
+    db_answer answer;
+
+    if (!connection->borrowed)
+        execution->prepared = find(connection, execution->text, nowait);
+    if (!execution->prepared)
+        return run_first(connection, execution, nowait);
+    answer = run_again(connection, execution);
+    /* The server has forgotten the statement, and says so before it does anything. */
+    if (answer == DB_ERROR && connection->error_number == 1243) {
+        forget(connection, execution->prepared);
+        answer = run_first(connection, execution, nowait);
+    }
+    return answer;
+}
+
 static db_answer run(db *connection, const struct sql_text *text, const db_value *values,
                      size_t count, db_result *result, int nowait)
 {
-    struct execution execution = {NULL, text, NULL, count, result};
-    db_answer answer;
+    struct execution execution = {.text = text, .count = count, .result = result};
 
     if (result)
         db_result_clear(result);
@@ -392,16 +420,29 @@ static db_answer run(db *connection, const struct sql_text *text, const db_value
         return DB_NOT_SENT;
     if (bind_values(connection, values, count))
         return DB_NO_MEMORY;
-    if (!connection->borrowed)
-        execution.prepared = find(connection, text, nowait);
-    if (!execution.prepared)
-        return run_first(connection, &execution, nowait);
-    answer = run_again(connection, &execution);
-    /* The server has forgotten the statement, and says so before it does anything. */
-    if (answer == DB_ERROR && connection->error_number == 1243) {
-        forget(connection, execution.prepared);
-        answer = run_first(connection, &execution, nowait);
-    }
+    return run_bound(connection, &execution, nowait);
+}
+
+db_answer db_run_rows(db *connection, const struct sql_text *statement,
+                      const db_value *values, size_t rows, size_t count,
+                      db_result *result)
+{
+    struct execution execution = {
+        .text = statement, .count = count, .rows = (unsigned)rows, .result = result};
+    db_answer answer;
+    void *arrays;
+
+    if (result)
+        db_result_clear(result);
+    if (!db_ready(connection))
+        return DB_NOT_SENT;
+    if (db_bind_room(connection, count))
+        return DB_NO_MEMORY;
+    arrays = db_bind_arrays(connection->binds, values, rows, count);
+    if (!arrays)
+        return DB_NO_MEMORY;
+    answer = run_bound(connection, &execution, 0);
+    memory_free(arrays);
     return answer;
 }
 

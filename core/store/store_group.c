@@ -1,13 +1,12 @@
 /*
- * Many steps in one statement: text, since the number of rows changes from group to
- * group.  The order of the values is that of sql/query/group.sql.
+ * Many steps in one execution of one prepared statement.  The order of the values is that
+ * of sql/query/group.sql.
  */
 #include "store/store_group.h"
 
-#include "base/text.h"
+#include "base/memory.h"
 #include "sql_text.h"
 #include "store/mutation.h"
-#include "store/rows.h"
 
 #include <string.h>
 
@@ -39,20 +38,22 @@ static const char *group_word(step_kind kind)
     }
 }
 
-/* letters: where one-letter words live while the values are used. */
-static void row_values(const step *s, db_value values[ROW_VALUES], char letters[3][2])
+/* Where one-letter words live while the values are used. */
+struct words {
+    char lane[2], status[2], proof[2];
+};
+
+static void row_values(const step *s, db_value values[ROW_VALUES], struct words *words)
 {
     int ends = s->kind == STEP_FINISH_SYNC;
     db_value *v = values;
 
-    letters[0][0] = s->lane;
-    letters[1][0] = ends ? s->status : 'P';
-    letters[2][0] = s->proof;
+    *words = (struct words){{s->lane}, {ends ? s->status : 'P'}, {s->proof}};
     *v++ = db_text(s->cust_no);
     *v++ = db_text(s->serial_no);
     *v++ = db_text(s->op_code);
-    *v++ = db_text(letters[0]);
-    *v++ = db_text(letters[1]);
+    *v++ = db_text(words->lane);
+    *v++ = db_text(words->status);
     *v++ = db_text(group_word(s->kind));
     *v++ = db_text(s->thread_no);
     *v++ = db_text(s->log_no);
@@ -70,7 +71,7 @@ static void row_values(const step *s, db_value values[ROW_VALUES], char letters[
     *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
                 : db_bytes(s->payload, s->payload_size);
     *v++ = ends ? db_bytes(s->result, s->result_size) : db_null();
-    *v++ = db_text(letters[2]);
+    *v++ = db_text(words->proof);
     *v++ = db_int(s->retryable);
     *v++ = db_text(s->remark);
     *v = db_text(s->actor);
@@ -80,15 +81,6 @@ size_t store_group_size(const step *s)
 {
     return sizeof "(" + 900 + 2 * (s->payload_size + s->result_size) +
            2 * (s->remark != NULL ? strlen(s->remark) : 0);
-}
-
-static void append_row(struct text_buffer *to, const step *s)
-{
-    char letters[3][2] = {"", "", ""};
-    db_value values[ROW_VALUES];
-
-    row_values(s, values, letters);
-    store_append(to, sql_group.row, values);
 }
 
 static void take_verdicts(step **steps, size_t count, const db_result *result)
@@ -109,23 +101,21 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
 
 db_answer store_group(db *connection, step **steps, size_t count)
 {
-    struct text_buffer text;
+    struct words *words = memory_new_array(count, sizeof *words);
+    db_value *values = memory_new_array(count * ROW_VALUES, sizeof *values);
     db_result result = DB_RESULT_INIT;
     db_answer answer = DB_NO_MEMORY;
 
-    text_buffer_init(&text);
-    text_buffer_append_text(&text, sql_group.head);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            text_buffer_append_text(&text, ",");
-        append_row(&text, steps[i]);
+    if (words != NULL && values != NULL) {
+        for (size_t i = 0; i < count; i++)
+            row_values(steps[i], values + i * ROW_VALUES, &words[i]);
+        answer = db_run_rows(connection, store_mutated(&sql_group), values, count,
+                             ROW_VALUES, &result);
     }
-    text_buffer_append_text(&text, store_mutated(&sql_group)->tail);
-    if (!text.failed)
-        answer = db_run_text(connection, sql_group.name, text.data, text.size, &result);
     if (answer == DB_DONE)
         take_verdicts(steps, count, &result);
     db_result_free(&result);
-    text_buffer_free(&text);
+    memory_free(values);
+    memory_free(words);
     return answer;
 }

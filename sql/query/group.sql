@@ -1,4 +1,5 @@
--- The steps of many threads in one statement and one commit, in the order of the key.
+-- The steps of many threads in one execution and one commit, in the order of the key: the
+-- parameters are arrays with an element for each step.
 -- What a row may do is told by its step:
 --   ask    a trade's first ask: inserted, or refused by the row that is there
 --   reask  a mutex: inserted, or taken over where finished or overdue, or refused
@@ -12,12 +13,12 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
     session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at,
     deadline_at, fingerprint, channel, channel_key, channel_ref, payload, result, proof,
     retryable, remark, actor, created_at, updated_at)
-VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
     IF(step = 'ask', max_hold_until, NULL),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
     token = CASE VALUES(step)
         WHEN 'end' THEN IF(status = 'P' AND fence = VALUES(fence)

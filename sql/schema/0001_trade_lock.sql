@@ -111,27 +111,30 @@ END;
 -- A statement that changes nothing (a refused ask) leaves rev alone and no trace.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock FOR EACH ROW
 BEGIN
-    IF NEW.rev = OLD.rev AND NOT (NEW.status <=> OLD.status AND NEW.token <=> OLD.token
-        AND NEW.fence <=> OLD.fence AND NEW.session_id <=> OLD.session_id
-        AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
-        AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
-        AND NEW.send_until <=> OLD.send_until AND NEW.parked <=> OLD.parked
-        AND NEW.not_found_since <=> OLD.not_found_since
-        AND NEW.seen_by_channel <=> OLD.seen_by_channel
-        AND NEW.cancel_tried <=> OLD.cancel_tried
-        AND NEW.success_epoch <=> OLD.success_epoch
-        AND NEW.max_hold_until <=> OLD.max_hold_until
-        AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
-        AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
-        AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
-        AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
-        AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
-        AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
-        AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
-        AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
-        AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
-        AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
-        SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    -- Two questions one in the other, since the long one is prepared anew for every row.
+    IF NEW.rev = OLD.rev THEN
+        IF NOT (NEW.status <=> OLD.status AND NEW.token <=> OLD.token
+            AND NEW.fence <=> OLD.fence AND NEW.session_id <=> OLD.session_id
+            AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
+            AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
+            AND NEW.send_until <=> OLD.send_until AND NEW.parked <=> OLD.parked
+            AND NEW.not_found_since <=> OLD.not_found_since
+            AND NEW.seen_by_channel <=> OLD.seen_by_channel
+            AND NEW.cancel_tried <=> OLD.cancel_tried
+            AND NEW.success_epoch <=> OLD.success_epoch
+            AND NEW.max_hold_until <=> OLD.max_hold_until
+            AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
+            AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
+            AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
+            AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
+            AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
+            AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
+            AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
+            AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+            AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
+            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+            SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+        END IF;
     END IF;
     IF NEW.rev <> OLD.rev THEN
         INSERT INTO trade_lock_log
