@@ -255,6 +255,7 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_ASK_UNKNOWN, t);
     case VERDICT_FAILED:
+        lock_not_done(lock, LOCK_NEW, t);
         return lock_failed(t);
     case VERDICT_CUSTOMER_BUSY:
         return refuse_customer_busy(lock);

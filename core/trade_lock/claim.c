@@ -137,8 +137,10 @@ tl_status ask_retry_once(tl_lock *lock)
         }
         if (t.verdict == VERDICT_UNKNOWN)
             return lock_unknown(lock, LOCK_ASK_UNKNOWN, &t);
-        if (t.verdict == VERDICT_FAILED)
+        if (t.verdict == VERDICT_FAILED) {
+            lock_not_done(lock, LOCK_NEW, &t);
             return lock_failed(&t);
+        }
         status = lock_read(lock);
         if (status != TL_OK)
             return status;

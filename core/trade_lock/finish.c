@@ -5,16 +5,6 @@
 #include "base/error.h"
 #include "base/thread_context.h"
 
-/* An earlier try whose answer was lost is settled by now: it did not happen.  Were this
- * forgotten, a caller with little time would settle it again and again. */
-static void note_not_done(tl_lock *lock, const transition *t)
-{
-    if (t->lost_connection[0] != '\0')
-        return;
-    lock->lost_connection[0] = '\0';
-    lock->state = LOCK_HELD;
-}
-
 tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
 {
     switch (t->verdict) {
@@ -26,13 +16,13 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_END_UNKNOWN, t);
     case VERDICT_DECIDING:
-        note_not_done(lock, t);
+        lock_not_done(lock, LOCK_HELD, t);
         return error_set(TL_TRY_AGAIN, "another transaction holds the row; end again");
     case VERDICT_CUSTOMER_BUSY:
     case VERDICT_FAILED:
         break;
     }
-    note_not_done(lock, t);
+    lock_not_done(lock, LOCK_HELD, t);
     return lock_failed(t);
 }
 

@@ -294,6 +294,14 @@ tl_status lock_failed(const transition *t)
                               : error_set(TL_INTERNAL, "a step failed without a reason");
 }
 
+void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
+{
+    if (t->lost_connection[0] != '\0')
+        return;
+    lock->lost_connection[0] = '\0';
+    lock->state = state;
+}
+
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 {
     tl_key key = lock_key(lock);

@@ -103,6 +103,10 @@ void lock_view_granted(tl_lock *lock);
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending);
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
+/* Back to the state before a step that did not happen.  An earlier try of it whose answer
+ * was lost is settled by now; were that forgotten, a caller with little time would settle
+ * it again and again. */
+void lock_not_done(tl_lock *lock, lock_state state, const transition *t);
 
 /* The status of a transition that failed without writing. */
 tl_status lock_failed(const transition *t);

@@ -57,6 +57,8 @@ const char *scene_hold_problem(scene *s, tl_lock *lock);
 
 /* "P 1 1", status epoch sends; "-" without a row.  op: WITHDRAW or WITHDRAW_RETRY. */
 void scene_row(scene *s, const char *op, char *to, size_t space);
+/* The log of the trade in one line, for a sentence about what went wrong; free() it. */
+char *scene_story(scene *s);
 long long scene_steps(scene *s);  /* log rows of the trade, both lanes */
 long long scene_ledger(scene *s); /* business rows of the trade */
 /* A connection of a caller's own, through the wire. */

@@ -17,10 +17,14 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define THREADS 14
-#define CALLS_MAX 60
+/* How long a thread calls again before the round is wrong, and how often: while the line
+ * is down an answer comes at once. */
+#define PATIENCE_MS 60000
+#define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
 #define DOWN_MS 80
 #define STRIDE 20
@@ -36,15 +40,19 @@ struct hand {
     unsigned flags;
     tl_outcome outcome;
     unsigned undecided;
-    char wrong[300];
+    char wrong[1000];
 };
 
 static void complain(struct hand *hand, const char *what, tl_status answer)
 {
-    if (hand->wrong[0] == '\0')
-        snprintf(hand->wrong, sizeof hand->wrong, "%s %s: %s (%s), %lld steps",
-                 hand->mine.serial, what, tl_status_name(answer), tl_error_message(),
-                 scene_steps(&hand->mine));
+    char *story;
+
+    if (hand->wrong[0] != '\0')
+        return;
+    story = scene_story(&hand->mine);
+    snprintf(hand->wrong, sizeof hand->wrong, "%s %s: %s (%s), %s", hand->mine.serial,
+             what, tl_status_name(answer), tl_error_message(), story);
+    free(story);
 }
 
 static void check_ask(struct hand *hand, tl_status answer)
@@ -91,26 +99,37 @@ static int is_undecided(tl_status answer)
            tl_status_class(answer) == TL_CLASS_UNKNOWN;
 }
 
+/* Whether this answer, or TL_OK before the first, asks for another call. */
+static int call_again(struct hand *hand, tl_status answer, int64_t deadline_ms)
+{
+    if (answer == TL_OK)
+        return 1;
+    if (!is_undecided(answer))
+        return 0;
+    hand->undecided++;
+    clock_sleep_until_ms(clock_deadline(AGAIN_MS));
+    return clock_left_ms(deadline_ms) > 0;
+}
+
 static void *ask_and_finish(void *context)
 {
+    int64_t deadline_ms = clock_deadline(PATIENCE_MS);
     struct hand *hand = context;
     tl_ending ending = scene_ending(hand->outcome);
-    tl_status answer = TL_TRY_AGAIN;
+    tl_status answer = TL_OK;
 
-    for (int i = 0; i < CALLS_MAX && is_undecided(answer); i++) {
+    while (call_again(hand, answer, deadline_ms)) {
         answer = tl_lock_ask(hand->mine.lock, 0);
         check_ask(hand, answer);
-        hand->undecided += is_undecided(answer) ? 1 : 0;
     }
     if (answer != TL_GRANTED) {
         complain(hand, "was never granted", answer);
         return NULL;
     }
-    answer = TL_TRY_AGAIN;
-    for (int i = 0; i < CALLS_MAX && is_undecided(answer); i++) {
+    answer = TL_OK;
+    while (call_again(hand, answer, deadline_ms)) {
         answer = tl_lock_finish(hand->mine.lock, &ending);
         check_ending(hand, answer);
-        hand->undecided += is_undecided(answer) ? 1 : 0;
     }
     if (is_undecided(answer))
         complain(hand, "never ended", answer);
