@@ -169,8 +169,11 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
     tl_status status = lock_read(lock);
 
     if (status != TL_OK) {
-        /* It is granted, and nobody knows the fence: the same ask finds its token. */
+        /* It is granted, and nobody knows the fence.  Asking again with this token would
+         * write it a second time; settling reads it.  The connection that wrote it has
+         * answered, so a name that nobody has says as much: nothing is under way. */
         lock->state = LOCK_ASK_UNKNOWN;
+        random_uuid(lock->lost_connection);
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */

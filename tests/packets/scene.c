@@ -179,13 +179,14 @@ long long scene_steps(scene *s)
 
 char *scene_story(scene *s)
 {
-    return database_text(s->sql,
-                         "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS(' ', TIME(logged_at), "
-                         "HEX(token), fence, epoch, CONVERT(op_code USING utf8mb4), "
-                         "CONVERT(step USING utf8mb4), CONVERT(status USING utf8mb4)) ORDER BY "
-                         "logged_at SEPARATOR '; '), 'no step') FROM trade_lock_log "
-                         "WHERE cust_no='%s'",
-                         s->cust);
+    return database_text(
+        s->sql,
+        "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS(' ', TIME(logged_at), "
+        "HEX(token), fence, epoch, CONVERT(op_code USING utf8mb4), "
+        "CONVERT(step USING utf8mb4), CONVERT(status USING utf8mb4)) ORDER BY "
+        "logged_at SEPARATOR '; '), 'no step') FROM trade_lock_log "
+        "WHERE cust_no='%s'",
+        s->cust);
 }
 
 long long scene_ledger(scene *s)
