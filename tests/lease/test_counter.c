@@ -15,7 +15,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=8ms\nsession_ms=60s\n");
+    fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=40ms\nsession_ms=60s\n");
     counter_make(&f);
     return 0;
 }

@@ -34,7 +34,7 @@ static struct witness *witness;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=8ms\nsession_ms=60s\n");
+    fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=40ms\nsession_ms=60s\n");
     counter_make(&f);
     database_run(f.sql, "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
                         "paid_to INT NULL);"
