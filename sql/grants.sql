@@ -46,6 +46,8 @@ GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_op
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
 -- What may go is for the procedure to say; nobody removes a row in any other way.
 GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_resources TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_rw TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_operator;
 GRANT SELECT ON resource_lock_state TO tradelock_operator;
 GRANT SELECT ON resource_log TO tradelock_operator;

@@ -40,3 +40,13 @@ tl_status restored_check(const struct tl_client *client)
                      "in it: ask the channel first; an operator accepts the server with "
                      "`tradelock restore accept`");
 }
+
+tl_status restored_check_resource(const struct tl_client *client)
+{
+    if (!atomic_load(&client->restored))
+        return TL_OK;
+    return error_set(TL_ASK_CHANNEL,
+                     "the server was restored or replaced, and who holds what may be "
+                     "missing in it: nothing is locked until an operator accepts the "
+                     "server with `tradelock restore accept`");
+}

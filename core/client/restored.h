@@ -21,5 +21,8 @@ void restored_look_again(struct tl_client *client);
 
 /* TL_OK, or TL_ASK_CHANNEL with a sentence. */
 tl_status restored_check(const struct tl_client *client);
+/* The same for a lock of a resource: who was granted it in the lost hours may still act on
+ * it. */
+tl_status restored_check_resource(const struct tl_client *client);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "client/restored.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -311,6 +312,8 @@ static tl_status check_asking(tl_mutex *m, int64_t wait_ms)
 
     if (status == TL_OK)
         status = client_check_asking(m->client);
+    if (status == TL_OK && m->state != MUTEX_HELD)
+        status = restored_check_resource(m->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
         status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld",
                            (long long)wait_ms, (long long)WAIT_MAX_MS);

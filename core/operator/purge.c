@@ -1,4 +1,4 @@
-/* Purging, page by page; what may go is decided in the database (sql/schema/0004). */
+/* Purging, page by page; what may go is decided in the database (sql/schema/0004, 0006). */
 #include "operator/read.h"
 
 #include "base/clock.h"
@@ -17,8 +17,52 @@
 #define REPEATS 20
 #define REPEAT_MS 50
 
-static tl_status read_result(db *connection, tl_purged *purged, store_list_start *after,
-                             unsigned *seen)
+/* Where the last page ended. */
+struct place {
+    store_list_start trade;
+    char name[TL_RESOURCE_MAX + 1];
+};
+
+/* One kind of rows, and which field of tl_purged counts them. */
+struct purging {
+    db_answer (*page)(db *connection, int64_t older_ms, const struct place *after);
+    /* Reads (removed seen place); how many it found. */
+    int (*read)(const char *text, unsigned *removed, unsigned *seen, struct place *after);
+    uint64_t *removed;
+};
+
+static db_answer page_trades(db *connection, int64_t older_ms, const struct place *after)
+{
+    return store_purge(connection, older_ms, PAGE, &after->trade);
+}
+
+static db_answer page_resources(db *connection, int64_t older_ms,
+                                const struct place *after)
+{
+    return store_purge_resources(connection, older_ms, PAGE, after->name);
+}
+
+static db_answer page_rw(db *connection, int64_t older_ms, const struct place *after)
+{
+    return store_purge_rw(connection, older_ms, PAGE, after->name);
+}
+
+/* Names have no blanks and fit: they were rows. */
+static int read_trades(const char *text, unsigned *removed, unsigned *seen,
+                       struct place *after)
+{
+    return sscanf(text, "%u %u %32s %64s %32s", removed, seen, after->trade.cust_no,
+                  after->trade.serial_no, after->trade.op_code);
+}
+
+static int read_names(const char *text, unsigned *removed, unsigned *seen,
+                      struct place *after)
+{
+    return sscanf(text, "%u %u %128s", removed, seen, after->name);
+}
+
+static tl_status read_result(db *connection, const struct purging *p, tl_purged *purged,
+                             struct place *after, unsigned *seen)
 {
     db_result result = DB_RESULT_INIT;
     tl_status status = read_status(connection, store_purge_result(connection, &result),
@@ -26,37 +70,47 @@ static tl_status read_result(db *connection, tl_purged *purged, store_list_start
     unsigned removed = 0;
 
     *seen = 0;
-    /* Names have no blanks and fit: they were rows. */
     if (status == TL_OK && result.rows == 1 &&
-        sscanf(db_get_text(&result, 0, 0), "%u %u %32s %64s %32s", &removed, seen,
-               after->cust_no, after->serial_no, after->op_code) < 2)
+        p->read(db_get_text(&result, 0, 0), &removed, seen, after) < 2)
         status = error_set(TL_INTERNAL, "the purge did not say what it did");
-    purged->trades += removed;
+    *p->removed += removed;
     purged->looked_at += *seen;
     db_result_free(&result);
     return status;
 }
 
-static tl_status purge_page(db *connection, int64_t older_ms, store_list_start *after,
-                            tl_purged *purged, unsigned *seen)
+static tl_status purge_page(db *connection, const struct purging *p, int64_t older_ms,
+                            struct place *after, tl_purged *purged, unsigned *seen)
 {
     tl_status status = TL_TRY_AGAIN;
 
     for (unsigned i = 0; i < REPEATS && status == TL_TRY_AGAIN; i++) {
         if (i > 0)
             clock_sleep_until_ms(clock_deadline(random_jitter_ms(REPEAT_MS, 100)));
-        status = read_status(connection, store_purge(connection, older_ms, PAGE, after),
-                             "purging");
+        status = read_status(connection, p->page(connection, older_ms, after), "purging");
     }
-    return status == TL_OK ? read_result(connection, purged, after, seen) : status;
+    return status == TL_OK ? read_result(connection, p, purged, after, seen) : status;
+}
+
+static tl_status purge_kind(db *connection, const struct purging *p, int64_t older_ms,
+                            tl_purged *purged)
+{
+    struct place after = {.trade = {.skip = 0}};
+    unsigned seen = PAGE;
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && seen == PAGE)
+        status = purge_page(connection, p, older_ms, &after, purged, &seen);
+    return status;
 }
 
 tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
 {
-    tl_purged done = {0, 0};
-    store_list_start after = {.skip = 0};
+    tl_purged done = {0, 0, 0};
+    const struct purging kinds[] = {{page_trades, read_trades, &done.trades},
+                                    {page_resources, read_names, &done.resources},
+                                    {page_rw, read_names, &done.resources}};
     db *connection = NULL;
-    unsigned seen = PAGE;
     tl_status status;
 
     error_clear();
@@ -73,8 +127,8 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
                           &connection);
     if (status != TL_OK)
         return status;
-    while (status == TL_OK && seen == PAGE)
-        status = purge_page(connection, older_ms, &after, &done, &seen);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
+        status = purge_kind(connection, &kinds[i], older_ms, &done);
     read_end(client, connection);
     if (purged != NULL)
         *purged = done;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 tl_status read_begin(tl_client *client, db **out)
 {
@@ -38,4 +39,16 @@ tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
     if (status == TL_OK)
         snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
     return status;
+}
+
+tl_status read_check_person(const char *actor, const char *reason)
+{
+    if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
+        return error_set(TL_INVALID,
+                         "an operator's decision needs a name of at most 63 bytes");
+    if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
+        return error_set(TL_INVALID,
+                         "an operator's decision needs a reason of at most %d bytes",
+                         TL_REMARK_MAX);
+    return TL_OK;
 }

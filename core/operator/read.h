@@ -14,4 +14,7 @@ tl_status read_status(const db *connection, db_answer answer, const char *doing)
 /* Checks the key and writes op_code + "_RETRY" into retry_op. */
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1]);
 
+/* An operator's decision needs a name and a reason. */
+tl_status read_check_person(const char *actor, const char *reason);
+
 #endif

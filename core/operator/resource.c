@@ -199,19 +199,6 @@ static tl_status explain(tl_client *client, const char *resource, uint64_t fence
     return error_set(TL_NOT_HELD, "%s is free", resource);
 }
 
-static tl_status check_person(const char *actor, const char *reason)
-{
-    if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
-        return error_set(TL_INVALID, "an operator's decision needs a name of at most 63 "
-                                     "bytes");
-    if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a reason of at most %d "
-                         "bytes",
-                         TL_REMARK_MAX);
-    return TL_OK;
-}
-
 static tl_status force(tl_client *client, struct forcing *f)
 {
     work w = {.name = "force unlock", .run = run_force, .read = read_force, .context = f};
@@ -244,7 +231,7 @@ tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t f
     if (status == TL_OK)
         status = text_check_name("resource", resource, TL_RESOURCE_MAX);
     if (status == TL_OK)
-        status = check_person(actor, reason);
+        status = read_check_person(actor, reason);
     if (status != TL_OK)
         return status;
     random_token(token);

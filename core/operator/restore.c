@@ -1,29 +1,19 @@
 /*
  * A restore is declared before services see it, and accepted when the channel's statements
  * have been compared.  Accepting forgets every "nothing was sent": the step that sent may
- * be among the lost ones.
+ * be among the lost ones.  It takes every mutex and read-write lock from its holder, since
+ * the same is true of their grants.
  */
-#include "client/client.h"
+#include "operator/read.h"
 
 #include "base/error.h"
 #include "store/store_operator.h"
-
-#include <string.h>
 
 static tl_status check(tl_client *client, const char *actor, const char *reason)
 {
     tl_status status = client_check(client);
 
-    if (status != TL_OK)
-        return status;
-    if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a name of at most 63 bytes");
-    if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a reason of at most %d bytes",
-                         TL_REMARK_MAX);
-    return TL_OK;
+    return status == TL_OK ? read_check_person(actor, reason) : status;
 }
 
 tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
@@ -54,6 +44,10 @@ static db_answer accept(db *connection, int64_t max_hold_ms, const char *actor,
     if (answer == DB_DONE)
         answer = store_restore_doubt(connection, max_hold_ms, tl_thread_uuid(), actor,
                                      reason, doubtful);
+    if (answer == DB_DONE)
+        answer = store_restore_resources(connection, tl_thread_uuid(), actor, reason);
+    if (answer == DB_DONE)
+        answer = store_restore_holders(connection, tl_thread_uuid(), actor, reason);
     if (answer == DB_DONE)
         answer = store_restore_accept(connection);
     if (answer == DB_DONE)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "client/restored.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -386,6 +387,8 @@ static tl_status ask(tl_rw *rw, tl_rw_mode mode, int64_t wait_ms)
     status = rw_check(rw);
     if (status == TL_OK)
         status = client_check_asking(rw->client);
+    if (status == TL_OK)
+        status = restored_check_resource(rw->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
         status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld",
                            (long long)wait_ms, (long long)WAIT_MAX_MS);

@@ -162,6 +162,26 @@ db_answer store_purge_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_result, NULL, 0, result);
 }
 
+static db_answer purge_names(db *connection, const struct sql_text *statement,
+                             int64_t older_ms, unsigned most, const char *after)
+{
+    const db_value values[] = {db_int(older_ms), db_uint(most), db_text(after)};
+
+    return db_run(connection, statement, values, sizeof values / sizeof values[0], NULL);
+}
+
+db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most,
+                                const char *after)
+{
+    return purge_names(connection, &sql_purge_resources, older_ms, most, after);
+}
+
+db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
+                         const char *after)
+{
+    return purge_names(connection, &sql_purge_rw, older_ms, most, after);
+}
+
 db_answer store_right(db *connection, store_right_of right)
 {
     static const struct sql_text *const tries[STORE_RIGHTS] = {
@@ -192,6 +212,26 @@ db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *t
     *doubtful = result.affected;
     db_result_free(&result);
     return answer;
+}
+
+static db_answer take_all(db *connection, const struct sql_text *statement,
+                          const char *thread_no, const char *actor, const char *reason)
+{
+    const db_value values[] = {db_text(thread_no), db_text(reason), db_text(actor)};
+
+    return db_run(connection, statement, values, sizeof values / sizeof values[0], NULL);
+}
+
+db_answer store_restore_resources(db *connection, const char *thread_no,
+                                  const char *actor, const char *reason)
+{
+    return take_all(connection, &sql_restore_resources, thread_no, actor, reason);
+}
+
+db_answer store_restore_holders(db *connection, const char *thread_no, const char *actor,
+                                const char *reason)
+{
+    return take_all(connection, &sql_restore_holders, thread_no, actor, reason);
 }
 
 db_answer store_restore_accept(db *connection)

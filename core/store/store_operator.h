@@ -134,6 +134,11 @@ db_answer store_schema_identity(db *connection);
 db_answer store_restore_declare(db *connection);
 db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *thread_no,
                               const char *actor, const char *reason, uint64_t *doubtful);
+/* Mutexes, readers and writers: taken away, with fences above all that were given. */
+db_answer store_restore_resources(db *connection, const char *thread_no,
+                                  const char *actor, const char *reason);
+db_answer store_restore_holders(db *connection, const char *thread_no, const char *actor,
+                                const char *reason);
 db_answer store_restore_accept(db *connection);
 /* (identity) */
 db_answer store_server_identity(db *connection, db_result *result);
@@ -162,6 +167,11 @@ db_answer store_doctor_grants(db *connection, db_result *result);
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
                       const store_list_start *after);
 db_answer store_purge_result(db *connection, db_result *result);
+/* The same for mutexes and read-write locks, behind the name. */
+db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most,
+                                const char *after);
+db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
+                         const char *after);
 
 /* Whether this account has a right: DB_DONE when it has; touches no row. */
 typedef enum store_right_of {

@@ -127,6 +127,17 @@ db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected)
     return run_counting(connection, &sql_rw_renew, values, COUNT(values), affected);
 }
 
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence,
+                         uint64_t *affected)
+{
+    const db_value values[] = {
+        db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RW_TOKEN),
+        db_uint(s->fence),     db_text(s->remark), db_text(s->actor),
+        db_text(s->resource),  db_uint(s->slot),   db_uint(seen_fence)};
+
+    return run_counting(connection, &sql_rw_force, values, COUNT(values), affected);
+}
+
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected)
 {
     const db_value values[] = {db_text(s->thread_no),

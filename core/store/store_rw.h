@@ -48,6 +48,9 @@ db_answer store_rw_free(db *connection, const char *resource, int readers_too,
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected);
+/* An operator's: bound to seen_fence, after it s->fence. */
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence,
+                         uint64_t *affected);
 /* On the caller's connection. */
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_guard(db *connection, const rw_step *s, int *held);

@@ -116,6 +116,165 @@ static void test_readers_and_writers(void **state)
     tl_rw_free(two);
 }
 
+static void test_unlock_one_reader(void **state)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *one = NULL, *two = NULL;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    assert_status(tl_rw_new(&one, f.client, "loan/8", &options), TL_OK);
+    assert_status(tl_rw_new(&two, f.other, "loan/8", &options), TL_OK);
+    assert_status(tl_rw_read(one, 0), TL_GRANTED);
+    assert_status(tl_rw_read(two, 0), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_rw_fence(two));
+    o = RUN("resource", "show", "loan/8", "--config", config);
+    EXPECT_WORDS(o, "SLOT");
+    EXPECT_WORDS(o, fence);
+    output_free(o);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason",
+            "hangs", "--config", config);
+    EXPECT_SENTENCE(o, 1, "moved on");
+    output_free(o);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason",
+            "hangs", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "number 2");
+    output_free(o);
+    assert_status(tl_rw_unlock(two), TL_LOST);
+    assert_status(tl_rw_unlock(one), TL_OK);
+    o = RUN("resource", "show", "loan/8", "--json", "--config", config);
+    EXPECT_WORDS(o, "force unlock");
+    output_free(o);
+    tl_rw_free(one);
+    tl_rw_free(two);
+}
+
+/* ----------------------------------------------------------------------- purge -- */
+
+static void expect_purged(unsigned resources)
+{
+    char words[64];
+    output *o = RUN("purge", "--older", "90d", "--config", config);
+
+    snprintf(words, sizeof words, "%u resources purged", resources);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+/* As if nothing had happened to these for a year. */
+static void make_old(const char *prefix)
+{
+    database_run(
+        f.sql,
+        "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+        "max_hold_until = max_hold_until - INTERVAL 1 YEAR, "
+        "free_at = free_at - INTERVAL 1 YEAR, fence = fence + 5, rev = rev + 1 "
+        "WHERE resource LIKE '%s-dead%%' OR resource LIKE '%s-idle%%';"
+        "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+        "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-dead%%' "
+        "AND resource NOT LIKE '%s-idle%%' AND resource NOT LIKE '%s-young%%';"
+        "UPDATE resource_holder SET updated_at = updated_at - INTERVAL 1 YEAR, "
+        "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-young%%';"
+        "UPDATE rw_lock SET created_at = created_at - INTERVAL 1 YEAR",
+        prefix, prefix, prefix, prefix, prefix, prefix, prefix, prefix);
+}
+
+static long long rows_of(const char *resource)
+{
+    return database_number(
+        f.sql,
+        "SELECT (SELECT COUNT(*) FROM resource_lock WHERE resource = '%s') + "
+        "(SELECT COUNT(*) FROM resource_log WHERE resource = '%s') + "
+        "(SELECT COUNT(*) FROM rw_lock WHERE resource = '%s') + "
+        "(SELECT COUNT(*) FROM resource_holder WHERE resource = '%s') + "
+        "(SELECT COUNT(*) FROM resource_holder_log WHERE resource = '%s')",
+        resource, resource, resource, resource, resource);
+}
+
+static tl_rw *rw_for(const char *resource)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *rw = NULL;
+
+    assert_status(tl_rw_new(&rw, f.client, resource, &options), TL_OK);
+    assert_status(tl_rw_write(rw, 0), TL_GRANTED);
+    return rw;
+}
+
+static void test_purge_leaves_who_is_held(void **state)
+{
+    tl_mutex_options options = lease_options(0), kept = lease_options(0);
+    tl_mutex *held = locked(f.client, "p-held", &options),
+             *dead = locked(f.client, "p-dead", &options), *again;
+    tl_rw *writer = rw_for("p-writer"), *idle = rw_for("p-idle"),
+          *young = rw_for("p-young");
+    uint64_t fence = tl_rw_fence(idle), mutex_fence;
+    MYSQL *other = database_connect(f.db);
+
+    (void)state;
+    assert_status(try_once(f.client, "p-idle"), TL_GRANTED);
+    assert_status(try_once(f.client, "p-busy"), TL_GRANTED);
+    assert_status(try_once(f.client, "p-young"), TL_GRANTED);
+    kept.min_hold_ms = 3600000;
+    tl_mutex_free(locked(f.client, "p-kept", &kept));
+    assert_status(tl_rw_unlock(idle), TL_OK);
+    assert_status(tl_rw_unlock(young), TL_OK);
+    make_old("p");
+    mutex_fence = (uint64_t)database_number(
+        f.sql, "SELECT MAX(fence) FROM resource_log WHERE resource = 'p-idle'");
+    database_run(other, "SET SESSION idle_transaction_timeout = 60; START TRANSACTION; "
+                        "SELECT 1 FROM resource_lock WHERE resource = 'p-busy' "
+                        "FOR UPDATE");
+    /* p-idle twice, a mutex and a read-write lock, and p-dead. */
+    expect_purged(3);
+    assert_int_equal(rows_of("p-idle") + rows_of("p-dead"), 0);
+    assert_true(rows_of("p-held") > 0 && rows_of("p-writer") > 0 &&
+                rows_of("p-kept") > 0 && rows_of("p-young") > 0 && rows_of("p-busy") > 0);
+    database_run(other, "ROLLBACK");
+    mysql_close(other);
+    expect_purged(1);
+    /* Who held it goes on; who was purged has lost it; a name that comes back begins
+     * above all that it had. */
+    assert_status(tl_mutex_unlock(held), TL_OK);
+    assert_status(tl_mutex_unlock(dead), TL_LOST);
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    again = locked(f.client, "p-idle", &options);
+    assert_true(tl_mutex_fence(again, NULL) > mutex_fence);
+    assert_status(tl_rw_write(idle, 0), TL_GRANTED);
+    assert_true(tl_rw_fence(idle) > fence);
+    tl_mutex_free(again);
+    tl_mutex_free(held);
+    tl_mutex_free(dead);
+    tl_rw_free(idle);
+    tl_rw_free(writer);
+    tl_rw_free(young);
+}
+
+/* More than a page, and the procedures themselves refuse what no setting may allow. */
+static void test_purge_by_pages(void **state)
+{
+    (void)state;
+    database_run(
+        f.sql,
+        "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
+        "rev, "
+        "locked_at, created_at, updated_at) SELECT CONCAT('q/', seq), 'U', 'unlock', "
+        "UUID(), UNHEX(MD5(seq)), 1, 1, NOW(6), NOW(6), NOW(6) - INTERVAL 1 YEAR FROM "
+        "seq_1_to_500;"
+        "INSERT INTO rw_lock (resource, created_at) SELECT CONCAT('q/', seq), "
+        "NOW(6) - INTERVAL 1 YEAR FROM seq_1_to_500");
+    expect_purged(1000);
+    assert_int_not_equal(
+        mysql_query(f.sql, "CALL tl_purge_resources(1000, 10, '', @purged)"), 0);
+    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw(1000, 10, '', @purged)"),
+                         0);
+    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
+}
+
 static void test_json(void **state)
 {
     tl_mutex_options options = lease_options(0);
@@ -164,6 +323,7 @@ static void test_bad_input(void **state)
         {{"resource", "unlock", "x"}, "--fence is missing"},
         {{"resource", "unlock", "x", "--fence", "1"}, "--reason is missing"},
         {{"resource", "ls", "--limit", "0"}, "--limit"},
+        {{"resource", "unlock", "x", "--slot", "0"}, "--slot"},
         {{"run", "--", "true"}, "--lock is missing"},
         {{"run", "--lock", "x"}, "the command is missing"},
         {{"run", "--lock", "x", "true"}, "stands after --"},
@@ -392,6 +552,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ls_show_unlock),
         cmocka_unit_test(test_readers_and_writers),
+        cmocka_unit_test(test_unlock_one_reader),
+        cmocka_unit_test(test_purge_leaves_who_is_held),
+        cmocka_unit_test(test_purge_by_pages),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_exit_code_of_the_command),

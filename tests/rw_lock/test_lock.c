@@ -418,6 +418,58 @@ static void test_listing(void **state)
     tl_rw_free(three);
 }
 
+/* One of two readers is taken out; the other, and nobody else, stays. */
+static void test_an_operator_takes_it_from_one(void **state)
+{
+    tl_rw *one = reading(f.client, "force", 0), *two = reading(f.other, "force", 0);
+    MYSQL *caller = caller_new(&f);
+    uint64_t fence = tl_rw_fence(one);
+
+    (void)state;
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "", "hangs"), TL_INVALID);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", NULL), TL_INVALID);
+    assert_status(tl_holder_unlock(f.other, "force", 0, fence, "ann", "hangs"),
+                  TL_INVALID);
+    assert_status(tl_holder_unlock(f.other, "a b", 1, fence, "ann", "hangs"), TL_INVALID);
+    assert_status(tl_holder_unlock(f.other, "never", 1, fence, "ann", "hangs"),
+                  TL_NOT_FOUND);
+    assert_status(tl_holder_unlock(f.other, "force", 9, fence, "ann", "hangs"),
+                  TL_NOT_FOUND);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence + 1, "ann", "hangs"),
+                  TL_LOST);
+    assert_status(tl_rw_guard(one, caller, 0), TL_OK);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_BUSY);
+    caller_run(caller, "ROLLBACK");
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_OK);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_LOST);
+    assert_int_equal(
+        database_number(f.sql,
+                        "SELECT COUNT(*) FROM resource_holder_log WHERE "
+                        "resource = 'force' AND step = 'force unlock' AND "
+                        "actor = 'ann' AND remark = 'hangs' AND fence > %llu",
+                        (unsigned long long)tl_rw_fence(two)),
+        1);
+    /* The row that it left is free. */
+    fence = (uint64_t)database_number(
+        f.sql, "SELECT fence FROM resource_holder WHERE resource = 'force' AND slot = 1");
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"),
+                  TL_NOT_HELD);
+    /* Whoever lost it fails; whoever did not goes on. */
+    caller_run(caller, "START TRANSACTION");
+    assert_status(tl_rw_done(one, caller, 0), TL_ROLL_BACK);
+    assert_status(tl_rw_guard(one, caller, 0), TL_ROLL_BACK);
+    assert_status(tl_rw_done(two, caller, 0), TL_OK);
+    caller_run(caller, "COMMIT");
+    assert_status(tl_rw_unlock(one), TL_LOST);
+    assert_status(try_write(f.client, "force"), TL_BUSY);
+    assert_status(tl_rw_unlock(two), TL_OK);
+    assert_status(tl_rw_write(one, 0), TL_GRANTED);
+    assert_true(tl_rw_fence(one) > fence);
+    mysql_close(caller);
+    tl_rw_free(one);
+    tl_rw_free(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_bad_calls),
         cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_an_operator_takes_it_from_one),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));

@@ -179,6 +179,8 @@ const plan_case plan_cases[] = {
     {&sql_rw_downgrade, "", 1, FEW, PLAN_KEYS, {THREAD, LOG, S("read/7"), N(2), TOKEN_7}},
     {&sql_rw_renew, "", 1, FEW, PLAN_KEYS,
      {THREAD, LOG, N(1000), S("read/7"), N(2), TOKEN_7}},
+    {&sql_rw_force, "", 1, FEW, PLAN_KEYS,
+     {THREAD, LOG, FRESH, N(1001), S("why"), S("ann"), S("read/7"), N(2), N(1000)}},
     {&sql_rw_done, "", 1, FEW, PLAN_KEYS,
      {THREAD, LOG, S("read/7"), N(2), TOKEN_7, N(1000)}},
     {&sql_rw_guard, "", 1, FEW, PLAN_KEYS, {TOKEN_7, N(1000), S("read/7"), N(2)}},
@@ -197,6 +199,8 @@ const plan_case plan_cases[] = {
     /* purging: the procedure's own statements are by key */
     {&sql_purge, "", 10, 400, PLAN_NONE,
      {N(86400000), N(10), S("C5"), S("W5"), OP}},
+    {&sql_purge_resources, "", 10, 100, PLAN_NONE, {N(86400000), N(10), S("account/5")}},
+    {&sql_purge_rw, "", 10, 100, PLAN_NONE, {N(86400000), N(10), S("read/5")}},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, {NONE}},
     /* the audit */
     {&sql_audit_log, "", 100, 400, PLAN_KEYS,
@@ -212,6 +216,8 @@ const plan_case plan_cases[] = {
     {&sql_restore_accept, "", 1, FEW, PLAN_KEYS, {NONE}},
     /* Once after a restore, by an operator, and everything is looked at. */
     {&sql_restore_doubt, "", 0, 1000000, PLAN_WALK, {N(60000), THREAD, S("ann"), S("why")}},
+    {&sql_restore_resources, "", 22000, 1000000, PLAN_WALK, {THREAD, S("why"), S("ann")}},
+    {&sql_restore_holders, "", 26800, 1000000, PLAN_WALK, {THREAD, S("why"), S("ann")}},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, {NONE}},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, {N(1)}},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, {N(5)}},

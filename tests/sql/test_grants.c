@@ -160,6 +160,8 @@ static const struct right {
     {"YYY", "SELECT COUNT(*) FROM resource_holder_state"},
     {"YYN", "SELECT tl_holder_token_seen('r', 1, 'x')"},
     {"NYY", "SELECT COUNT(*) FROM resource_holder_log"},
+    {"NYN", "CALL tl_purge_resources(864000000, 10, '', @purged)"},
+    {"NYN", "CALL tl_purge_rw(864000000, 10, '', @purged)"},
     {"YYN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
     /* history */
     {"NNN", "UPDATE resource_log SET remark = 'x'"},

@@ -36,7 +36,7 @@ static json_t *json_holder(const tl_holder_view *view)
 static int add_holder(void *context, const tl_holder_view *view)
 {
     struct holders *h = context;
-    char since[TIME_TEXT], until[TIME_TEXT], fence[24];
+    char since[TIME_TEXT], until[TIME_TEXT], fence[24], slot[12];
 
     if (h->prefix != NULL && strncmp(view->resource, h->prefix, strlen(h->prefix)) != 0)
         return 0;
@@ -46,8 +46,10 @@ static int add_holder(void *context, const tl_holder_view *view)
         return 0;
     }
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
-    table_add(h->table, view->resource, mode_of(view), tl_holder_state_name(view->state),
-              fence, time_text(since, view->acquired_us), time_text(until, view->over_us),
+    snprintf(slot, sizeof slot, "%u", view->slot);
+    table_add(h->table, view->resource, slot, mode_of(view),
+              tl_holder_state_name(view->state), fence,
+              time_text(since, view->acquired_us), time_text(until, view->over_us),
               view->renewed ? "session" : "", view->holder);
     return 0;
 }
@@ -56,9 +58,9 @@ tl_status holders_print(tl_client *client, const struct holders_wanted *w,
                         unsigned *count)
 {
     struct holders h = {.prefix = w->prefix,
-                        .table =
-                            table_new("RESOURCE", "MODE", "STATE", "FENCE", "ACQUIRED",
-                                      "AT MOST UNTIL", "RENEWED BY", "HOLDER", NULL)};
+                        .table = table_new("RESOURCE", "SLOT", "MODE", "STATE", "FENCE",
+                                           "ACQUIRED", "AT MOST UNTIL", "RENEWED BY",
+                                           "HOLDER", NULL)};
     tl_status status =
         tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
 

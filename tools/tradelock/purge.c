@@ -9,17 +9,20 @@ enum { OPTION_OLDER = OPTION_OWN };
 
 static int work(tl_client *client, const struct common *common, int64_t older_ms)
 {
-    tl_purged purged = {0, 0};
+    tl_purged purged = {0, 0, 0};
     tl_status status = tl_purge(client, older_ms, &purged);
 
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:I, s:I}", "trades", (json_int_t)purged.trades,
-                                    "looked_at", (json_int_t)purged.looked_at),
+        return print_json(json_pack("{s:I, s:I, s:I}", "trades",
+                                    (json_int_t)purged.trades, "resources",
+                                    (json_int_t)purged.resources, "looked_at",
+                                    (json_int_t)purged.looked_at),
                           EXIT_DONE);
-    printf("%" PRIu64 " trades purged, %" PRIu64 " rows looked at\n", purged.trades,
-           purged.looked_at);
+    printf("%" PRIu64 " trades purged, %" PRIu64 " resources purged, %" PRIu64
+           " rows looked at\n",
+           purged.trades, purged.resources, purged.looked_at);
     return finish_output(EXIT_DONE);
 }
 
@@ -52,14 +55,16 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_purge = {
     .name = "purge",
-    .summary = "remove finished trades that are old enough, history included",
+    .summary = "remove finished trades and idle locks that are old enough",
     .arguments = "--older AGE [--json]",
     .text = "Removes trades that ended and have not changed for AGE: both rows, their "
             "history\n"
             "and evidence, in small batches.  Never one in process or in conflict, and "
             "never\n"
             "one younger than the setting retention_ms, since a purged key can be paid "
-            "again.\n"
+            "again.  Likewise mutexes and read-write locks of resources that nobody held "
+            "or\n"
+            "asked for in that time.\n"
             "It may be stopped and started again at any time.\n",
     .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n",
     .run = run,

@@ -11,6 +11,7 @@
 
 enum {
     OPTION_FENCE = OPTION_OWN,
+    OPTION_SLOT,
     OPTION_REASON,
     OPTION_ACTOR,
     OPTION_PREFIX,
@@ -25,7 +26,7 @@ struct wanted {
     struct common common;
     tl_resource_filter filter;
     const char *name;
-    uint64_t fence;
+    uint64_t fence, slot; /* slot 0: a mutex */
     int has_fence;
     const char *reason, *actor;
 };
@@ -209,15 +210,26 @@ static int show(tl_client *client, struct wanted *w)
 
 static int unlock(tl_client *client, const struct wanted *w)
 {
-    tl_status status = tl_resource_unlock(client, w->name, w->fence, w->actor, w->reason);
+    tl_status status =
+        w->slot != 0 ? tl_holder_unlock(client, w->name, (unsigned)w->slot, w->fence,
+                                        w->actor, w->reason)
+                     : tl_resource_unlock(client, w->name, w->fence, w->actor, w->reason);
 
     if (status != TL_OK)
         return report(status);
     if (w->common.json)
-        return print_json(json_pack("{s:s, s:s}", "resource", w->name, "status",
-                                    tl_status_name(status)),
-                          EXIT_DONE);
-    printf("%s is free; its holder cannot commit under this lock any more.\n", w->name);
+        return print_json(
+            json_pack("{s:s, s:o, s:s}", "resource", w->name, "slot",
+                      w->slot != 0 ? json_integer((json_int_t)w->slot) : json_null(),
+                      "status", tl_status_name(status)),
+            EXIT_DONE);
+    if (w->slot != 0)
+        printf("%s is taken from its reader or writer number %" PRIu64
+               ", which cannot commit under this lock any more.\n",
+               w->name, w->slot);
+    else
+        printf("%s is free; its holder cannot commit under this lock any more.\n",
+               w->name);
     return finish_output(EXIT_DONE);
 }
 
@@ -246,6 +258,13 @@ static int set_option(const struct command *self, struct wanted *w, int option)
                                LIMIT_MOST, optarg);
         w->filter.limit = (unsigned)limit;
         break;
+    case OPTION_SLOT:
+        if (!read_number(optarg, UINT16_MAX, &w->slot) || w->slot == 0)
+            return usage_error(self,
+                               "--slot is a reader's or writer's number as `tradelock "
+                               "resource show` prints it, not %s",
+                               optarg);
+        break;
     default:
         if (!read_number(optarg, INT64_MAX, &w->fence))
             return usage_error(self,
@@ -263,6 +282,7 @@ static int read_options(const struct command *self, struct wanted *w, int argc,
 {
     static const struct option options[] = {
         {"fence", required_argument, NULL, OPTION_FENCE},
+        {"slot", required_argument, NULL, OPTION_SLOT},
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
         {"prefix", required_argument, NULL, OPTION_PREFIX},
@@ -325,18 +345,22 @@ const struct command command_resource = {
     .name = "resource",
     .summary = "who holds which resource, and taking it away",
     .arguments = "ls [--prefix TEXT] [--all] [--limit N] | show NAME |\n"
-                 "       unlock NAME --fence N --reason TEXT [--actor NAME]",
-    .text = "Looks after the locks of named resources.  `ls` lists those that are not "
-            "free,\n"
-            "`show` says what there is to know about one, readers and writers too;\n"
-            "`unlock` takes it from its\n"
-            "holder, who cannot commit under it any more.  An unlock is bound to the "
-            "fence\n"
-            "that you saw: when the lock has changed hands since, nothing happens.\n",
+                 "       unlock NAME [--slot N] --fence N --reason TEXT [--actor NAME]",
+    .text =
+        "Looks after the locks of named resources.  `ls` lists those that are not "
+        "free,\n"
+        "`show` says what there is to know about one, readers and writers too;\n"
+        "`unlock` takes it from its\n"
+        "holder, who cannot commit under it any more.  An unlock is bound to the "
+        "fence\n"
+        "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
+        "read-write lock --slot says which reader or writer is meant.\n",
     .options = "  --prefix TEXT   ls: names that begin so\n"
                "  --all           ls: free ones too\n"
                "  --limit N       ls: at most so many (100)\n"
                "  --fence N       unlock: the fence as `show` printed it\n"
+               "  --slot N        unlock: the reader or writer of this number, as `show` "
+               "prints it\n"
                "  --reason TEXT   unlock: why, for the record\n"
                "  --actor NAME    unlock: who decided (the login name)\n",
     .run = run,

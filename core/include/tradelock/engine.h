@@ -340,7 +340,8 @@ TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments,
  * After a restore, or on a server that was promoted, payments may be missing.  Declared (or
  * noticed, when the server is not the accepted one), nothing is granted or armed:
  * TL_ASK_CHANNEL; the retry lane only asks the channel.  Accepting ends that, and turns
- * every queued row into one in doubt; *doubtful tells how many.
+ * every queued row into one in doubt; *doubtful tells how many.  Mutexes and read-write
+ * locks are not granted either, and are taken from their holders by accepting.
  */
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor,
                                        const char *reason);
@@ -350,13 +351,14 @@ TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
 /* ------------------------------------------------------------------- purge -- */
 
 typedef struct tl_purged {
-    uint64_t trades, looked_at; /* removed; rows */
+    uint64_t trades, resources, looked_at; /* removed; rows */
 } tl_purged;
 
 /*
  * Removes finished trades that have not changed for older_ms, with both rows, their history
  * and evidence, a small batch in each transaction, in the order of the key.  Never one in
- * process or in conflict.  TL_INVALID when older_ms is shorter than the setting
+ * process or in conflict.  Then, in the same way, mutexes and read-write locks that nobody
+ * held or asked for since, with their history.  TL_INVALID when older_ms is shorter than the setting
  * retention_ms: a purged key can be paid again.  Needs an operator's account; may be
  * stopped and started again at any time.
  */

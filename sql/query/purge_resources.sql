@@ -1,0 +1,3 @@
+-- One page of purging mutexes' rows; the procedure decides what may go and commits by
+-- itself.
+CALL tl_purge_resources(?, ?, ?, @tl_purged)

@@ -1,0 +1,8 @@
+-- An operator frees one holder, or a waiting writer, behind the gate.  Bound to the fence
+-- that was seen; the new token is what the old holder fails on, the new fence is above
+-- every grant's, so that the next one is above this step.
+UPDATE resource_holder
+SET status = 'F', step = 'force unlock', thread_no = ?, log_no = ?, session_id = NULL,
+    token = ?, fence = ?, rev = rev + 1, over_at = NULL, max_hold_until = NULL,
+    remark = ?, actor = ?, released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
+WHERE resource = ? AND slot = ? AND fence = ? AND status <> 'F'

@@ -1,0 +1,139 @@
+/*
+ * A restored database: who holds what in the hours that are lost is not known, so nothing
+ * is granted until an operator accepts it, and then everything begins anew.
+ */
+#include "rw_lock/fixture.h"
+
+#include <tradelock/row_lock.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=100\nsession_ms=10s\n");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_holders_whole(&f, 0);
+    fixture_close(&f);
+    return 0;
+}
+
+/* The client looks with every beat. */
+static void await(tl_status (*try)(tl_client *client, const char *resource),
+                  const char *resource, tl_status expected)
+{
+    tl_status status = try(f.client, resource);
+
+    for (int i = 0; i < 600 && status != expected; i++) {
+        sleep_ms(50);
+        status = try(f.client, resource);
+    }
+    assert_status(status, expected);
+}
+
+static long long highest_fence(const char *log)
+{
+    return database_number(f.sql, "SELECT MAX(fence) FROM %s", log);
+}
+
+static void test_nothing_is_granted_until_accepted(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "account/1", &options);
+    tl_rw *rw = writing(f.client, "loan/1", 0);
+    MYSQL *caller = caller_new(&f);
+    long long fence, rw_fence;
+
+    (void)state;
+    assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
+    await(try_once, "early", TL_ASK_CHANNEL);
+    assert_status(try_once(f.client, "fresh"), TL_ASK_CHANNEL);
+    assert_status(try_read(f.client, "fresh"), TL_ASK_CHANNEL);
+    assert_status(try_write(f.client, "fresh"), TL_ASK_CHANNEL);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE "
+                                            "resource = 'fresh'"),
+                     0);
+    /* What the rows show of the living still holds: they are asked by token. */
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
+    assert_status(tl_rw_done(rw, caller, 0), TL_OK);
+    caller_run(caller, "COMMIT");
+    /* A row lock has no memory that could be lost. */
+    caller_run(caller, "START TRANSACTION");
+    assert_status(tl_row_lock(f.client, "row", caller, TL_ROW_LOCK_NOWAIT, 0),
+                  TL_GRANTED);
+    caller_run(caller, "COMMIT");
+
+    fence = highest_fence("resource_log");
+    rw_fence = highest_fence("resource_holder_log");
+    assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+    await(try_once, "account/1", TL_GRANTED);
+    assert_status(try_write(f.client, "loan/1"), TL_GRANTED);
+    /* Who held it before has lost it, and every fence rose. */
+    caller_run(caller, "START TRANSACTION");
+    assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
+    assert_status(tl_rw_done(rw, caller, 0), TL_ROLL_BACK);
+    caller_run(caller, "ROLLBACK");
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    assert_status(tl_rw_unlock(rw), TL_LOST);
+    assert_true(highest_fence("resource_log WHERE step = 'restored' AND actor = 'bob' "
+                              "AND remark = 'compared'") > fence);
+    assert_true(highest_fence("resource_holder_log WHERE step = 'restored' AND actor = "
+                              "'bob'") > rw_fence);
+    mysql_close(caller);
+    tl_mutex_free(mutex);
+    tl_rw_free(rw);
+}
+
+/* A backup has an old fence; what was given in the hours that are lost was higher. */
+static void test_fences_go_above_those_that_were_lost(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "lost/1", &options);
+    tl_rw *rw = writing(f.client, "lost/2", 0);
+    uint64_t fence = tl_mutex_fence(mutex, NULL), rw_fence = tl_rw_fence(rw);
+
+    (void)state;
+    /* The backup was made a hundred grants ago. */
+    database_run(f.sql,
+                 "UPDATE resource_lock SET fence = fence - 100, "
+                 "rev = rev + 1 WHERE resource = 'lost/1'; "
+                 "DELETE FROM resource_log WHERE resource = 'lost/1' AND step = 'lock'; "
+                 "UPDATE resource_holder SET fence = fence - 100, rev = rev + 1 WHERE "
+                 "resource = 'lost/2'; "
+                 "DELETE FROM resource_holder_log WHERE resource = 'lost/2' ORDER BY rev "
+                 "LIMIT 1");
+    assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
+    assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+    await(try_once, "lost/1", TL_GRANTED);
+    assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") >
+                fence);
+    assert_status(try_write(f.client, "lost/2"), TL_GRANTED);
+    assert_true((uint64_t)highest_fence("resource_holder_log WHERE resource = "
+                                        "'lost/2'") > rw_fence);
+    tl_mutex_free(mutex);
+    tl_rw_free(rw);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_granted_until_accepted),
+        cmocka_unit_test(test_fences_go_above_those_that_were_lost),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}
