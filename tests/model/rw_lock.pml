@@ -5,8 +5,9 @@
  * resource_holder, with lease, session and fence; nothing is counted.  An actor reads
  * the resource under its lock, pauses, and in one transaction of its own writes "business
  * done" on its holder row, writes the resource if it is a writer, and commits.  What one
- * statement of the database does is one atomic step here; the comment on a step names
- * the C function that does it.
+ * statement of the database does is one atomic step here, and so is what happens behind
+ * the gate; the comment on a step names the C function that does it, and tests/model/names
+ * looks whether that is still there.
  *
  * ACTORS processes with a session each; every one is a reader, a writer, a writer that
  * downgrades, or a reader that asks for more.  Each NO_... macro takes one rule away.
@@ -113,19 +114,19 @@ inline execute(i, what)
     r = LOST;
     if
     :: what == ASKING && row[i] >= READ -> r = OK           /* the same ask again */
-    :: what == ASKING && row[i] < READ && READS(i) ->       /* rw_lock_read */
+    :: what == ASKING && row[i] < READ && READS(i) ->       /* tl_rw_read, run_ask */
         if
         :: CAN_READ(i) ->
             assert(!ANY(i, WAITING));           /* no writer is passed over */
             grant(i, READ)
         :: else -> r = WAIT
         fi
-    :: what == ASKING && row[i] < READ && !READS(i) ->      /* rw_lock_write */
+    :: what == ASKING && row[i] < READ && !READS(i) ->      /* tl_rw_write, run_ask */
         if
         :: CAN_WRITE(i) -> grant(i, WRITE)
-        :: else -> row[i] = WAITING; log_row[i] = 1; r = WAIT
+        :: else -> row[i] = WAITING; log_row[i] = 1; r = WAIT   /* claim_intent */
         fi
-    :: what == UPGRADING ->                     /* rw_lock_write by a reader: refused */
+    :: what == UPGRADING ->                     /* tl_rw_write by a reader: check_state */
 #ifdef NO_UPGRADE_REFUSAL
         if
         :: STANDS(i) && CAN_WRITE(i) -> grant(i, WRITE)
@@ -134,12 +135,12 @@ inline execute(i, what)
 #else
         skip
 #endif
-    :: what == DOWNGRADING ->                   /* rw_lock_downgrade */
+    :: what == DOWNGRADING ->                   /* tl_rw_downgrade */
         if
         :: STANDS(i) -> grant(i, READ)
         :: else
         fi
-    :: what == RELEASING ->                     /* rw_lock_unlock */
+    :: what == RELEASING ->                     /* tl_rw_unlock */
         if
         :: STANDS(i) -> row[i] = NONE; over[i] = 0; log_released[i] = 1; r = OK
         :: else
@@ -190,8 +191,10 @@ inline go_on(i, what)
     r = 0
 }
 
-/* The old connection is dead, its transaction rolled back: transition_settle, here by the
- * row's own identifier and the log; for the caller's own transaction tl_settle. */
+/* The old connection is dead, its transaction rolled back (settle_connection): read_ask and
+ * read_release, by the holder's token and the log.  A downgrade is not settled but made
+ * again, which comes to the same; what became of the caller's own commit the caller finds
+ * out. */
 inline settle(i)
 {
     r = 0;
@@ -220,7 +223,7 @@ proctype Actor(byte i)
     byte r;
 
     do
-    /* rw_lock_read, rw_lock_write; who waits polls, and what would be refused again
+    /* tl_rw_read, tl_rw_write; who waits polls (ask_waiting), and what would be refused again
      * changes nothing and is left out. */
     :: atomic { phase[i] == ASKING && !ended[i] &&
                 (READS(i) -> CAN_READ(i) :
@@ -233,7 +236,7 @@ proctype Actor(byte i)
     /* The caller reads the resource under its lock, outside any transaction. */
     :: d_step { phase[i] == LOOKING -> seen_value[i] = value; phase[i] = MARKING }
 
-    /* rw_lock_done: "business done", by compare-and-set, in the caller's transaction. */
+    /* tl_rw_done: "business done", by compare-and-set, in the caller's transaction. */
 #ifdef NO_DONE_CHECK
     :: d_step { phase[i] == MARKING -> phase[i] = COMMITTING }
 #else
@@ -243,7 +246,7 @@ proctype Actor(byte i)
 #endif
     :: atomic { phase[i] == COMMITTING -> send_statement(i, COMMITTING) }
 
-    /* rw_lock_downgrade: in one statement, so that no moment is without a lock. */
+    /* tl_rw_downgrade: in one statement, so that no moment is without a lock. */
 #ifdef NO_ATOMIC_DOWNGRADE
     :: d_step { phase[i] == DOWNGRADING && STANDS(i) ->
             row[i] = NONE; want[i] = READER; keep[i] = 1; log_done[i] = 0;
@@ -255,7 +258,7 @@ proctype Actor(byte i)
     :: atomic { phase[i] == UPGRADING && UPGRADE_NOW(i) -> send_statement(i, UPGRADING) }
     :: atomic { phase[i] == RELEASING -> send_statement(i, RELEASING) }
 
-    /* transition_settle: the connection must be dead before anything is read. */
+    /* settle_connection: the connection must be dead before anything is read. */
     :: d_step { phase[i] == UNANSWERED ->
             late[i] = 0; locked[i] = 0; phase[i] = SETTLING }
     :: atomic { phase[i] == SETTLING ->
@@ -316,7 +319,8 @@ proctype Environment(byte k)
     :: d_step { phase[k] == GONE && (late[k] || locked[k]) ->
             late[k] = 0; locked[k] = 0; leave(k) }
 
-    /* The janitor, rw_lock_free: only the dead, and it waits for the row's lock. */
+    /* janitor_round, and free_dead of whoever it stands in the way of: only the dead, and
+     * under the row's lock (store_rw_free). */
     :: d_step { FREEABLE(k) && !LIVE(k) && UNLOCKED(k) ->
             assert(ended[k] || over[k]);
             row[k] = NONE; over[k] = 0; c_code { landmark("freed"); } }
