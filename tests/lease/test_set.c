@@ -191,6 +191,9 @@ static void test_transfers_in_opposite_directions(void **state)
                      OPENING);
     assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 2"),
                      OPENING);
+    print_message(
+        "%d threads, %d transfers, half of them the other way: %lld deadlocks\n", THREADS,
+        THREADS * TRANSFERS, server_counter(&f, "Innodb_deadlocks") - deadlocks);
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);
 }
 

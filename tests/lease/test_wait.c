@@ -11,7 +11,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
+/* Of the settings' least pause, what is left after the jitter. */
+#define PAUSE_LEAST_MS 5000
 #define WAITERS 8
 
 static fixture f;
@@ -36,19 +40,53 @@ static atomic_int arrivals, wrong;
 struct waiting {
     int number;
     const char *resource;
-    int64_t waited_ms;
+    atomic_int thread; /* its number for the system, once it runs */
 };
+
+/* Whether a thread of this process sleeps. */
+static int is_asleep(int thread)
+{
+    char path[64], state = '?';
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = '?';
+    if (file != NULL)
+        fclose(file);
+    return state == 'S';
+}
+
+static uint64_t asks(void)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(f.client, &stats), TL_OK);
+    return stats.asks;
+}
+
+/* It has asked, and sleeps in its place in the queue: it was not merely started. */
+static void wait_until_queued(struct waiting *w, uint64_t asks_wanted)
+{
+    int seen = 0;
+
+    for (int i = 0; i < 6000 && seen < 3; i++) {
+        sleep_ms(10);
+        seen = asks() >= asks_wanted && is_asleep(atomic_load(&w->thread)) ? seen + 1 : 0;
+    }
+    assert_int_equal(seen, 3);
+}
 
 static void *wait_in_line(void *argument)
 {
     struct waiting *w = argument;
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = mutex_new(f.client, w->resource, &options);
-    int64_t begun_ms = now_ms();
 
-    if (tl_mutex_lock(mutex, 60000) != TL_GRANTED)
+    atomic_store(&w->thread, gettid());
+    if (tl_mutex_lock(mutex, 600000) != TL_GRANTED)
         atomic_fetch_add(&wrong, 1);
-    w->waited_ms = now_ms() - begun_ms;
     if (atomic_fetch_add(&arrivals, 1) != w->number)
         atomic_fetch_add(&wrong, 1);
     if (tl_mutex_unlock(mutex) != TL_OK)
@@ -65,29 +103,51 @@ static uint64_t statements(void)
     return stats.statements;
 }
 
-static void test_first_come_first_served_without_polling(void **state)
+/* All of it is over before anybody looks again: only then it shows that nobody needed to.
+ * A machine that is too busy for that gets more than one chance. */
+static void must_be_quick(int (*attempt)(void))
+{
+    int quick = 0;
+
+    for (int i = 0; i < 20 && !quick; i++) {
+        int64_t begun_ms = now_ms();
+
+        quick = attempt() && now_ms() - begun_ms < PAUSE_LEAST_MS;
+    }
+    assert_true(quick);
+}
+
+/* 1 when one of the eight had asked, once, by the time that all stood in line. */
+static int stand_in_line(void)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "line", &options);
     struct waiting w[WAITERS];
     pthread_t threads[WAITERS];
-    uint64_t before;
+    uint64_t before = statements(), asked = asks();
+    int quiet;
 
-    (void)state;
-    before = statements();
+    atomic_store(&arrivals, 0);
     for (int i = 0; i < WAITERS; i++) {
-        w[i] = (struct waiting){.number = i, .resource = "line"};
+        w[i].number = i;
+        w[i].resource = "line";
+        atomic_init(&w[i].thread, 0);
         pthread_create(&threads[i], NULL, wait_in_line, &w[i]);
-        sleep_ms(60);
+        wait_until_queued(&w[i], asked + (uint64_t)i + 1);
     }
-    /* One of the eight asked, once. */
-    assert_in_range(statements() - before, 1, 2);
+    quiet = statements() - before <= 2;
     assert_status(tl_mutex_unlock(mutex), TL_OK);
     for (int i = 0; i < WAITERS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(wrong, 0);
-    assert_in_range(w[WAITERS - 1].waited_ms, 0, 5000);
     tl_mutex_free(mutex);
+    return quiet;
+}
+
+static void test_first_come_first_served_without_polling(void **state)
+{
+    (void)state;
+    must_be_quick(stand_in_line);
 }
 
 static void *wait_for_set(void *argument)
@@ -95,51 +155,61 @@ static void *wait_for_set(void *argument)
     static const char *const names[] = {"s1", "s2", "s3"};
     tl_mutex_options options = lease_options(0);
     tl_mutex *set = NULL;
-    int64_t begun_ms = now_ms();
 
+    (void)argument;
     if (tl_mutex_new_set(&set, f.client, names, 3, &options) != TL_OK ||
-        tl_mutex_lock(set, 60000) != TL_GRANTED)
+        tl_mutex_lock(set, 600000) != TL_GRANTED)
         atomic_fetch_add(&wrong, 1);
-    *(int64_t *)argument = now_ms() - begun_ms;
     tl_mutex_free(set);
     return NULL;
 }
 
-/* A set is woken by whichever of its resources was in the way. */
-static void test_a_set_is_woken_too(void **state)
+static int unlock_one_by_one(void)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *second = locked(f.client, "s2", &options);
     tl_mutex *third = locked(f.client, "s3", &options);
-    int64_t waited_ms = 0;
     pthread_t thread;
 
-    (void)state;
-    pthread_create(&thread, NULL, wait_for_set, &waited_ms);
+    pthread_create(&thread, NULL, wait_for_set, NULL);
     sleep_ms(200);
     assert_status(tl_mutex_unlock(second), TL_OK);
     sleep_ms(200);
     assert_status(tl_mutex_unlock(third), TL_OK);
     pthread_join(thread, NULL);
     assert_int_equal(wrong, 0);
-    assert_in_range(waited_ms, 300, 5000);
     tl_mutex_free(second);
     tl_mutex_free(third);
+    return 1;
 }
 
-static void test_a_wait_that_is_in_vain(void **state)
+/* A set is woken by whichever of its resources was in the way. */
+static void test_a_set_is_woken_too(void **state)
+{
+    (void)state;
+    must_be_quick(unlock_one_by_one);
+}
+
+static int wait_in_vain(void)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "vain", &options);
     tl_mutex *late = mutex_new(f.client, "vain", &options);
     int64_t begun_ms = now_ms();
 
-    (void)state;
     assert_status(tl_mutex_lock(late, 300), TL_TIMEOUT);
-    assert_in_range(now_ms() - begun_ms, 290, 2000);
+    assert_true(now_ms() - begun_ms >= 290);
     assert_int_equal(tl_mutex_view(late)->state, TL_RESOURCE_HELD);
     tl_mutex_free(late);
     tl_mutex_free(mutex);
+    return 1;
+}
+
+/* The deadline ends the sleep as well. */
+static void test_a_wait_that_is_in_vain(void **state)
+{
+    (void)state;
+    must_be_quick(wait_in_vain);
 }
 
 int main(void)

@@ -155,15 +155,15 @@ static void test_upgrade_is_refused(void **state)
 
 static void test_leases(void **state)
 {
-    tl_rw *writer = writing(f.client, "leased", 200), *reader;
     int64_t begun_ms = now_ms();
+    tl_rw *writer = writing(f.client, "leased", 3000), *reader;
 
     (void)state;
-    assert_in_range(tl_rw_remaining_ms(writer), 1, 200);
+    assert_in_range(tl_rw_remaining_ms(writer), 1, 3000);
     reader = rw_new(f.other, "leased", 0);
     assert_status(tl_rw_read(reader, 0), TL_BUSY);
-    assert_status(tl_rw_read(reader, 5000), TL_GRANTED);
-    assert_in_range(now_ms() - begun_ms, 150, 3000);
+    assert_status(tl_rw_read(reader, 30000), TL_GRANTED);
+    assert_true(now_ms() - begun_ms >= 3000);
     assert_int_equal(tl_rw_remaining_ms(writer), 0);
     assert_status(tl_rw_renew(writer, 1000), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);

@@ -48,7 +48,7 @@ static void test_bounded(void **state)
 
     (void)state;
     assert_status(tl_rw_write(writer, 200), TL_TIMEOUT);
-    assert_in_range(now_ms() - begun_ms, 190, 5000);
+    assert_in_range(now_ms() - begun_ms, 190, 30000);
     assert_true(tl_rw_view(writer)->mode == TL_RW_READ);
     /* A writer that gave up keeps nobody out. */
     assert_int_equal(waiting_rows("bounded"), 0);
@@ -214,7 +214,7 @@ static void test_a_writer_that_dies_waiting(void **state)
     begun_ms = now_ms();
     assert_status(tl_rw_read(late, 0), TL_BUSY);
     assert_status(tl_rw_read(late, 20000), TL_GRANTED);
-    assert_in_range(now_ms() - begun_ms, 500, 9000);
+    assert_in_range(now_ms() - begun_ms, 500, 20000);
     tl_rw_free(late);
     tl_rw_free(reader);
 }
