@@ -1,9 +1,12 @@
 /*
  * Locking, renewing and unlocking, cut at every packet: whatever answer is lost, the call
- * ends in the truth, is carried out once, and says so when it is called again.
+ * ends in the truth, is carried out once, and says so when it is called again.  And guard
+ * and row lock on a caller's connection that is cut: they never say yes then.
  */
 #include "fixture.h"
 #include "packets/wire.h"
+
+#include <tradelock/row_lock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,6 +234,90 @@ static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
     assert_true(doubtful > 0);
 }
 
+/* ------------------------------------------------- on the caller's connection -- */
+
+/* A connection of a caller's own that goes through the wire, in a transaction. */
+static MYSQL *far_caller(void)
+{
+    MYSQL *caller = mysql_init(NULL);
+
+    if (caller == NULL ||
+        mysql_real_connect(caller, NULL, "root", NULL, database_name(f.db), 0,
+                           wire_socket(line), 0) == NULL)
+        server_panic("the caller cannot connect: %s", mysql_error(caller));
+    caller_run(caller,
+               "SET idle_transaction_timeout = 60, innodb_lock_wait_timeout = 20");
+    caller_run(caller, "START TRANSACTION");
+    return caller;
+}
+
+/* The mutex is near: what is cut is the caller's transaction. */
+static tl_status guard(const char *name, MYSQL *caller)
+{
+    tl_mutex_options options = lease_options(30000);
+    tl_mutex *mutex = locked(f.client, name, &options);
+    tl_status status = tl_mutex_guard(mutex, caller, 0);
+
+    tl_mutex_free(mutex);
+    return status;
+}
+
+static tl_status lock_row(const char *name, MYSQL *caller)
+{
+    return tl_row_lock(f.client, name, caller, TL_ROW_LOCK_NOWAIT, 0);
+}
+
+/* Yes, or roll back; 0 when the fault came too late to strike. */
+static int disturb_caller(tl_status (*prove)(const char *name, MYSQL *caller),
+                          tl_status yes, wire_fault fault)
+{
+    char name[32];
+    MYSQL *caller = far_caller();
+    tl_status status;
+    int struck, committed;
+
+    snprintf(name, sizeof name, "caller-%u", ++cases);
+    wire_arm(line, &fault);
+    status = prove(name, caller);
+    struck = wire_struck(line);
+    (void)wire_release(line);
+    committed = status == yes && mysql_query(caller, "COMMIT") == 0;
+    if (status != yes)
+        assert_int_equal(tl_status_class(status), TL_CLASS_ROLL_BACK);
+    /* A yes may have arrived before the line was cut; then nothing can be committed. */
+    assert_false(struck && committed);
+    mysql_close(caller);
+    wire_reset(line);
+    return !committed;
+}
+
+static void sweep_caller(tl_status (*prove)(const char *name, MYSQL *caller),
+                         tl_status yes)
+{
+    static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
+    unsigned struck = 0;
+
+    for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
+        for (unsigned packet = 1; packet < PACKETS_MAX; packet++) {
+            if (!disturb_caller(prove, yes, (wire_fault){packet, acts[act], 0}))
+                break;
+            struck++;
+        }
+    assert_true(struck >= 6);
+}
+
+static void test_guard(void **state)
+{
+    (void)state;
+    sweep_caller(guard, TL_OK);
+}
+
+static void test_row_lock(void **state)
+{
+    (void)state;
+    sweep_caller(lock_row, TL_GRANTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +326,8 @@ int main(void)
         cmocka_unit_test(test_unlock),
         cmocka_unit_test(test_renew),
         cmocka_unit_test(test_a_doubtful_renewal_is_no_longer_certain),
+        cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_row_lock),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));
