@@ -547,6 +547,22 @@ static void test_lease(void **state)
     assert_status(try_once(f.client, "lease"), TL_GRANTED);
 }
 
+/* A job waits for the operator as well. */
+static void test_run_after_a_restore(void **state)
+{
+    output *o;
+
+    (void)state;
+    assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
+    o = RUN("run", "--lock", "restored", "--config", config, "--", "echo", "ran");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "restore accept"));
+    assert_string_equal(o->out, "");
+    output_free(o);
+    assert_status(tl_restore_accept(f.other, "ann", "compared", NULL), TL_OK);
+    run_and_expect("exit 0", 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_signals_are_passed_on),
         cmocka_unit_test(test_a_signal_while_waiting),
         cmocka_unit_test(test_lease),
+        cmocka_unit_test(test_run_after_a_restore),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));

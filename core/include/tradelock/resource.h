@@ -161,7 +161,8 @@ TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
  * TL_GRANTED: it is held; also when this handle (or thread) held it already, without a
  * round trip and with the same fence; each grant wants its unlock.  TL_LOST: this handle
  * held it, and its time is over: unlock it as often as it was granted, then ask anew.
- * TL_UNKNOWN: the answer was lost; ask again with the same handle.
+ * TL_UNKNOWN: the answer was lost; ask again with the same handle.  TL_ASK_CHANNEL: the
+ * server was restored or replaced, and no operator has accepted it yet.
  */
 TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
 

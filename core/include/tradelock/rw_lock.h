@@ -117,6 +117,7 @@ TL_EXPORT void tl_rw_free(tl_rw *rw);
  * so would wait for each other, so it is refused: unlock, ask to write, and read again
  * what was read.  (A thread that asks to write by a second handle waits for its own
  * reading until the deadline.)  TL_WRONG_STATE: this handle has its lock already.
+ * TL_ASK_CHANNEL: the server was restored or replaced, and no operator has accepted it.
  */
 TL_EXPORT tl_status tl_rw_read(tl_rw *rw, int64_t wait_ms);
 TL_EXPORT tl_status tl_rw_write(tl_rw *rw, int64_t wait_ms);
