@@ -384,6 +384,23 @@ static tl_status call_resource_unlock(scene *s)
     return status;
 }
 
+static tl_status call_holder_unlock(scene *s)
+{
+    tl_rw_options options = TL_RW_OPTIONS_INIT;
+    const char *resource = fresh_name();
+    tl_rw *rw = NULL;
+    tl_status status;
+
+    options.lease_ms = 60000;
+    status = tl_rw_new(&rw, s->far, resource, &options);
+    if (status == TL_OK)
+        status = tl_rw_read(rw, 0);
+    if (status == TL_GRANTED)
+        status = tl_holder_unlock(s->far, resource, 1, tl_rw_fence(rw), "anna", "test");
+    tl_rw_free(rw);
+    return status;
+}
+
 static tl_status call_purge(scene *s)
 {
     tl_purged purged;
@@ -442,6 +459,8 @@ static const operation operations[] = {
      "F 1 0", SWEEP_ANY_STEPS, 0, NULL},
     {"unlock by an operator", 0, prepare_nothing, call_resource_unlock, TL_OK, "-", "-",
      0, 0, NULL},
+    {"unlock of a reader by an operator", 0, prepare_nothing, call_holder_unlock, TL_OK,
+     "-", "-", 0, 0, NULL},
     {"purge", 0, prepare_nothing, call_purge, TL_OK, "-", "-", 0, 0, NULL},
     {"migrate", 0, prepare_nothing, call_migrate, TL_OK, "-", "-", 0, 0, NULL},
     {"grant roles", 0, prepare_nothing, call_grant_roles, TL_OK, "-", "-", 0, 0, NULL},
