@@ -163,7 +163,7 @@ function(tl_add_flavours)
       FIXTURES_SETUP ${flavour}.build
       LABELS ${flavour}
       RUN_SERIAL TRUE
-      TIMEOUT 900)
+      TIMEOUT 3600)
     string(APPEND includes "subdirs(\"${tree}\")\n")
   endforeach()
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY

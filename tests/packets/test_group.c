@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct hand {
     unsigned flags;
     tl_outcome outcome;
     unsigned undecided;
+    atomic_int *over; /* how many hands have ended */
     char wrong[1000];
 };
 
@@ -111,10 +113,9 @@ static int call_again(struct hand *hand, tl_status answer, int64_t deadline_ms)
     return clock_left_ms(deadline_ms) > 0;
 }
 
-static void *ask_and_finish(void *context)
+static void ask_and_finish(struct hand *hand)
 {
     int64_t deadline_ms = clock_deadline(PATIENCE_MS);
-    struct hand *hand = context;
     tl_ending ending = scene_ending(hand->outcome);
     tl_status answer = TL_OK;
 
@@ -124,7 +125,7 @@ static void *ask_and_finish(void *context)
     }
     if (answer != TL_GRANTED) {
         complain(hand, "was never granted", answer);
-        return NULL;
+        return;
     }
     answer = TL_OK;
     while (call_again(hand, answer, deadline_ms)) {
@@ -133,6 +134,14 @@ static void *ask_and_finish(void *context)
     }
     if (is_undecided(answer))
         complain(hand, "never ended", answer);
+}
+
+static void *work(void *context)
+{
+    struct hand *hand = context;
+
+    ask_and_finish(hand);
+    atomic_fetch_add(hand->over, 1);
     return NULL;
 }
 
@@ -152,10 +161,21 @@ static void count_stats(struct figures *figures)
     figures->killed += stats.killed;
 }
 
+/* The line goes down with the packet that is struck, however late that one comes by, and
+ * comes back a while after. */
+static void lift(const atomic_int *over)
+{
+    while (!wire_struck(world.line) && atomic_load(over) < THREADS)
+        clock_sleep_until_ms(clock_deadline(1));
+    clock_sleep_until_ms(clock_deadline(DOWN_MS));
+    wire_down(world.line, 0);
+}
+
 /* One round of all threads; 0 when it ended undisturbed. */
 static int run_round(const wire_fault *fault, struct figures *figures)
 {
     static struct hand hands[THREADS];
+    atomic_int over = 0;
     int struck;
 
     memset(hands, 0, sizeof hands);
@@ -165,6 +185,7 @@ static int run_round(const wire_fault *fault, struct figures *figures)
 
         scene_next_trade(&world);
         hand->mine = world;
+        hand->over = &over;
         hand->flags = i % 4 == 3 ? TL_ASK_REPEATABLE : 0;
         hand->outcome = i % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
         hand->mine.lock = scene_lock(&hand->mine, world.far, TL_LANE_SYNC, hand->flags);
@@ -172,12 +193,9 @@ static int run_round(const wire_fault *fault, struct figures *figures)
     wire_delay_us(world.line, DELAY_US);
     wire_arm(world.line, fault);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(
-            pthread_create(&hands[i].thread, NULL, ask_and_finish, &hands[i]), 0);
-    if (fault->down) {
-        clock_sleep_until_ms(clock_deadline(DOWN_MS));
-        wire_down(world.line, 0);
-    }
+        assert_int_equal(pthread_create(&hands[i].thread, NULL, work, &hands[i]), 0);
+    if (fault->down)
+        lift(&over);
     for (int i = 0; i < THREADS; i++)
         pthread_join(hands[i].thread, NULL);
     struck = wire_struck(world.line);

@@ -334,6 +334,11 @@ static void test_one_is_granted(void **state)
                         "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = "
                         "'race' AND op_code = 'WITHDRAW' AND step = 'ask'"),
         scene.rounds);
+    print_message(
+        "%d processes, %d threads in all, %ld trades: one granted of each, %llu "
+        "asks\n",
+        scene.processes, scene.processes * scene.threads, scene.rounds,
+        (unsigned long long)scene.board->asks);
 }
 
 static void test_one_for_each_customer(void **state)

@@ -104,12 +104,21 @@ static void process(void *context, int number)
 
 static long run(struct scene *scene)
 {
+    long total;
+
     scene->processes = (int)crew_number("processes", 8);
     scene->threads = (int)crew_number("threads", 8);
     scene->rounds = crew_number("rounds", 50);
     scene->witness = crew_share(sizeof *scene->witness);
     assert_int_equal(crew_run(scene->processes, process, scene), 0);
-    return scene->processes * scene->threads * scene->rounds;
+    total = scene->processes * scene->threads * scene->rounds;
+    print_message(
+        "%s the lock: %d processes, %d threads in all, %ld rounds each: %ld times "
+        "inside, %ld of them not alone, %ld updates lost\n",
+        scene->locked ? "with" : "without", scene->processes,
+        scene->processes * scene->threads, scene->rounds, total, scene->witness->overlaps,
+        total - scene->witness->value);
+    return total;
 }
 
 static void test_nobody_meets_anybody(void **state)
