@@ -146,6 +146,8 @@ tl_status db_connect_status(MYSQL *mysql)
     if (line && line->class_ == DB_CLASS_SCHEMA)
         return error_set(line->status, "%s: %s; run `tradelock migrate`", line->sentence,
                          text);
+    if (line && line->class_ == DB_CLASS_ACCESS)
+        return error_set(line->status, "the server refuses the account: %s", text);
     if (line && line->sentence)
         return error_set(line->status, "%s: %s", line->sentence, text);
     if (line)
@@ -198,7 +200,8 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
         return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
                          number);
     case DB_CLASS_ACCESS:
-        return error_set(line->status, "%s: %s", doing, db_error(connection));
+        return error_set(line->status, "%s: the account lacks a right: %s", doing,
+                         db_error(connection));
     default:
         return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
                          number);

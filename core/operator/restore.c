@@ -31,8 +31,9 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "declaring the restore");
     pool_put(client->connections, connection);
-    log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s",
-             actor, reason);
+    if (status == TL_OK)
+        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s",
+                 actor, reason);
     return status;
 }
 

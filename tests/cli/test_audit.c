@@ -366,8 +366,8 @@ static void test_bad_statements(void **state)
         const char *text, *words;
     } cases[] = {
         {"", "it is empty"},
-        {"serial,cust\n", "no columns serial_no and cust_no"},
-        {"cust_no,serial_no\nC1\n", "line 2: a line has too few columns"},
+        {"serial,cust\n", ":1: the first line names no columns serial_no and cust_no"},
+        {"cust_no,serial_no\nC1\n", ":2: a line has too few columns"},
         {"cust_no,serial_no\n\"C1,S\n", "a quote is not closed"},
         {"cust_no,serial_no\n\"C\"1,S\n", "a quote stands in the wrong place"},
     };

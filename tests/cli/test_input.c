@@ -209,8 +209,36 @@ static void test_no_server(void **state)
                              "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
                              "database=%s\n",
                              server_socket(server_shared()), database_name(w.where)),
-                    3, "cli_test");
+                    3,
+                    "the server refuses the account: Access denied for user 'cli_test'");
     database_run(connection, "DROP USER cli_test@localhost");
+    mysql_close(connection);
+}
+
+/* What an account may not do is refused in one sentence, and nothing else is said. */
+static void test_account_without_the_right(void **state)
+{
+    MYSQL *connection = database_connect(w.where);
+    const char *config;
+    output *o;
+
+    (void)state;
+    database_run(connection,
+                 "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
+                 "GRANT SELECT ON %s.* TO cli_reader@localhost",
+                 database_name(w.where));
+    config = settings(0600,
+                      "[tradelock-client]\nsocket=%s\nuser=cli_reader\npassword=a\n"
+                      "database=%s\n",
+                      server_socket(server_shared()), database_name(w.where));
+    o = RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1",
+            "--reason", "r");
+    EXPECT_SENTENCE(o, 3, "the account lacks a right: UPDATE command denied");
+    output_free(o);
+    o = RUN("restore", "declare", "--config", config, "--reason", "r");
+    EXPECT_SENTENCE(o, 3, "the account lacks a right: UPDATE command denied");
+    output_free(o);
+    database_run(connection, "DROP USER cli_reader@localhost");
     mysql_close(connection);
 }
 
@@ -403,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_bad_keys),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_no_server),
+        cmocka_unit_test(test_account_without_the_right),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_unsafe_server),
         cmocka_unit_test(test_doctor),

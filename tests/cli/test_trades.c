@@ -281,7 +281,7 @@ static void test_show_not_found(void **state)
     output *o = RUN("show", "--config", w.config, "NONE", "C1", "WITHDRAW");
 
     (void)state;
-    EXPECT_SENTENCE(o, 1, "there is no row NONE C1 WITHDRAW");
+    EXPECT_SENTENCE(o, 1, "there is no row NONE C1 WITHDRAW\n");
     output_free(o);
 }
 

@@ -225,7 +225,8 @@ static void tables_without_rights(void **state)
     EXPECT(connection, run_sql(connection, "DELETE FROM t", NULL), DB_ERROR);
     assert_int_equal(db_error_classify(db_errno(connection)), DB_CLASS_ACCESS);
     assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_ACCESS_DENIED);
-    expect_message("asking: DELETE command denied to user 'looker'@'localhost'");
+    expect_message("asking: the account lacks a right: DELETE command denied to user "
+                   "'looker'@'localhost'");
     EXPECT(connection, run_sql(connection, "SET GLOBAL read_only = 1", NULL), DB_ERROR);
     assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_ACCESS_DENIED);
     db_close(connection);

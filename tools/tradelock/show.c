@@ -199,11 +199,12 @@ static int print_shown_json(const struct shown *shown, const char *sentence, int
 
 static tl_status read_rows(tl_client *client, const tl_key *key, struct shown *shown)
 {
-    tl_status status = tl_show(client, key, TL_LANE_SYNC, take_view, shown);
+    tl_status status = tl_show(client, key, TL_LANE_RETRY, take_view, shown);
 
+    /* Last, so that the sentence about a trade that is not there names it as asked. */
     if (status == TL_OK || status == TL_NOT_FOUND)
-        status = tl_show(client, key, TL_LANE_RETRY, take_view, shown);
-    if (status == TL_NOT_FOUND && shown->has[TL_LANE_SYNC])
+        status = tl_show(client, key, TL_LANE_SYNC, take_view, shown);
+    if (status == TL_NOT_FOUND && shown->has[TL_LANE_RETRY])
         status = TL_OK;
     return status;
 }

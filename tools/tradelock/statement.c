@@ -148,7 +148,7 @@ int statement_read(struct statement *self, const char *path, char *problem, size
     if (r.problem == NULL && r.line == 0)
         r.problem = "it is empty";
     if (r.problem != NULL) {
-        snprintf(problem, space, "%s, line %u: %s", path, r.line + 1, r.problem);
+        snprintf(problem, space, "%s:%u: %s", path, r.line + 1, r.problem);
         statement_free(self);
         return -1;
     }

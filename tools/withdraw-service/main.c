@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int fail(int code, const char *what, const char *sentence)
 {
@@ -25,7 +26,7 @@ static int read_file(const options *with, rows *all)
     int code = EXIT_DONE;
 
     if (file == NULL)
-        return fail(EXIT_REFUSED, with->file, strerror(errno));
+        return fail(EXIT_USAGE, with->file, strerror(errno));
     if (rows_read(all, file, with->file, problem, sizeof problem) != 0)
         code = fail(EXIT_USAGE, "", problem);
     fclose(file);
@@ -60,47 +61,61 @@ static int has_errors(const rows *all)
     return 0;
 }
 
-static int write_out(const options *with, const rows *all)
+/* Closes the file. */
+static int write_out(const options *with, FILE *file, const rows *all)
 {
-    FILE *file;
     int failed;
 
-    if (with->out == NULL)
-        return EXIT_DONE;
-    file = fopen(with->out, "wb");
     if (file == NULL)
-        return fail(EXIT_REFUSED, with->out, strerror(errno));
-    failed = answers_write(file, all) != 0;
+        return EXIT_DONE;
+    failed = ftruncate(fileno(file), 0) != 0 && errno != EINVAL; /* a pipe has no size */
+    failed |= answers_write(file, all) != 0;
     if (fclose(file) != 0 || failed)
         return fail(EXIT_REFUSED, with->out, "could not be written");
     return EXIT_DONE;
 }
 
-static int serve(const options *with, rows *all)
+/* *open: how many lines are in process still. */
+static int pay(const options *with, rows *all, size_t *open)
 {
     char problem[512];
     host here;
-    size_t open;
-    int code;
+    int code = EXIT_DONE;
     tl_status status = host_open(&here, &with->host);
 
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
     if (with->open_minor >= 0 &&
         accounts_open(with->host.config_file, all, with->open_minor, problem,
-                      sizeof problem) != 0) {
-        host_close(&here);
-        return fail(EXIT_SERVER, "", problem);
-    }
-    if (service_run(&here, with, all) != 0) {
-        host_close(&here);
-        return fail(EXIT_INTERNAL, "", "no thread could be started");
-    }
-    open = service_settle(&here, with, all);
+                      sizeof problem) != 0)
+        code = fail(EXIT_SERVER, "", problem);
+    else if (service_run(&here, with, all) != 0)
+        code = fail(EXIT_INTERNAL, "", "no thread could be started");
+    else
+        *open = service_settle(&here, with, all);
     host_close(&here);
+    return code;
+}
+
+static int serve(const options *with, rows *all)
+{
+    FILE *out = NULL;
+    size_t open = 0;
+    int code;
+
+    /* Before the first payment, whose answer would have nowhere to go; what an earlier
+     * run wrote stays until there is something new. */
+    if (with->out != NULL && (out = fopen(with->out, "ab")) == NULL)
+        return fail(EXIT_USAGE, with->out, strerror(errno));
+    code = pay(with, all, &open);
+    if (code != EXIT_DONE) {
+        if (out != NULL)
+            fclose(out);
+        return code;
+    }
     print_bad(all);
     print_books(all);
-    code = write_out(with, all);
+    code = write_out(with, out, all);
     if (code != EXIT_DONE)
         return code;
     if (has_errors(all))

@@ -31,10 +31,10 @@ static const char usage[] =
     "  --verbose             log every step\n"
     "  --help, --version     print this, or the version, and end\n"
     "\n"
-    "Ends with 0 when every line was answered, 1 when FILE.csv or --out cannot be used,\n"
-    "2 when used wrongly, 3 without a server, 4 without its schema, 5 when the server "
-    "is\n"
-    "not safe for money, 6 when trades are in process still, 70 otherwise.\n";
+    "Ends with 0 when every line was answered, 1 when --out could not be written in\n"
+    "the end, 2 when used wrongly or FILE.csv or --out cannot be used, 3 without a\n"
+    "server, 4 without its schema, 5 when the server is not safe for money, 6 when\n"
+    "trades are in process still, 70 otherwise.\n";
 
 enum {
     OPT_CONFIG = 256,
