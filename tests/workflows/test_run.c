@@ -193,7 +193,7 @@ static void what_is_accepted_is_paid_later(void **state)
     counts = house_work(self, 1, 10000);
     assert_int_equal(counts.succeeded, 1);
     assert_int_equal(counts.sends, 0);
-    assert_true(counts.queries >= 2);
+    assert_true(counts.queries >= 1); /* two, when the first one comes in time */
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
 }
