@@ -62,10 +62,10 @@ const struct command command_purge = {
             "and evidence, in small batches.  Never one in process or in conflict, and "
             "never\n"
             "one younger than the setting retention_ms, since a purged key can be paid "
-            "again.  Likewise mutexes and read-write locks of resources that nobody held "
-            "or\n"
-            "asked for in that time.\n"
-            "It may be stopped and started again at any time.\n",
+            "again.\n"
+            "Likewise mutexes and read-write locks of resources that nobody held or "
+            "asked for\n"
+            "in that time.  It may be stopped and started again at any time.\n",
     .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n",
     .run = run,
 };
