@@ -113,6 +113,14 @@ static int call_again(struct hand *hand, tl_status answer, int64_t deadline_ms)
     return clock_left_ms(deadline_ms) > 0;
 }
 
+/* The complaint reads the log, over the connection that all share. */
+static void give_up(struct hand *hand, const char *what, tl_status answer)
+{
+    pthread_mutex_lock(&looking);
+    complain(hand, what, answer);
+    pthread_mutex_unlock(&looking);
+}
+
 static void ask_and_finish(struct hand *hand)
 {
     int64_t deadline_ms = clock_deadline(PATIENCE_MS);
@@ -124,7 +132,7 @@ static void ask_and_finish(struct hand *hand)
         check_ask(hand, answer);
     }
     if (answer != TL_GRANTED) {
-        complain(hand, "was never granted", answer);
+        give_up(hand, "was never granted", answer);
         return;
     }
     answer = TL_OK;
@@ -133,7 +141,7 @@ static void ask_and_finish(struct hand *hand)
         check_ending(hand, answer);
     }
     if (is_undecided(answer))
-        complain(hand, "never ended", answer);
+        give_up(hand, "never ended", answer);
 }
 
 static void *work(void *context)
