@@ -18,6 +18,7 @@ GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 -- Whoever has the workflow registered carries out what operators decided.
 GRANT SELECT ON trade_resolution TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_application;
@@ -41,6 +42,7 @@ GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
     actor, thread_no) ON trade_resolution TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
@@ -66,6 +68,7 @@ GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
 GRANT SELECT ON resource_lock TO tradelock_reader;

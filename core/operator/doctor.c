@@ -49,10 +49,12 @@ tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context)
     if (status == TL_OK)
         status = doctor_schema(&d);
     if (status == TL_OK && d.schema == TL_OK)
+        status = doctor_parts(&d);
+    if (status == TL_OK && d.schema == TL_OK && !d.incomplete)
         status = doctor_history(&d);
     if (status == TL_OK && d.schema == TL_OK)
         status = doctor_account(&d);
-    if (status == TL_OK && d.schema == TL_OK)
+    if (status == TL_OK && d.schema == TL_OK && !d.incomplete)
         status = doctor_trades(&d);
     read_end(client, d.connection);
     return status == TL_OK ? conclude(&d) : status;

@@ -13,6 +13,7 @@ typedef struct doctor {
     void *context;
     int unsafe, stopped;
     tl_status schema; /* TL_OK, or what is wrong with it */
+    int incomplete;   /* a part of it is missing: what rests on it is not tried */
     char account[130], role[130];
 } doctor;
 
@@ -25,7 +26,8 @@ void doctor_tell(doctor *d, tl_finding_level level, const char *check, const cha
 tl_status doctor_settings(doctor *d); /* what the server was told */
 tl_status doctor_server(doctor *d);   /* version, clock, transport */
 tl_status doctor_schema(doctor *d);   /* version and identity */
-tl_status doctor_history(doctor *d);  /* log, triggers, definer */
+tl_status doctor_parts(doctor *d);    /* triggers, functions, procedures, views */
+tl_status doctor_history(doctor *d);  /* whether steps are recorded */
 tl_status doctor_account(doctor *d);  /* rights of this account */
 tl_status doctor_trades(doctor *d);   /* sessions, due work, conflicts */
 

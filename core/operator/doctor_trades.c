@@ -1,5 +1,8 @@
-/* What stands in the tables: history, rights, and work that nobody does. */
+/* What stands in the database: the schema's parts, history, rights, and work that nobody
+ * does. */
 #include "operator/doctor.h"
+
+#include "operator/parts.h"
 
 #include "base/error.h"
 #include "base/random.h"
@@ -7,12 +10,13 @@
 #include "store/store.h"
 #include "store/store_operator.h"
 
+#include "sql_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #define PROBE_CUST "tl-doctor"
 #define PROBE_OP "TL_DOCTOR"
-#define TRIGGERS 3
 /* Due work that waits longer than this has no worker. */
 #define OVERDUE_MS INT64_C(60000)
 
@@ -55,44 +59,48 @@ static db_answer probe(doctor *d, int *seen)
     return answer;
 }
 
-static tl_status count_routines(doctor *d, unsigned *triggers, unsigned *functions)
+static void judge_parts(doctor *d, const char *there)
+{
+    char found[64], missing[256];
+    unsigned count = parts_missing(there, missing, sizeof missing);
+
+    d->incomplete = count > 0;
+    snprintf(found, sizeof found, "%zu of %zu", sql_parts_count - count, sql_parts_count);
+    if (count == 0)
+        doctor_tell(d, TL_FINDING_OK, "parts", found,
+                    "every trigger, function, procedure and view of the schema is there");
+    else
+        doctor_tell(d, TL_FINDING_UNSAFE, "parts", found,
+                    "missing: %s; run `tradelock migrate` as an administrator, which "
+                    "makes them anew",
+                    missing);
+}
+
+tl_status doctor_parts(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_doctor_routines(d->connection, &r),
-                    "looking for the triggers");
+    db_answer answer = store_doctor_parts(d->connection, &r);
+    db_error_class class_ =
+        answer == DB_ERROR ? db_error_classify(db_errno(d->connection)) : DB_CLASS_OTHER;
+    tl_status status = TL_OK;
 
-    *triggers = *functions = 0;
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
-        if (strcmp(db_get_text(&r, row, 0), "trigger") == 0)
-            ++*triggers;
-        else
-            ++*functions;
+    if (answer == DB_DONE && r.rows == 1) {
+        judge_parts(d, db_get_text(&r, 0, 0));
+    } else if (class_ == DB_CLASS_SCHEMA) {
+        d->incomplete = 1;
+        doctor_tell(d, TL_FINDING_UNSAFE, "parts", "unknown",
+                    "missing: function tl_parts, and others perhaps; run `tradelock "
+                    "migrate` as an administrator, which makes them anew");
+    } else if (class_ == DB_CLASS_ACCESS) {
+        doctor_tell(d, TL_FINDING_WARNING, "parts", "unknown",
+                    "%s may not look whether triggers, functions and views are there: "
+                    "run `tradelock migrate --grants` as an administrator",
+                    d->account);
+    } else {
+        status = read_status(d->connection, answer, "looking for the schema's parts");
     }
     db_result_free(&r);
     return status;
-}
-
-/* An account that may not write cannot try; it can look whether the parts are there. */
-static tl_status look_at_routines(doctor *d)
-{
-    unsigned triggers, functions;
-    char found[64];
-    tl_status status = count_routines(d, &triggers, &functions);
-
-    if (status != TL_OK)
-        return status;
-    snprintf(found, sizeof found, "%u of %d triggers, %u of 1 function", triggers,
-             TRIGGERS, functions);
-    if (triggers == TRIGGERS && functions == 1)
-        doctor_tell(d, TL_FINDING_OK, "log", found,
-                    "the parts that write the log are there; whether they work can only "
-                    "be tried with the account of a service");
-    else
-        doctor_tell(d, TL_FINDING_WARNING, "log", found,
-                    "this account does not see all parts that write the log: run the "
-                    "doctor with the account of a service");
-    return TL_OK;
 }
 
 tl_status doctor_history(doctor *d)
@@ -100,23 +108,28 @@ tl_status doctor_history(doctor *d)
     int seen;
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
 
-    if (answer == DB_ERROR)
-        return look_at_routines(d);
+    if (answer == DB_ERROR) {
+        doctor_tell(d, TL_FINDING_OK, "log", "not tried",
+                    "whether steps are recorded can only be tried with the account of a "
+                    "service");
+        return TL_OK;
+    }
     if (answer == DB_DONE)
         answer = probe(d, &seen);
     if (answer == DB_ERROR)
         doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was refused",
                     "locks cannot be written and recorded (%s): the account that ran the "
-                    "migration must exist and keep its rights; else apply the files of "
-                    "sql/schema anew as an administrator",
+                    "migration must exist and keep its rights; else drop the triggers "
+                    "and run `tradelock migrate` as an administrator, who is their "
+                    "definer then",
                     tl_error_message());
     else if (answer == DB_DONE && seen)
         doctor_tell(d, TL_FINDING_OK, "log", "a probe was recorded",
                     "each step is recorded with the rights of the migrating account");
     else if (answer == DB_DONE)
         doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was not recorded",
-                    "steps leave no trace: the triggers are missing; apply the files of "
-                    "sql/schema anew as an administrator");
+                    "steps leave no trace: the triggers are not ours; drop them and run "
+                    "`tradelock migrate` as an administrator");
     return answer == DB_ERROR ? TL_OK
                               : read_status(d->connection, answer, "trying the log");
 }

@@ -3,12 +3,14 @@
  *
  * DDL commits by itself, so a migration can stop half way.  Each one is therefore written
  * so that it can be run again from its start, and it names its version in its last
- * statement.  A named lock of the server lets one migrating process in at a time; it ends
- * with its connection.
+ * statement.  Then everything that a migration makes anew (triggers, functions, views) and
+ * that somebody dropped since is made again.  A named lock of the server lets one migrating
+ * process in at a time; it ends with its connection.
  */
 #include "base/error.h"
 #include "client/client.h"
 #include "client/schema.h"
+#include "operator/parts.h"
 #include "store/store_operator.h"
 
 #include "sql_text.h"
@@ -63,6 +65,36 @@ static tl_status apply(db *connection, const struct sql_migration *migration)
                         migration->name);
 }
 
+static int is_there(const db_result *there, const struct sql_part *part)
+{
+    for (size_t row = 0; row < there->rows; row++)
+        if (parts_has(db_get_text(there, row, 0), part->kind, part->name))
+            return 1;
+    return 0;
+}
+
+/* What somebody dropped is made anew; what is there is left alone, since replacing a
+ * trigger waits for everybody who uses its table. */
+static tl_status mend(db *connection, unsigned *mended)
+{
+    db_result there = DB_RESULT_INIT;
+    db_answer answer = store_migrate_parts(connection, &there);
+
+    *mended = 0;
+    for (size_t i = 0; i < sql_parts_count && answer == DB_DONE; i++) {
+        const struct sql_part *part = &sql_parts[i];
+
+        if (is_there(&there, part))
+            continue;
+        answer = db_run_script(connection, part->name, part->text);
+        ++*mended;
+    }
+    db_result_free(&there);
+    return answer == DB_DONE
+               ? TL_OK
+               : db_error_status(connection, answer, "making anew what was dropped");
+}
+
 static tl_status note_identity(db *connection)
 {
     const db_answer answer = store_schema_identity(connection);
@@ -72,7 +104,8 @@ static tl_status note_identity(db *connection)
                : db_error_status(connection, answer, "noting which server this is");
 }
 
-static tl_status apply_missing(db *connection, unsigned *from, unsigned *to)
+static tl_status apply_missing(db *connection, unsigned *from, unsigned *to,
+                               unsigned *mended)
 {
     schema_found found;
     tl_status status = schema_read(connection, &found);
@@ -89,24 +122,26 @@ static tl_status apply_missing(db *connection, unsigned *from, unsigned *to)
         status = schema_read(connection, &found);
     if (status == TL_OK)
         status = schema_judge(&found);
+    /* Of a newer schema the parts are not known here. */
+    *mended = 0;
+    if (status == TL_OK && found.version == schema_newest())
+        status = mend(connection, mended);
     *to = found.version;
     return status;
 }
 
-tl_status tl_migrate(tl_client *client, unsigned *from, unsigned *to)
+tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 {
-    unsigned before = 0, after = 0;
+    tl_migrated done = {0, 0, 0};
     db *connection = NULL;
     tl_status status = take_turn(client, &connection);
 
     if (status != TL_OK)
         return status;
-    status = apply_missing(connection, &before, &after);
+    status = apply_missing(connection, &done.from, &done.to, &done.mended);
     pool_close_extra(client->connections, connection);
-    if (status == TL_OK) {
-        *from = before;
-        *to = after;
-    }
+    if (status == TL_OK)
+        *migrated = done;
     return status;
 }
 

@@ -128,9 +128,14 @@ db_answer store_doctor_conflicts(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_conflicts, NULL, 0, result);
 }
 
-db_answer store_doctor_routines(db *connection, db_result *result)
+db_answer store_doctor_parts(db *connection, db_result *result)
 {
-    return db_run(connection, &sql_doctor_routines, NULL, 0, result);
+    return db_run(connection, &sql_doctor_parts, NULL, 0, result);
+}
+
+db_answer store_migrate_parts(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_migrate_parts, NULL, 0, result);
 }
 
 db_answer store_doctor_server(db *connection, db_result *result)

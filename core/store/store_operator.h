@@ -153,8 +153,10 @@ db_answer store_doctor_sessions(db *connection, db_result *result);
 db_answer store_doctor_overdue(db *connection, const char *op_code, db_result *result);
 /* (how many) */
 db_answer store_doctor_conflicts(db *connection, db_result *result);
-/* (kind, name, definer) */
-db_answer store_doctor_routines(db *connection, db_result *result);
+/* One text: "kind name" of every trigger, function, procedure and view, one a line. */
+db_answer store_doctor_parts(db *connection, db_result *result);
+/* The same for an administrator, a row each. */
+db_answer store_migrate_parts(db *connection, db_result *result);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */

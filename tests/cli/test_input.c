@@ -297,11 +297,28 @@ static void test_doctor(void **state)
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"),
                      0);
-    /* Without the triggers nothing would be on record. */
-    database_run(connection, "DROP TRIGGER trade_lock_inserted");
+    /* A trigger that is somebody else's records nothing; one that is not there is missed,
+     * and made anew. */
+    database_run(connection, "CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT "
+                             "ON trade_lock FOR EACH ROW SET @nothing = 1");
     o = RUN("doctor", "--config", w.config);
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "a probe was not recorded");
+    output_free(o);
+    database_run(connection, "DROP TRIGGER trade_lock_inserted; "
+                             "DROP TRIGGER resource_lock_updated");
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o,
+                 "missing: trigger trade_lock_inserted, trigger resource_lock_updated");
+    output_free(o);
+    o = RUN("migrate", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "2 triggers, functions or views were missing and were made anew");
+    output_free(o);
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "a probe was recorded");
     output_free(o);
     /* A copy of the database somewhere else, and a session that is silent. */
     database_run(connection,

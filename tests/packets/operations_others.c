@@ -410,9 +410,9 @@ static tl_status call_purge(scene *s)
 
 static tl_status call_migrate(scene *s)
 {
-    unsigned from, to;
+    tl_migrated migrated;
 
-    return tl_migrate(s->far, &from, &to);
+    return tl_migrate(s->far, &migrated);
 }
 
 static tl_status call_grant_roles(scene *s)

@@ -6,11 +6,13 @@
 #include "sql_text.h"
 
 #define PLAN_VALUES 24
+/* A row for each trigger, function, procedure and view of the migrations. */
+#define EVERY_PART (~0U)
 
 typedef struct plan_case {
     const struct sql_text *statement;
     const char *what; /* tells two cases of one statement apart; "" */
-    unsigned rows;    /* returned or affected, exactly */
+    unsigned rows;    /* returned or affected, exactly; or EVERY_PART */
     unsigned reads;   /* of the server's handler, at most */
     /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row.  WALK: it
      * walks one index up to a limit. */

@@ -227,6 +227,12 @@ static void test_rights(void **state)
             }
         }
     assert_int_equal(wrong, 0);
+    /* Also of a trigger that an account does not see by itself everybody is told. */
+    for (int role = 0; role < ROLES; role++)
+        assert_int_equal(database_number(f->as[role],
+                                         "SELECT tl_parts() LIKE "
+                                         "'%%trigger trade_resolution_inserted%%'"),
+                         1);
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("app")), 0);
     assert_int_equal(try(f->as[OPERATOR], INSERT_LOCK("op")), 0);
     assert_true(is_refusal(try(f->as[READER], INSERT_LOCK("reader"))));

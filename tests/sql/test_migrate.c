@@ -66,7 +66,7 @@ static void assert_complete(const database *where)
 struct migrator {
     const database *where;
     tl_status status;
-    unsigned from, to;
+    tl_migrated migrated;
 };
 
 static void *migrate(void *context)
@@ -74,7 +74,7 @@ static void *migrate(void *context)
     struct migrator *m = context;
     tl_client *client = open_to_migrate(m->where);
 
-    m->status = tl_migrate(client, &m->from, &m->to);
+    m->status = tl_migrate(client, &m->migrated);
     tl_client_close(client);
     return NULL;
 }
@@ -94,9 +94,10 @@ static void test_many_at_once(void **state)
     for (int i = 0; i < AT_ONCE; i++) {
         pthread_join(threads[i], NULL);
         assert_int_equal(migrators[i].status, TL_OK);
-        assert_int_equal(migrators[i].to,
+        assert_int_equal(migrators[i].migrated.to,
                          sql_migrations[sql_migrations_count - 1].number);
-        from_nothing += migrators[i].from == 0;
+        from_nothing += migrators[i].migrated.from == 0;
+        assert_int_equal(migrators[i].migrated.mended, 0);
     }
     assert_int_equal(from_nothing, 1);
     assert_complete(where);
@@ -144,7 +145,7 @@ static void test_crash_in_the_middle(void **state)
         if (m.status != TL_OK)
             print_error("after %u statements: %s\n", cuts + 1, tl_error_message());
         assert_int_equal(m.status, TL_OK);
-        assert_int_equal(m.from, 0);
+        assert_int_equal(m.migrated.from, 0);
         assert_complete(where);
         assert_int_equal(open_status(where), TL_OK);
         database_free(where);
@@ -163,7 +164,85 @@ static void test_a_second_time_changes_nothing(void **state)
     migrate(&m);
     migrate(&m);
     assert_int_equal(m.status, TL_OK);
-    assert_int_equal(m.from, m.to);
+    assert_int_equal(m.migrated.from, m.migrated.to);
+    assert_int_equal(m.migrated.mended, 0);
+    database_free(where);
+}
+
+/* ------------------------------------------------------ what somebody dropped -- */
+
+struct doctored {
+    char sentence[512];
+    tl_finding_level level;
+};
+
+static int keep_parts(void *context, const tl_finding *finding)
+{
+    struct doctored *doctored = context;
+
+    if (strcmp(finding->check, "parts") == 0) {
+        doctored->level = finding->level;
+        snprintf(doctored->sentence, sizeof doctored->sentence, "%s", finding->sentence);
+    }
+    return 0;
+}
+
+/* What the doctor says of the parts. */
+static struct doctored ask_doctor(const database *where)
+{
+    struct doctored doctored = {"nothing was said", TL_FINDING_OK};
+    tl_client *client = open_to_migrate(where);
+    tl_status status = tl_doctor(client, keep_parts, &doctored);
+
+    if (status != TL_OK && status != TL_SERVER_UNSAFE)
+        server_panic("the doctor: %s", tl_error_message());
+    tl_client_close(client);
+    return doctored;
+}
+
+/* Each of them, one after the other, and then all at once. */
+static void test_what_was_dropped_is_missed_and_made_anew(void **state)
+{
+    database *where = database_new(server_shared(), NULL);
+    MYSQL *connection = database_connect(where);
+    struct migrator m = {.where = where};
+    struct doctored doctored = ask_doctor(where);
+
+    (void)state;
+    assert_int_equal(doctored.level, TL_FINDING_OK);
+    assert_non_null(strstr(doctored.sentence, "is there"));
+    /* Whatever the migrations made is one of the parts. */
+    assert_int_equal(
+        database_number(connection,
+                        "SELECT (SELECT COUNT(*) FROM information_schema.triggers"
+                        " WHERE trigger_schema = DATABASE())"
+                        " + (SELECT COUNT(*) FROM information_schema.routines"
+                        " WHERE routine_schema = DATABASE())"
+                        " + (SELECT COUNT(*) FROM information_schema.views"
+                        " WHERE table_schema = DATABASE())"),
+        sql_parts_count);
+    for (size_t i = 0; i < sql_parts_count; i++) {
+        const struct sql_part *part = &sql_parts[i];
+
+        database_run(connection, "DROP %s %s", part->kind, part->name);
+        doctored = ask_doctor(where);
+        assert_int_equal(doctored.level, TL_FINDING_UNSAFE);
+        if (strstr(doctored.sentence, part->name) == NULL)
+            fail_msg("%s is not missed: %s", part->name, doctored.sentence);
+        migrate(&m);
+        if (m.status != TL_OK)
+            fail_msg("%s: %s", part->name, tl_error_message());
+        assert_int_equal(m.migrated.mended, 1);
+    }
+    for (size_t i = 0; i < sql_parts_count; i++)
+        database_run(connection, "DROP %s %s", sql_parts[i].kind, sql_parts[i].name);
+    migrate(&m);
+    assert_int_equal(m.status, TL_OK);
+    assert_int_equal(m.migrated.mended, sql_parts_count);
+    doctored = ask_doctor(where);
+    assert_int_equal(doctored.level, TL_FINDING_OK);
+    assert_complete(where);
+    mysql_close(connection);
     database_free(where);
 }
 
@@ -191,7 +270,7 @@ static void test_versions(void **state)
     assert_int_equal(open_status(where), TL_OK);
     migrate(&m);
     assert_int_equal(m.status, TL_OK);
-    assert_int_equal(m.to, 99);
+    assert_int_equal(m.migrated.to, 99);
     /* Newer, and not serving it any more. */
     database_run(connection, "UPDATE tl_schema SET oldest_client = 98");
     assert_refused(where, TL_WRONG_SCHEMA, "serves programs of schema 98");
@@ -211,7 +290,7 @@ static void test_without_rights(void **state)
     MYSQL *connection = database_connect(where);
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
-    unsigned from = 7, to = 7;
+    tl_migrated migrated = {7, 7, 7};
     char path[600];
     FILE *file;
 
@@ -229,9 +308,9 @@ static void test_without_rights(void **state)
     options.config_file = path;
     options.flags = TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
     assert_int_equal(tl_client_open(&client, &options), TL_OK);
-    assert_int_equal(tl_migrate(client, &from, &to), TL_ACCESS_DENIED);
+    assert_int_equal(tl_migrate(client, &migrated), TL_ACCESS_DENIED);
     assert_non_null(strstr(tl_error_message(), "0001_trade_lock"));
-    assert_int_equal(from, 7);
+    assert_int_equal(migrated.from, 7);
     tl_client_close(client);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM "
                                                  "information_schema.tables WHERE "
@@ -249,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_crash_in_the_middle),
         cmocka_unit_test(test_a_second_time_changes_nothing),
+        cmocka_unit_test(test_what_was_dropped_is_missed_and_made_anew),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_without_rights),
     };

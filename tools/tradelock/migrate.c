@@ -8,23 +8,28 @@ enum { OPTION_GRANTS = OPTION_OWN };
 
 static int work(tl_client *client, const struct common *common, int grants)
 {
-    unsigned from, to;
-    tl_status status = tl_migrate(client, &from, &to);
+    tl_migrated done;
+    tl_status status = tl_migrate(client, &done);
 
     if (status == TL_OK && grants)
         status = tl_grant_roles(client);
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:i, s:i, s:b}", "from", (int)from, "to", (int)to,
-                                    "grants", grants),
+        return print_json(json_pack("{s:i, s:i, s:i, s:b}", "from", (int)done.from, "to",
+                                    (int)done.to, "mended", (int)done.mended, "grants",
+                                    grants),
                           EXIT_DONE);
-    if (from == to)
-        printf("The schema is version %u already.\n", to);
-    else if (from == 0)
-        printf("The schema was made: version %u.\n", to);
+    if (done.from == done.to)
+        printf("The schema is version %u already.\n", done.to);
+    else if (done.from == 0)
+        printf("The schema was made: version %u.\n", done.to);
     else
-        printf("The schema went from version %u to %u.\n", from, to);
+        printf("The schema went from version %u to %u.\n", done.from, done.to);
+    if (done.mended > 0)
+        printf("%u triggers, functions or views were missing and were made anew.%s\n",
+               done.mended,
+               grants ? "" : "  The rights on functions went: --grants gives them.");
     if (grants)
         puts("The roles tradelock_application, tradelock_operator and tradelock_reader "
              "have "

@@ -366,8 +366,13 @@ TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *pur
 
 /* ------------------------------------------------------- schema and server -- */
 
+typedef struct tl_migrated {
+    unsigned from, to; /* versions of the schema */
+    unsigned mended;   /* triggers, functions and views that were missing */
+} tl_migrated;
+
 /* Applies what is missing; any number may run at once.  Needs an administrator. */
-TL_EXPORT tl_status tl_migrate(tl_client *client, unsigned *from, unsigned *to);
+TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
 
 /* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives
  * them what they need in this database (sql/grants.sql).  Needs an administrator. */

@@ -1,0 +1,15 @@
+-- Which triggers, functions, procedures and views there are, as "kind name" in lines.  An
+-- account sees of information_schema only what it has rights on; the doctor of a service
+-- must know of all.
+CREATE OR REPLACE FUNCTION tl_parts()
+RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+READS SQL DATA SQL SECURITY DEFINER
+RETURN CONCAT_WS('\n',
+    (SELECT GROUP_CONCAT('trigger ', trigger_name SEPARATOR '\n')
+        FROM information_schema.triggers WHERE trigger_schema = DATABASE()),
+    (SELECT GROUP_CONCAT(LOWER(routine_type), ' ', routine_name SEPARATOR '\n')
+        FROM information_schema.routines WHERE routine_schema = DATABASE()),
+    (SELECT GROUP_CONCAT('view ', table_name SEPARATOR '\n')
+        FROM information_schema.views WHERE table_schema = DATABASE()));
+
+UPDATE tl_schema SET version = GREATEST(version, 8) WHERE one = 1;
