@@ -203,11 +203,33 @@ static tl_status judge_table_rights(doctor *d)
     return TL_OK;
 }
 
+/* What came with a newer schema a service has only once the roles were granted anew. */
+static tl_status judge_missing_rights(doctor *d)
+{
+    db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
+
+    /* An account that writes no locks ends no attempts. */
+    if (answer == DB_ERROR)
+        return TL_OK;
+    if (answer == DB_DONE)
+        answer = store_right(d->connection, STORE_RIGHT_READ_RESOLUTION);
+    if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
+                    "%s may not read trade_resolution, so no compensating attempt of it "
+                    "can end a trade: run `tradelock migrate --grants` as an "
+                    "administrator",
+                    d->account);
+    return answer == DB_ERROR ? TL_OK
+                              : read_status(d->connection, answer, "trying the rights");
+}
+
 tl_status doctor_account(doctor *d)
 {
     tl_status status = judge_global_rights(d);
 
-    return status == TL_OK ? judge_table_rights(d) : status;
+    if (status == TL_OK)
+        status = judge_table_rights(d);
+    return status == TL_OK ? judge_missing_rights(d) : status;
 }
 
 /* ------------------------------------------------------------------ trades -- */

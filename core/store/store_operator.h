@@ -178,6 +178,7 @@ db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
 /* Whether this account has a right: DB_DONE when it has; touches no row. */
 typedef enum store_right_of {
     STORE_RIGHT_ASK,
+    STORE_RIGHT_READ_RESOLUTION,
     STORE_RIGHT_WRITE_LOG,
     STORE_RIGHT_DELETE_LOG,
     STORE_RIGHT_DELETE_LOCK,

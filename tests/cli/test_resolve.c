@@ -20,15 +20,15 @@
 
 #include <cmocka.h>
 
-enum { ANN, BOB, OPERATORS };
+enum { ANN, BOB, SERVICE, ACCOUNTS };
 
 static struct world {
     house h;
     const char *admin; /* the option file of an administrator */
-    char user[OPERATORS][32], config[OPERATORS][256];
+    char user[ACCOUNTS][32], config[ACCOUNTS][256];
 } w;
 
-static void make_operator(int who, const char *name)
+static void make_account(int who, const char *name, const char *role)
 {
     FILE *file;
     mode_t mask = umask(077);
@@ -36,9 +36,8 @@ static void make_operator(int who, const char *name)
     snprintf(w.user[who], sizeof w.user[who], "%s%ld", name, (long)getpid());
     snprintf(w.config[who], sizeof w.config[who], "%s.%s", w.admin, name);
     database_run(w.h.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", w.user[who]);
-    database_run(w.h.sql, "GRANT tradelock_operator TO %s@localhost", w.user[who]);
-    database_run(w.h.sql, "SET DEFAULT ROLE tradelock_operator FOR %s@localhost",
-                 w.user[who]);
+    database_run(w.h.sql, "GRANT %s TO %s@localhost", role, w.user[who]);
+    database_run(w.h.sql, "SET DEFAULT ROLE %s FOR %s@localhost", role, w.user[who]);
     file = fopen(w.config[who], "we");
     umask(mask);
     if (file == NULL)
@@ -65,15 +64,16 @@ static int set_up(void **state)
     house_account(&w.h, "C1", 1000);
     w.admin = database_option_file(w.h.db);
     grant_roles();
-    make_operator(ANN, "ann");
-    make_operator(BOB, "bob");
+    make_account(ANN, "ann", "tradelock_operator");
+    make_account(BOB, "bob", "tradelock_operator");
+    make_account(SERVICE, "svc", "tradelock_application");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    for (int who = 0; who < OPERATORS; who++) {
+    for (int who = 0; who < ACCOUNTS; who++) {
         database_run(w.h.sql, "DROP USER %s@localhost", w.user[who]);
         unlink(w.config[who]);
     }
@@ -477,6 +477,34 @@ static void test_the_proof_is_looked_for(void **state)
     tl_lock_free(lock);
 }
 
+static void expect_doctor(int code, const char *words)
+{
+    output *o = RUN("doctor", "--config", w.config[SERVICE]);
+
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+/* Without what decides about decisions a worker ends nothing, or what nobody confirmed. */
+static void test_the_doctor_misses_what_a_worker_needs(void **state)
+{
+    (void)state;
+    expect_doctor(0, "a probe was recorded");
+    /* As after a migration whose grants nobody ran. */
+    database_run(w.h.sql, "REVOKE SELECT ON trade_resolution FROM tradelock_application");
+    expect_doctor(5, "may not read trade_resolution");
+    grant_roles();
+    expect_doctor(0, "a probe was recorded");
+    database_run(w.h.sql, "DROP TRIGGER trade_resolution_inserted");
+    expect_doctor(5, "missing: trigger trade_resolution_inserted");
+    /* With a function the rights on it go, and a service is not told which it was. */
+    database_run(w.h.sql, "DROP FUNCTION tl_parts");
+    expect_doctor(0, "may not look whether triggers");
+    grant_roles();
+    expect_doctor(0, "a probe was recorded");
+}
+
 static void test_usage(void **state)
 {
     static const struct {
@@ -540,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_the_audit_wants_two),
         cmocka_unit_test(test_sql_is_refused_too),
         cmocka_unit_test(test_the_proof_is_looked_for),
+        cmocka_unit_test(test_the_doctor_misses_what_a_worker_needs),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_fields_are_listed),
     };
