@@ -115,7 +115,7 @@ static tl_status explain(const struct retry_now *r)
     if (inside.alive)
         return error_set(TL_BUSY, "%s is at it; nothing is waiting",
                          view.holder[0] != '\0' ? view.holder : "another process");
-    if (view.session_id[0] != '\0' && view.next_run_us == 0)
+    if (view.repeatable || (view.session_id[0] != '\0' && view.next_run_us == 0))
         return error_set(TL_NO_TRADE, "this lock has no retry lane: whoever wants it may "
                                       "ask for it again");
     return TL_OK;

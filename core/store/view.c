@@ -25,6 +25,7 @@ enum view_column {
     COL_RETRYABLE,
     COL_CONFLICT,
     COL_EXCLUSIVE,
+    COL_REPEATABLE,
     COL_RETRY_STATUS,
     COL_RETRY_EPOCH,
     COL_PROOF,
@@ -142,6 +143,7 @@ void view_read(tl_view *view, view_inside *inside, const db_result *result, size
     view->retryable = db_get_int(result, row, COL_RETRYABLE) != 0;
     view->conflict = db_get_int(result, row, COL_CONFLICT) != 0;
     view->exclusive = db_get_int(result, row, COL_EXCLUSIVE) != 0;
+    view->repeatable = db_get_int(result, row, COL_REPEATABLE) != 0;
     view->has_retry_row = !db_is_null(result, row, COL_RETRY_STATUS);
     view->retry_status =
         view->has_retry_row ? db_get_text(result, row, COL_RETRY_STATUS)[0] : ' ';

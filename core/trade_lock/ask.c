@@ -76,6 +76,24 @@ static int fingerprint_differs(const tl_lock *lock)
     return memcmp(lock->fingerprint, lock->view.fingerprint, TL_FINGERPRINT) != 0;
 }
 
+/* The key belongs to the other kind of row: a mutex never takes over a payment, and a
+ * payment is never answered for by a mutex. */
+static int kind_differs(const tl_lock *lock)
+{
+    return lock->view.state != TL_STATE_ABSENT &&
+           (lock->view.repeatable != 0) != lock_is_mutex(lock);
+}
+
+static tl_status refuse_kind(const tl_lock *lock)
+{
+    return error_set(TL_MISMATCH,
+                     lock->view.repeatable
+                         ? "this key is a mutex (a repeatable or standalone operation), "
+                           "and was asked for as a trade that happens once"
+                         : "this key is a trade that happens once, and was asked for as "
+                           "a mutex (a repeatable or standalone operation)");
+}
+
 static tl_status refuse_customer_busy(tl_lock *lock)
 {
     tl_status status = lock_read(lock);
@@ -86,8 +104,8 @@ static tl_status refuse_customer_busy(tl_lock *lock)
         return status;
     /* The row may have come to be while the customer was looked up; and other contents
      * come before everything else. */
-    if (lock->view.state != TL_STATE_ABSENT &&
-        (lock->view.status != 'F' || fingerprint_differs(lock)))
+    if (kind_differs(lock) || (lock->view.state != TL_STATE_ABSENT &&
+                               (lock->view.status != 'F' || fingerprint_differs(lock))))
         return ask_classify(lock);
     return error_set(TL_CUSTOMER_BUSY, "serial %s of this customer is in process",
                      lock->view.other_serial[0] != '\0' ? lock->view.other_serial
@@ -111,6 +129,8 @@ tl_status ask_classify(tl_lock *lock)
 {
     const tl_view *v = &lock->view;
 
+    if (kind_differs(lock))
+        return refuse_kind(lock);
     if (fingerprint_differs(lock))
         return error_set(TL_MISMATCH, "the same key was asked for with other contents");
     if (v->status == 'Y')
@@ -130,6 +150,8 @@ tl_status ask_classify(tl_lock *lock)
 
 tl_status ask_classify_mutex(tl_lock *lock)
 {
+    if (kind_differs(lock))
+        return refuse_kind(lock);
     if (lock->view.status == 'Y' && lock_is_standalone(lock))
         return TL_ALREADY_DONE;
     if (lock->view.state == TL_STATE_ABSENT)
@@ -144,7 +166,7 @@ tl_status ask_classify_mutex(tl_lock *lock)
 /* A row that refused an insert: reclaimed when the caller says so, else explained. */
 static step_kind kind_of(const tl_lock *lock)
 {
-    if (lock_is_repeatable(lock) || lock_is_standalone(lock))
+    if (lock_is_mutex(lock))
         return STEP_ASK_REPEATABLE;
     return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
 }
@@ -225,11 +247,6 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
     return TL_GRANTED;
 }
 
-static int is_mutex(const tl_lock *lock)
-{
-    return lock_is_repeatable(lock) || lock_is_standalone(lock);
-}
-
 static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t before_ms)
 {
     tl_status status = lock_read(lock);
@@ -238,7 +255,9 @@ static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t bef
         return status;
     if (ask_is_mine(lock))
         return ask_granted(lock, &(transition){.step = t->step}, before_ms);
-    if (lock->view.state != TL_STATE_ABSENT && !is_mutex(lock) &&
+    if (kind_differs(lock))
+        return refuse_kind(lock);
+    if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) &&
         fingerprint_differs(lock))
         return ask_classify(lock);
     if ((lock->options.flags & TL_ASK_EXCLUSIVE) &&
@@ -277,7 +296,7 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
     lock->state = LOCK_NEW; /* whatever became of an earlier ask, it holds nothing now */
     if (t->step.kind == STEP_ASK_REPEATABLE) {
         /* Death is final: the same fence is still a dead holder's when it is asked again. */
-        *again = lock->view.status == 'P' && !lock->inside.alive;
+        *again = lock->view.status == 'P' && !lock->inside.alive && !kind_differs(lock);
         return ask_classify_mutex(lock);
     }
     *again = lock->view.state == TL_STATE_ABSENT;

@@ -90,6 +90,8 @@ static tl_status classify(tl_lock *lock, int *open)
 {
     const tl_view *v = &lock->view;
 
+    if (v->repeatable)
+        return error_set(TL_MISMATCH, "this key is a mutex, which has no retry lane");
     switch (v->status) {
     case ' ':
         return error_set(TL_NO_TRADE, "there is no such trade to compensate");

@@ -217,7 +217,7 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending)
     tl_key key = evidence.key;
     tl_status status;
 
-    if (lock_is_repeatable(lock) || lock_is_standalone(lock))
+    if (lock_is_mutex(lock))
         return; /* a mutex has no money to know about */
     status = tl_evidence_add(lock->client, &evidence);
     if (status != TL_OK && status != TL_IN_CONFLICT)

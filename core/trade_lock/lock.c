@@ -200,6 +200,11 @@ int lock_is_repeatable(const tl_lock *lock)
     return (lock->options.flags & TL_ASK_REPEATABLE) != 0;
 }
 
+int lock_is_mutex(const tl_lock *lock)
+{
+    return lock_is_repeatable(lock) || lock_is_standalone(lock);
+}
+
 tl_key lock_key(const tl_lock *lock)
 {
     tl_key key = {lock->serial_no, lock->cust_no, lock->op_code};
@@ -395,6 +400,7 @@ void lock_view_granted(tl_lock *lock)
     v->epoch = lock->epoch;
     v->sends = lock->options.not_sent ? 0 : 1;
     v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;
+    v->repeatable = lock_is_mutex(lock);
     v->payload = lock->payload;
     v->payload_size = lock->options.payload_size;
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);

@@ -82,6 +82,8 @@ tl_status lock_check_held(const tl_lock *lock);
 
 int lock_is_standalone(const tl_lock *lock);
 int lock_is_repeatable(const tl_lock *lock);
+/* Either of them: whoever comes next takes the row over, and no money hangs on it. */
+int lock_is_mutex(const tl_lock *lock);
 tl_key lock_key(const tl_lock *lock);
 /* The row that decides: the sync row, or the standalone retry row. */
 const char *lock_row_op(const tl_lock *lock);

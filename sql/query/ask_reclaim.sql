@@ -11,5 +11,5 @@ SET status = 'P', step = 'reclaim', thread_no = ?, log_no = ?, session_id = ?, t
     seen_by_channel = 0, cancel_tried = 0, retryable = 0, proof = '-', result = NULL,
     remark = ?, actor = ?, updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ?
-    AND status = 'F' AND epoch = ? AND retryable = 1 AND conflict = 0
+    AND status = 'F' AND epoch = ? AND retryable = 1 AND conflict = 0 AND repeatable = 0
     AND fingerprint <=> ?

@@ -1,21 +1,22 @@
 -- The article's use as a mutex, one statement for the first time and every later one: a
 -- row that is finished, or whose holder is not alive, is taken over; a live P row is left
--- exactly as it is, so a refusal writes nothing.  The token is assigned first and tells
--- the later assignments, and the caller, whether the row was taken.
+-- exactly as it is, and so is a trade that happens once, whatever its status; a refusal
+-- writes nothing.  The token is assigned first and tells the later assignments, and the
+-- caller, whether the row was taken.
 -- Sessions are not looked at here: a subquery of an INSERT would lock the holder's session
 -- row, and its heartbeat with it.  A caller that was refused reads the row; where the
 -- session is dead, which is final, it asks again with the fence it saw (the last
 -- parameter, else 0).
 -- Such rows are not on the due index: there is no retry lane and no janitor for them.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
-    session_id, token, fence, rev, sends, max_hold_until, send_until, fingerprint, payload,
-    remark, actor, created_at, updated_at)
+    session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
+    fingerprint, payload, remark, actor, created_at, updated_at)
 VALUES /*rows(*/(?, ?, ?, ?, 'P', 'ask', ?, ?, ?, ?,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, 1,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, 1, 1,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
 ON DUPLICATE KEY UPDATE
-    token = IF((status = 'F' OR (status = 'Y' AND lane = 'S')
+    token = IF(repeatable = 1 AND (status = 'F' OR (status = 'Y' AND lane = 'S')
             OR (status = 'P' AND (max_hold_until <= UTC_TIMESTAMP(6)
                 OR session_id IS NULL OR fence = ?))),
         VALUES(token), token),

@@ -2,7 +2,8 @@
 -- parameters are arrays with an element for each step.
 -- What a row may do is told by its step:
 --   ask    a trade's first ask: inserted, or refused by the row that is there
---   reask  a mutex: inserted, or taken over where finished or overdue, or refused
+--   reask  a mutex: inserted, or taken over where finished or overdue, or refused; also
+--          by a trade that happens once
 --   end    an ending: the compare-and-set on status, fence and the token of the hold,
 --          which rides in the payload's place; never inserted (the insert trigger
 --          refuses a row whose first step is an ending)
@@ -10,11 +11,12 @@
 -- the row stays as it is.  RETURNING gives each row's token, which is its verdict.
 -- Exclusive asks are never here: with two unique keys the wrong row could be updated.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
-    session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at,
-    deadline_at, fingerprint, channel, channel_key, channel_ref, payload, result, proof,
-    retryable, remark, actor, created_at, updated_at)
+    session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
+    next_run_at, deadline_at, fingerprint, channel, channel_key, channel_ref, payload,
+    result, proof, retryable, remark, actor, created_at, updated_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
+    IF(step = 'reask', 1, 0),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
     IF(step = 'ask', max_hold_until, NULL),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
@@ -24,9 +26,10 @@ ON DUPLICATE KEY UPDATE
         WHEN 'end' THEN IF(status = 'P' AND fence = VALUES(fence)
             AND token = VALUES(payload) AND (VALUES(status) = 'Y'
                 OR success_epoch IS NULL OR success_epoch <> epoch), VALUES(token), token)
-        WHEN 'reask' THEN IF(status = 'F' OR (status = 'Y' AND lane = 'S')
+        WHEN 'reask' THEN IF(repeatable = 1 AND (status = 'F'
+            OR (status = 'Y' AND lane = 'S')
             OR (status = 'P' AND (max_hold_until <= UTC_TIMESTAMP(6)
-                OR session_id IS NULL)),
+                OR session_id IS NULL))),
             VALUES(token), token)
         ELSE token END,
     status = IF(token = VALUES(token), VALUES(status), status),

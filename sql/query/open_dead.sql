@@ -6,7 +6,8 @@ SET step = 'reap', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
     token = ?, fence = fence + 1, rev = rev + 1, actor = ?,
     updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
-    AND lane = 'S' AND (max_hold_until IS NULL OR max_hold_until <= UTC_TIMESTAMP(6)
+    AND lane = 'S' AND repeatable = 0
+    AND (max_hold_until IS NULL OR max_hold_until <= UTC_TIMESTAMP(6)
         OR session_id IS NULL
         OR NOT EXISTS (SELECT 1 FROM tl_session x
             WHERE x.session_id = trade_lock.session_id AND x.ended_at IS NULL))

@@ -4,6 +4,8 @@
 -- and parking are cleared only where the row was absent, closed or of an older epoch.
 -- Evidence of success makes the lane due at once, unless the books refused it just now; a
 -- parked lane has no due time (NULL) unless the caller gives it one, for looking again.
+-- A standalone row in that place becomes the trade's: the money goes first, and whoever
+-- holds that row finds its fence gone.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     token, fence, rev, epoch, next_run_at, parked, remark, created_at, updated_at)
 SELECT s.cust_no, s.serial_no, CONCAT(s.op_code, _ascii '_RETRY'), 'R', 'F', s.step,
@@ -25,7 +27,7 @@ ON DUPLICATE KEY UPDATE
         trade_lock.claims),
     parked = IF(trade_lock.epoch <> VALUES(epoch) OR VALUES(parked) IS NOT NULL,
         VALUES(parked), trade_lock.parked),
-    status = 'F', step = VALUES(step), thread_no = VALUES(thread_no),
+    repeatable = 0, status = 'F', step = VALUES(step), thread_no = VALUES(thread_no),
     log_no = VALUES(log_no), session_id = NULL, token = VALUES(token),
     fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
     next_run_at = VALUES(next_run_at),

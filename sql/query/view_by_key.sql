@@ -4,7 +4,7 @@ SELECT state, alive, lane, status, cust_no, serial_no, op_code, fence, rev, epoc
     IF(lane = 'S', COALESCE(retry_attempts, 0), attempts) AS attempts,
     IF(lane = 'S', COALESCE(retry_claims, 0), claims) AS claims,
     thread_no, log_no, session_id, CONCAT(program, ' ', pid, '@', host) AS holder,
-    retryable, conflict, exclusive, retry_status,
+    retryable, conflict, exclusive, repeatable, retry_status,
     retry_epoch, proof, COALESCE(retry_parked, parked) AS parked, channel, channel_key,
     channel_ref, remark, actor,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS created_us,

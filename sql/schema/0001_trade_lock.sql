@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     parked VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NULL,
     conflict TINYINT NOT NULL DEFAULT 0,
     exclusive TINYINT NOT NULL DEFAULT 0,
+    -- a mutex or a standalone row: taken over by whoever comes next, never a payment
+    repeatable TINYINT NOT NULL DEFAULT 0,
     retryable TINYINT NOT NULL DEFAULT 0,
     proof CHAR(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '-',
     fingerprint BINARY(32) NULL,
@@ -125,6 +127,7 @@ BEGIN
             AND NEW.max_hold_until <=> OLD.max_hold_until
             AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
             AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
+            AND NEW.repeatable <=> OLD.repeatable
             AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
             AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
             AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
@@ -224,7 +227,7 @@ CREATE TABLE IF NOT EXISTS tl_schema (
 --   state: of a sync row live, working, in doubt, queued, parked, failed,
 --          succeeded;
 --          of a retry row working, waiting, parked, closed, succeeded
--- A retry row of an older epoch counts as absent.
+-- A retry row of an older epoch counts as absent, and so does a standalone one.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_state AS
 SELECT t.*,
     x.program, x.host, x.pid,
@@ -252,7 +255,7 @@ SELECT t.*,
 FROM trade_lock t
 LEFT JOIN tl_session x ON x.session_id = t.session_id
 LEFT JOIN trade_lock r ON t.lane = 'S' AND r.cust_no = t.cust_no
-    AND r.serial_no = t.serial_no
+    AND r.repeatable = 0 AND r.serial_no = t.serial_no
     AND r.op_code = CONCAT(t.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin);
 
 INSERT INTO tl_schema (one, version, oldest_client) VALUES (1, 1, 1)

@@ -78,17 +78,17 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
 SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW_RETRY', 'R', 'F', 'reap', UUID(),
     UNHEX(MD5(seq)), 1000, 1000, @now + INTERVAL 2 HOUR, @now, @now
 FROM seq_3001_to_3010;
--- One at a time for each customer, and mutexes.
+-- One at a time for each customer, and mutexes, one of them overdue.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
-    session_id, fence, rev, sends, exclusive, max_hold_until, next_run_at, created_at,
-    updated_at)
+    session_id, fence, rev, sends, exclusive, repeatable, max_hold_until, next_run_at,
+    created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('T', seq), 'TRANSFER', 'S', 'P', 'ask', UUID(),
-    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 1, @now + INTERVAL 1 HOUR,
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 1, 0, @now + INTERVAL 1 HOUR,
     @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_1000
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('M', seq), 'MUTEX', 'S', 'P', 'ask', UUID(),
-    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 0, @now + INTERVAL 1 HOUR, NULL, @now, @now
-FROM seq_1_to_500;
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 0, 1,
+    @now + INTERVAL IF(seq = 8, -1, 1) HOUR, NULL, @now, @now FROM seq_1_to_500;
 INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,
     filed_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',

@@ -1,6 +1,10 @@
 /* The answers of the trade-sync lock, each against the row. */
 #include "fixture.h"
 
+#include "base/random.h"
+#include "client/client.h"
+#include "store/store_group.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -273,6 +277,145 @@ static void test_a_refusal_writes_nothing(void **state)
     tl_lock_free(held);
 }
 
+/* ------------------------------------------- a trade is no mutex, a mutex no trade -- */
+
+static tl_lock_options mutex_options(void)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    return options;
+}
+
+/* Ends a fresh hold so that its row is what the letter says: Y, F, O opened, L live, D its
+ * holder's time over. */
+static void leave_as(const char *serial, tl_lock_options options, char state)
+{
+    tl_lock *lock = granted(f.client, serial, "k", &options);
+
+    if (state == 'Y')
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    if (state == 'F') {
+        tl_ending ending = TL_ENDING_INIT;
+
+        ending.outcome = TL_OUTCOME_FAILURE;
+        ending.proof = TL_PROOF_DECLARED;
+        ending.retryable = 1;
+        assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+    }
+    if (state == 'O')
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    if (state == 'D')
+        database_run(f.sql,
+                     "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6), "
+                     "rev = rev + 1, step = 'test' WHERE serial_no = '%s'",
+                     serial);
+}
+
+static long long revisions(const char *serial)
+{
+    return database_number(
+        f.sql, "SELECT SUM(rev) FROM trade_lock WHERE serial_no = '%s'", serial);
+}
+
+static void mismatch(const char *serial, const tl_lock_options *options)
+{
+    long long before = revisions(serial);
+
+    refused(serial, "k", options, TL_MISMATCH);
+    assert_true(revisions(serial) == before);
+}
+
+static void test_a_trade_is_no_mutex(void **state)
+{
+    tl_lock_options trade = sync_options("pay"), mutex = mutex_options();
+    tl_lock_options alone = retry_options();
+
+    (void)state;
+    alone.flags = TL_ASK_STANDALONE;
+    for (const char *as = "YFOLD"; *as != '\0'; as++) {
+        char serial[] = {'k', 't', *as, '\0'};
+
+        leave_as(serial, trade, *as);
+        mismatch(serial, &mutex);
+        if (*as == 'O')
+            mismatch(serial, &alone); /* the retry row of the trade */
+    }
+}
+
+static void test_a_mutex_is_no_trade(void **state)
+{
+    tl_lock_options trade = sync_options(NULL), mutex = mutex_options();
+    tl_lock_options retry = retry_options();
+
+    (void)state;
+    trade.channel = NULL;
+    for (const char *as = "YFOLD"; *as != '\0'; as++) {
+        char serial[] = {'k', 'm', *as, '\0'};
+
+        leave_as(serial, mutex, *as);
+        trade.flags = 0;
+        mismatch(serial, &trade);
+        trade.flags = TL_ASK_EXCLUSIVE;
+        mismatch(serial, &trade);
+        trade.flags = TL_ASK_RECLAIM;
+        trade.reclaim_epoch = 1;
+        mismatch(serial, &trade);
+        mismatch(serial, &retry);
+        assert_int_equal(database_number(f.sql,
+                                         "SELECT COUNT(*) FROM trade_lock WHERE "
+                                         "serial_no = '%s'",
+                                         serial),
+                         1);
+    }
+}
+
+/* The same where the asks of many threads share a statement. */
+static void test_kinds_do_not_meet_in_a_group(void **state)
+{
+    step trade = {.kind = STEP_ASK,
+                  .cust_no = "k",
+                  .serial_no = "ktY",
+                  .op_code = "WITHDRAW",
+                  .thread_no = tl_thread_uuid(),
+                  .lane = 'S',
+                  .proof = '-',
+                  .max_hold_ms = 1000,
+                  .deadline_ms = -1,
+                  .sends = 1};
+    step mutex = trade, fresh = trade, *steps[] = {&mutex, &fresh, &trade};
+    db *connection = NULL;
+
+    (void)state;
+    mutex.kind = fresh.kind = STEP_ASK_REPEATABLE;
+    fresh.serial_no = "kg";
+    trade.serial_no = "kmY";
+    for (size_t i = 0; i < 3; i++)
+        random_token(steps[i]->token);
+    assert_status(pool_get(f.client->connections, POOL_QUICK, 5000, &connection), TL_OK);
+    assert_int_equal(store_group(connection, steps, 3), DB_DONE);
+    pool_put(f.client->connections, connection);
+    assert_false(mutex.changed);
+    assert_true(fresh.changed);
+    assert_false(trade.changed);
+    assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
+    assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
+    assert_int_equal(database_number(f.sql, "SELECT repeatable FROM trade_lock WHERE "
+                                            "serial_no = 'kg'"),
+                     1);
+}
+
+static void test_a_kind_that_was_changed_is_on_record(void **state)
+{
+    (void)state;
+    database_run(f.sql, "UPDATE trade_lock SET repeatable = 1 WHERE serial_no = 'ktY'");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                            "serial_no = 'ktY' AND step = 'by hand'"),
+                     1);
+}
+
 static void test_bad_arguments_change_nothing(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -339,6 +482,10 @@ int main(void)
         cmocka_unit_test(test_open_transaction_answers_at_once),
         cmocka_unit_test(test_keys_never_meet),
         cmocka_unit_test(test_a_refusal_writes_nothing),
+        cmocka_unit_test(test_a_trade_is_no_mutex),
+        cmocka_unit_test(test_a_mutex_is_no_trade),
+        cmocka_unit_test(test_kinds_do_not_meet_in_a_group),
+        cmocka_unit_test(test_a_kind_that_was_changed_is_on_record),
         cmocka_unit_test(test_bad_arguments_change_nothing),
         cmocka_unit_test(test_large_payload_and_result),
     };

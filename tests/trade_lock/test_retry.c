@@ -280,6 +280,43 @@ static void test_standalone(void **state)
     assert_status(status, TL_ALREADY_DONE);
 }
 
+/* A standalone row in the place of a trade's retry row: it is not the trade's until the
+ * trade has to be opened, and then it is nobody else's any more. */
+static void test_standalone_beside_a_trade(void **state)
+{
+    tl_lock_options options = sync_options("x"), alone = retry_options();
+    tl_lock *mutex, *trade, *again;
+    tl_status status;
+
+    (void)state;
+    alone.flags = TL_ASK_STANDALONE;
+    mutex = granted(f.client, "r7", "c1", &alone);
+    trade = granted(f.client, "r7", "c1", &options);
+    assert_status(finish(trade, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(trade);
+    refused("r7", TL_ALREADY_DONE); /* which closes a retry row that the trade left */
+    assert_row(&f, "r7", "c1", "WITHDRAW_RETRY", "P 1 1");
+    assert_status(finish(mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(mutex);
+
+    mutex = granted(f.client, "r8", "c1", &alone);
+    trade = granted(f.client, "r8", "c1", &options);
+    again = ask(f.other, "r8", "c1", &options, &status);
+    assert_status(status, TL_BUSY);
+    assert_int_equal(tl_lock_view(again)->state, TL_STATE_LIVE);
+    assert_false(tl_lock_view(again)->has_retry_row);
+    tl_lock_free(again);
+    assert_status(finish(trade, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(trade);
+    assert_status(finish(mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    tl_lock_free(mutex);
+    tl_lock_free(ask(f.other, "r8", "c1", &alone, &status));
+    assert_status(status, TL_MISMATCH);
+    trade = claim("r8");
+    assert_status(finish(trade, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(trade);
+}
+
 static void file_success(const char *serial, uint32_t epoch, tl_status expected)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
@@ -337,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_claim_steps_over_locked_rows),
         cmocka_unit_test(test_standalone),
+        cmocka_unit_test(test_standalone_beside_a_trade),
         cmocka_unit_test(test_evidence),
     };
 

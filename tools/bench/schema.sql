@@ -35,8 +35,8 @@ ALTER TABLE bench_cold DROP COLUMN lane, DROP COLUMN status, DROP COLUMN step,
     DROP COLUMN not_found_since, DROP COLUMN seen_by_channel, DROP COLUMN cancel_tried,
     DROP COLUMN success_epoch, DROP COLUMN max_hold_until, DROP COLUMN next_run_at,
     DROP COLUMN deadline_at, DROP COLUMN parked, DROP COLUMN conflict,
-    DROP COLUMN exclusive, DROP COLUMN retryable, DROP COLUMN proof,
-    DROP COLUMN created_at, DROP COLUMN updated_at;
+    DROP COLUMN exclusive, DROP COLUMN repeatable, DROP COLUMN retryable,
+    DROP COLUMN proof, DROP COLUMN created_at, DROP COLUMN updated_at;
 CREATE TABLE bench_hot_log LIKE trade_lock_log;
 CREATE TRIGGER bench_hot_inserted AFTER INSERT ON bench_hot FOR EACH ROW
 INSERT INTO bench_hot_log (cust_no, serial_no, op_code, rev, logged_at, step, status,

@@ -109,6 +109,7 @@ static void set_facts(json_t *o, const tl_view *view)
     set(o, "retryable", json_boolean(view->retryable));
     set(o, "conflict", json_boolean(view->conflict));
     set(o, "exclusive", json_boolean(view->exclusive));
+    set(o, "repeatable", json_boolean(view->repeatable));
     set(o, "seen_by_channel", json_boolean(view->seen_by_channel));
     set(o, "cancel_tried", json_boolean(view->cancel_tried));
     set(o, "retry_status", json_char(view->retry_status));

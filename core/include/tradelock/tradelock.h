@@ -369,6 +369,7 @@ typedef struct tl_view {
     char holder[96];               /* "program pid@host" of that session */
     int being_decided; /* an open transaction holds the row; nothing was read */
     int retryable, conflict, exclusive, has_retry_row;
+    int repeatable; /* a mutex, or a standalone row; never a trade that happens once */
     int seen_by_channel, cancel_tried; /* what compensating attempts found, this epoch */
     char retry_status;                 /* of the retry row, ' ' without one */
     char proof;                        /* a tl_proof */
@@ -445,8 +446,11 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  *
  * sync lane:  TL_GRANTED, TL_MISMATCH, TL_CUSTOMER_BUSY, TL_BUSY, TL_IN_DOUBT, TL_QUEUED,
  *             TL_PARKED, TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
- * retry lane: TL_GRANTED, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED, TL_ALREADY_DONE,
- *             TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
+ * retry lane: TL_GRANTED, TL_MISMATCH, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED,
+ *             TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
+ *
+ * TL_MISMATCH: the key was asked for with other contents, or as the other kind of lock (a
+ * mutex, TL_ASK_REPEATABLE or TL_ASK_STANDALONE, and a trade that happens once).
  *
  * After TL_UNKNOWN ask again with the same handle: if the first ask was carried out, the
  * answer is TL_GRANTED.  A refusal writes nothing.
