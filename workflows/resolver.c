@@ -191,6 +191,9 @@ static int evidence_ends_it(const resolver_facts *facts, resolver_action *action
 {
     if (facts->success_evidence || facts->decided == TL_VERDICT_PAID)
         *action = take_step(RESOLVE_SUCCEED);
+    else if (facts->decided == TL_VERDICT_FAILED && facts->now_us < facts->send_until_us)
+        /* A restore made it one in doubt again, whose send may be under way. */
+        *action = wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
     else if (facts->decided == TL_VERDICT_FAILED)
         *action = fail(TL_PROOF_OPERATORS);
     else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1))

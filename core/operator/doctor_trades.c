@@ -215,9 +215,9 @@ static tl_status judge_missing_rights(doctor *d)
         answer = store_right(d->connection, STORE_RIGHT_READ_RESOLUTION);
     if (answer == DB_ERROR)
         doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
-                    "%s may not read trade_resolution, so no compensating attempt of it "
-                    "can end a trade: run `tradelock migrate --grants` as an "
-                    "administrator",
+                    "%s may not read trade_resolution or call tl_account_name, so no "
+                    "compensating attempt of it can end a trade: run `tradelock migrate "
+                    "--grants` as an administrator",
                     d->account);
     return answer == DB_ERROR ? TL_OK
                               : read_status(d->connection, answer, "trying the rights");
