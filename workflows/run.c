@@ -158,18 +158,13 @@ static tl_status execute_and_finish(struct tl_run *run)
 
 /* --------------------------------------------------------------------- asking -- */
 
-static int may_pass(tl_status status)
-{
-    return status == TL_BUSY || status == TL_CUSTOMER_BUSY;
-}
-
-static tl_status ask_once(struct tl_run *run)
+static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
 {
     const tl_workflow *w = &run->workflow->given;
 
     if (w->prepare == NULL)
-        return tl_lock_ask(run->lock, 0);
-    return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt);
+        return tl_lock_ask(run->lock, wait_ms);
+    return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
 }
 
 /* Waits for what may pass as long as the caller said; a lost answer is asked for again
@@ -180,16 +175,15 @@ static tl_status ask(struct tl_run *run)
     int64_t budget_ms = run->workflow->given.policy.commit_ms;
 
     for (;;) {
-        tl_status status = ask_once(run);
-        int64_t left_ms;
+        int64_t wait_ms = start_ms + run->wait_ms - schedule_now_ms();
+        tl_status status = ask_for(run, wait_ms > 0 ? wait_ms : 0);
+        int64_t left_ms = start_ms + budget_ms - schedule_now_ms();
 
-        if (may_pass(status))
-            left_ms = start_ms + run->wait_ms - schedule_now_ms();
-        else if (status == TL_UNKNOWN)
-            left_ms = start_ms + budget_ms - schedule_now_ms();
-        else
-            return status;
-        if (left_ms <= 0)
+        /* Another caller of this process asked for all who waited: once for oneself, to
+         * know who is in the way. */
+        if (status == TL_TIMEOUT)
+            status = ask_for(run, 0);
+        if (status != TL_UNKNOWN || left_ms <= 0)
             return status;
         delay_ms = schedule_backoff_ms(&delay_ms, ASK_MOST_MS);
         schedule_sleep_ms(delay_ms < left_ms ? delay_ms : left_ms);

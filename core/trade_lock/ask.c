@@ -392,8 +392,7 @@ static int may_pass(tl_status status)
     return status == TL_BUSY || status == TL_CUSTOMER_BUSY || status == TL_NOT_DUE;
 }
 
-/* One waiter of a key asks, with a growing, jittered pause; the others wait for it. */
-static tl_status ask_waiting(tl_lock *lock, int64_t wait_ms)
+tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context)
 {
     const struct config *config = &lock->client->config;
     int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
@@ -409,7 +408,7 @@ static tl_status ask_waiting(tl_lock *lock, int64_t wait_ms)
 
         if (status == TL_TIMEOUT && clock_left_ms(deadline_ms) == 0)
             break;
-        status = ask_once(lock);
+        status = once(lock, context);
         if (!may_pass(status) || clock_left_ms(deadline_ms) == 0)
             break;
         until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
@@ -439,6 +438,12 @@ tl_status ask_check(const tl_lock *lock)
     return status;
 }
 
+static tl_status ask_alone(tl_lock *lock, void *unused)
+{
+    (void)unused;
+    return ask_once(lock);
+}
+
 tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
 {
     tl_status status;
@@ -449,7 +454,7 @@ tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
         return status;
     client_add(&lock->client->counters.asks, 1);
     /* Without a wait the first answer counts, and nobody queues for it. */
-    status = wait_ms > 0 ? ask_waiting(lock, wait_ms) : ask_once(lock);
+    status = wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_alone, NULL) : ask_once(lock);
     ask_count(lock, status);
     return status;
 }

@@ -119,6 +119,11 @@ tl_status ask_sync_once(tl_lock *lock);
 tl_status ask_retry_once(tl_lock *lock);
 /* By whichever lane the options say; leaves the handle ready to ask again. */
 tl_status ask_once(tl_lock *lock);
+/* Asks once, as ask_once() does. */
+typedef tl_status (*ask_fn)(tl_lock *lock, void *context);
+/* Asks until the answer is not one that may pass, or the wait is over: one waiter of a key
+ * asks, with a growing, jittered pause; the others of this process wait for it. */
+tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context);
 int ask_is_claim(const tl_lock *lock);
 /* The same in two halves, for asks that are carried out together (async): the step of a
  * sync lock, and what its verdict means (ask_verdict, then ask_over). */

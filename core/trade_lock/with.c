@@ -228,12 +228,21 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     }
 }
 
+struct preparing {
+    tl_tx_fn fn;
+    void *context;
+};
+
 /* A trade that was to be reclaimed and is not there is asked for the first time. */
-static tl_status ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
+static tl_status ask_with(tl_lock *lock, void *context)
 {
+    const struct preparing *prepare = context;
     transition t;
-    struct with w = {
-        .lock = lock, .t = &t, .fn = prepare, .context = context, .nowait = 1};
+    struct with w = {.lock = lock,
+                     .t = &t,
+                     .fn = prepare->fn,
+                     .context = prepare->context,
+                     .nowait = 1};
     step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
     tl_status status = ask_with_once(lock, &w, kind, &again);
@@ -245,8 +254,10 @@ static tl_status ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
     return ask_over(lock, status);
 }
 
-tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
+tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
+                           int64_t wait_ms)
 {
+    struct preparing preparing = {prepare, context};
     tl_status status;
 
     error_clear();
@@ -259,7 +270,8 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context)
     if (status != TL_OK)
         return status;
     client_add(&lock->client->counters.asks, 1);
-    status = ask_with(lock, prepare, context);
+    status = wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing)
+                         : ask_with(lock, &preparing);
     ask_count(lock, status);
     return status;
 }

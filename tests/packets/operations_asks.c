@@ -52,7 +52,7 @@ static tl_status call_ask(scene *s)
 
 static tl_status call_ask_with(scene *s)
 {
-    return tl_lock_ask_with(s->lock, scene_book, s);
+    return tl_lock_ask_with(s->lock, scene_book, s, 0);
 }
 
 /* What refuses must say the same in the end, and write nothing. */

@@ -203,7 +203,7 @@ static void test_callbacks_are_repeated(void **state)
         s.lock = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
         calls = 0;
         failures_left = 3;
-        assert_status(tl_lock_ask_with(s.lock, fail_first, &s), TL_GRANTED);
+        assert_status(tl_lock_ask_with(s.lock, fail_first, &s, 0), TL_GRANTED);
         assert_int_equal(calls, 4);
         failures_left = 3;
         assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 5000),
@@ -388,7 +388,7 @@ static void test_a_read_only_server(void **state)
     assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300),
                   TL_READ_ONLY);
     assert_status(tl_lock_ask(other, 0), TL_READ_ONLY);
-    assert_status(tl_lock_ask_with(other, scene_book, &s), TL_READ_ONLY);
+    assert_status(tl_lock_ask_with(other, scene_book, &s, 0), TL_READ_ONLY);
     assert_int_equal(scene_steps(&s), 1);
     database_run(s.sql, "SET GLOBAL read_only=0");
     assert_status(tl_lock_ask(other, 0), TL_BUSY);

@@ -63,7 +63,7 @@ static void test_rows_ride_along(void **state)
     tl_lock *lock = lock_new(f.client, "b1", "c1", &options);
 
     (void)state;
-    assert_status(tl_lock_ask_with(lock, insert_note, note_prepared), TL_GRANTED);
+    assert_status(tl_lock_ask_with(lock, insert_note, note_prepared, 0), TL_GRANTED);
     assert_int_equal(notes("prepared"), 1);
     assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_booked, 5000),
                   TL_SUCCEEDED);
@@ -110,13 +110,13 @@ static void test_refusing_leaves_nothing(void **state)
     tl_status inside = TL_OK;
 
     (void)state;
-    assert_status(tl_lock_ask_with(lock, refuse, note_refused), TL_REFUSED);
+    assert_status(tl_lock_ask_with(lock, refuse, note_refused, 0), TL_REFUSED);
     assert_int_equal(notes("refused"), 0);
     assert_row(&f, "b2", "c1", "WITHDRAW", "-");
-    assert_status(tl_lock_ask_with(lock, break_off, note_failed), TL_CALLBACK_FAILED);
+    assert_status(tl_lock_ask_with(lock, break_off, note_failed, 0), TL_CALLBACK_FAILED);
     assert_int_equal(notes("failed"), 0);
     assert_row(&f, "b2", "c1", "WITHDRAW", "-");
-    assert_status(tl_lock_ask_with(lock, ask_inside, &inside), TL_GRANTED);
+    assert_status(tl_lock_ask_with(lock, ask_inside, &inside, 0), TL_GRANTED);
     assert_status(inside, TL_IN_CALLBACK);
     assert_row(&f, "inside", "c1", "WITHDRAW", "-");
     tl_lock_free(lock);

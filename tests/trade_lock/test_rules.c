@@ -130,7 +130,7 @@ static void test_reclaiming_an_absent_trade(void **state)
     assert_string_equal(tl_lock_view(lock)->channel_key, wanted);
     tl_lock_free(lock);
     lock = lock_new(f.client, "a2", "c1", &options);
-    assert_status(tl_lock_ask_with(lock, nothing, NULL), TL_GRANTED);
+    assert_status(tl_lock_ask_with(lock, nothing, NULL, 0), TL_GRANTED);
     assert_int_equal(tl_lock_view(lock)->epoch, 1);
     assert_row(&f, "a2", "c1", "WITHDRAW", "P 1 1");
     tl_lock_free(lock);
@@ -150,7 +150,7 @@ static void test_a_refusal_that_committed(void **state)
     tl_lock *lock = lock_new(f.client, "k1", "c1", &options);
 
     (void)state;
-    assert_status(tl_lock_ask_with(lock, commit_and_refuse, NULL), TL_CALLBACK_FAILED);
+    assert_status(tl_lock_ask_with(lock, commit_and_refuse, NULL, 0), TL_CALLBACK_FAILED);
     assert_non_null(strstr(tl_error_message(), "must not commit"));
     tl_lock_free(lock);
 }

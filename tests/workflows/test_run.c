@@ -3,7 +3,9 @@
 
 #include "cmocka_all.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int open_idempotent(void **state)
@@ -464,6 +466,77 @@ static void bad_requests_are_named(void **state)
     house_row(self, "W1", "none");
 }
 
+/* ------------------------------------------------------------------ many who wait -- */
+
+#define WAITERS 12
+
+struct waiting {
+    pthread_t thread;
+    house *house;
+    const char *payload;
+    tl_status status;
+    char holder[96];
+};
+
+static void *wait_for_trade(void *context)
+{
+    struct waiting *self = context;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    request.key = (tl_key){"W1", "C1", WITHDRAW_OP};
+    request.payload = self->payload;
+    request.payload_size = strlen(self->payload);
+    request.wait_ms = 2000;
+    self->status = tl_workflow_run(self->house->workflows, &request, &answer);
+    snprintf(self->holder, sizeof self->holder, "%s", answer.view->holder);
+    tl_answer_clear(&answer);
+    return NULL;
+}
+
+/* Of those who wait for one key one asks the server, and each is told at the end who was
+ * in the way.  A slow machine asks less often, never more. */
+static void one_asks_for_all_who_wait(void **state)
+{
+    house *self = *state;
+    withdraw_order order = {.amount_minor = 100, .currency = "EUR", .payee = "Anna"};
+    char *payload = withdraw_order_write(&order);
+    tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+    tl_client_options with = TL_CLIENT_OPTIONS_INIT;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {"W1", "C1", WITHDRAW_OP};
+    struct waiting waiting[WAITERS];
+    tl_client *other = NULL;
+    tl_lock *lock = NULL;
+
+    with.config_file = database_option_file(self->db);
+    with.program = "holder";
+    options.max_hold_ms = 60000;
+    options.payload = payload;
+    options.payload_size = strlen(payload);
+    assert_status(tl_client_open(&other, &with), TL_OK);
+    assert_status(tl_lock_new(&lock, other, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_client_stats(self->client, &before), TL_OK);
+    for (int i = 0; i < WAITERS; i++) {
+        waiting[i] = (struct waiting){.house = self, .payload = payload};
+        assert_int_equal(
+            pthread_create(&waiting[i].thread, NULL, wait_for_trade, &waiting[i]), 0);
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        pthread_join(waiting[i].thread, NULL);
+        assert_status(waiting[i].status, TL_BUSY);
+        assert_int_equal(strncmp(waiting[i].holder, "holder", 6), 0);
+    }
+    assert_status(tl_client_stats(self->client, &after), TL_OK);
+    print_message("%d waited for 2 s: %llu statements\n", WAITERS,
+                  (unsigned long long)(after.statements - before.statements));
+    assert_true(after.statements - before.statements < 1000);
+    tl_lock_free(lock);
+    tl_client_close(other);
+    free(payload);
+}
+
 #define IDEMPOTENT(test)                                                                 \
     cmocka_unit_test_setup_teardown(test, open_idempotent, close_house)
 #define WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
@@ -495,6 +568,7 @@ int main(int argc, char **argv)
         IDEMPOTENT(a_failing_prepare_writes_nothing),
         IDEMPOTENT(a_failing_apply_is_booked_by_evidence),
         IDEMPOTENT(an_apply_that_keeps_failing_is_parked),
+        IDEMPOTENT(one_asks_for_all_who_wait),
         IDEMPOTENT(bad_requests_are_named),
     };
 

@@ -298,7 +298,7 @@ static tl_status insert_booking(void *context, struct st_mysql *connection)
 static int with_rows_cycle(unsigned caller, uint64_t number)
 {
     tl_lock *lock = new_lock(caller, number);
-    tl_status status = tl_lock_ask_with(lock, insert_order, NULL);
+    tl_status status = tl_lock_ask_with(lock, insert_order, NULL, 0);
 
     if (status != TL_GRANTED)
         bench_fail("ask: %s %s", tl_status_name(status), tl_error_message());

@@ -26,9 +26,11 @@ extern "C" {
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 
-/* tl_lock_ask() with rows written in the transaction that makes P.  Sync lane.  `prepare`
- * may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was written. */
-TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context);
+/* tl_lock_ask() with rows written in the transaction that makes P, and with the same wait.
+ * Sync lane.  `prepare` may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was
+ * written. */
+TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
+                                     int64_t wait_ms);
 
 /*
  * tl_lock_finish() with rows written in the transaction that ends the hold; the
