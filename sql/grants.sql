@@ -50,6 +50,7 @@ GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_resources TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_sessions TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_operator;
 GRANT SELECT ON resource_lock_state TO tradelock_operator;
 GRANT SELECT ON resource_log TO tradelock_operator;

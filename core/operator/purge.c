@@ -1,4 +1,5 @@
-/* Purging, page by page; what may go is decided in the database (sql/schema/0004, 0006). */
+/* Purging, page by page; what may go is decided in the database (sql/schema/0004, 0006 and
+ * 0007). */
 #include "operator/read.h"
 
 #include "base/clock.h"
@@ -104,9 +105,42 @@ static tl_status purge_kind(db *connection, const struct purging *p, int64_t old
     return status;
 }
 
+static tl_status purge_session_page(db *connection, int64_t older_ms, uint64_t *removed)
+{
+    db_result result = DB_RESULT_INIT;
+    tl_status status = TL_TRY_AGAIN;
+
+    for (unsigned i = 0; i < REPEATS && status == TL_TRY_AGAIN; i++) {
+        if (i > 0)
+            clock_sleep_until_ms(clock_deadline(random_jitter_ms(REPEAT_MS, 100)));
+        status = read_status(connection, store_purge_sessions(connection, older_ms, PAGE),
+                             "purging sessions");
+    }
+    if (status == TL_OK)
+        status = read_status(connection, store_purge_sessions_result(connection, &result),
+                             "reading what was purged");
+    if (status == TL_OK)
+        *removed = db_get_uint(&result, 0, 0);
+    db_result_free(&result);
+    return status;
+}
+
+static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *purged)
+{
+    uint64_t removed = PAGE;
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && removed == PAGE) {
+        status = purge_session_page(connection, older_ms, &removed);
+        if (status == TL_OK)
+            purged->sessions += removed;
+    }
+    return status;
+}
+
 tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
 {
-    tl_purged done = {0, 0, 0};
+    tl_purged done = {.trades = 0};
     const struct purging kinds[] = {{page_trades, read_trades, &done.trades},
                                     {page_resources, read_names, &done.resources},
                                     {page_rw, read_names, &done.resources}};
@@ -129,6 +163,8 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
         return status;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
         status = purge_kind(connection, &kinds[i], older_ms, &done);
+    if (status == TL_OK)
+        status = purge_sessions(connection, older_ms, &done);
     read_end(client, connection);
     if (purged != NULL)
         *purged = done;

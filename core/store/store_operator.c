@@ -187,6 +187,18 @@ db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
     return purge_names(connection, &sql_purge_rw, older_ms, most, after);
 }
 
+db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most)
+{
+    const db_value values[] = {db_int(older_ms), db_uint(most)};
+
+    return db_run(connection, &sql_purge_sessions, values, COUNT(values), NULL);
+}
+
+db_answer store_purge_sessions_result(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_purge_sessions_result, NULL, 0, result);
+}
+
 db_answer store_right(db *connection, store_right_of right)
 {
     static const struct sql_text *const tries[STORE_RIGHTS] = {

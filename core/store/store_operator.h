@@ -174,6 +174,8 @@ db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most,
                                 const char *after);
 db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
                          const char *after);
+db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most);
+db_answer store_purge_sessions_result(db *connection, db_result *result);
 
 /* Whether this account has a right: DB_DONE when it has; touches no row. */
 typedef enum store_right_of {

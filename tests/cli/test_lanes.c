@@ -301,6 +301,80 @@ static void test_purge_by_pages(void **state)
     mysql_close(other);
 }
 
+static void expect_sessions_purged(unsigned sessions)
+{
+    char words[64];
+    output *o = RUN("purge", "--older", "90d", "--config", w.config);
+
+    snprintf(words, sizeof words, "%u sessions purged", sessions);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+static int is_session(const char *id)
+{
+    return database_number(w.f.sql,
+                           "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s'",
+                           id) == 1;
+}
+
+static void sessions_grow_old(void)
+{
+    database_run(w.f.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 91 DAY, "
+                          "swept_at = swept_at - INTERVAL 91 DAY WHERE ended_at > "
+                          "UTC_TIMESTAMP(6) - INTERVAL 1 DAY");
+}
+
+/* Sessions that were over long ago go; not the living, not one that was not swept, and not
+ * a young one.  A mutex that such a session left behind is taken over as before. */
+static void test_purge_of_sessions(void **state)
+{
+    tl_client *empty = client_new(&w.f, TL_CLIENT_NO_JANITOR);
+    tl_client *holder = client_new(&w.f, TL_CLIENT_NO_JANITOR);
+    tl_client *unswept = client_new(&w.f, TL_CLIENT_NO_JANITOR);
+    tl_client *young = client_new(&w.f, TL_CLIENT_NO_JANITOR);
+    char empty_id[TL_UUID_TEXT], holder_id[TL_UUID_TEXT], unswept_id[TL_UUID_TEXT];
+    char young_id[TL_UUID_TEXT];
+    tl_lock_options options = sync_options("job");
+    tl_lock *lock;
+
+    (void)state;
+    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_log; "
+                          "DELETE FROM tl_session WHERE ended_at IS NOT NULL");
+    options.channel = NULL;
+    options.flags = TL_ASK_REPEATABLE;
+    strcpy(empty_id, tl_client_session(empty));
+    strcpy(holder_id, tl_client_session(holder));
+    strcpy(unswept_id, tl_client_session(unswept));
+    strcpy(young_id, tl_client_session(young));
+    /* A mutex stays with the dead until somebody takes it over. */
+    tl_lock_free(granted(holder, "S1", "C1", &options));
+    tl_client_close(empty);
+    tl_client_close(holder);
+    tl_client_close(unswept);
+    database_run(w.f.sql,
+                 "UPDATE tl_session SET swept_at = IF(session_id = '%s', NULL, "
+                 "UTC_TIMESTAMP(6)) WHERE ended_at IS NOT NULL",
+                 unswept_id);
+    expect_sessions_purged(0);
+    sessions_grow_old();
+    tl_client_close(young);
+    database_run(w.f.sql,
+                 "UPDATE tl_session SET swept_at = UTC_TIMESTAMP(6) WHERE session_id = "
+                 "'%s'",
+                 young_id);
+    expect_sessions_purged(2);
+    assert_false(is_session(empty_id));
+    assert_false(is_session(holder_id));
+    assert_true(is_session(unswept_id));
+    assert_true(is_session(young_id));
+    assert_true(is_session(tl_client_session(w.f.client)));
+    lock = granted(w.f.client, "S1", "C1", &options);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
 static void expect_listed(const char *name, output *o)
 {
     json_t *set = json_object(), *document = output_json(o);
@@ -336,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_reap),
         cmocka_unit_test(test_purge_leaves_what_may_matter),
         cmocka_unit_test(test_purge_by_pages),
+        cmocka_unit_test(test_purge_of_sessions),
         cmocka_unit_test(test_fields_are_listed),
     };
 

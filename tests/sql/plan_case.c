@@ -202,6 +202,8 @@ const plan_case plan_cases[] = {
     {&sql_purge_resources, "", 10, 100, PLAN_NONE, {N(86400000), N(10), S("account/5")}},
     {&sql_purge_rw, "", 10, 100, PLAN_NONE, {N(86400000), N(10), S("read/5")}},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, {NONE}},
+    {&sql_purge_sessions, "", 10, 100, PLAN_NONE, {N(86400000), N(10)}},
+    {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, {NONE}},
     /* the audit */
     {&sql_audit_log, "", 100, 400, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, OP, N(0), N(100)}},

@@ -19,7 +19,11 @@ SELECT CONCAT('c0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'silent', 'host',
     FROM seq_1_to_3
 UNION ALL
 SELECT CONCAT('d0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'dead', 'host', seq, UUID(),
-    10000, @now, @now, @now, NULL FROM seq_1_to_5;
+    10000, @now, @now, @now, NULL FROM seq_1_to_5
+UNION ALL
+SELECT CONCAT('f0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'past', 'host', seq, UUID(),
+    10000, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY,
+    @now - INTERVAL 9 DAY FROM seq_1_to_100;
 
 -- Finished: W1 ... of 20,000 customers.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,

@@ -9,20 +9,21 @@ enum { OPTION_OLDER = OPTION_OWN };
 
 static int work(tl_client *client, const struct common *common, int64_t older_ms)
 {
-    tl_purged purged = {0, 0, 0};
+    tl_purged purged = {.trades = 0};
     tl_status status = tl_purge(client, older_ms, &purged);
 
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I}", "trades",
+        return print_json(json_pack("{s:I, s:I, s:I, s:I}", "trades",
                                     (json_int_t)purged.trades, "resources",
-                                    (json_int_t)purged.resources, "looked_at",
+                                    (json_int_t)purged.resources, "sessions",
+                                    (json_int_t)purged.sessions, "looked_at",
                                     (json_int_t)purged.looked_at),
                           EXIT_DONE);
     printf("%" PRIu64 " trades purged, %" PRIu64 " resources purged, %" PRIu64
-           " rows looked at\n",
-           purged.trades, purged.resources, purged.looked_at);
+           " sessions purged, %" PRIu64 " rows looked at\n",
+           purged.trades, purged.resources, purged.sessions, purged.looked_at);
     return finish_output(EXIT_DONE);
 }
 
@@ -65,7 +66,8 @@ const struct command command_purge = {
             "again.\n"
             "Likewise mutexes and read-write locks of resources that nobody held or "
             "asked for\n"
-            "in that time.  It may be stopped and started again at any time.\n",
+            "in that time, and sessions that were over by then.\n"
+            "It may be stopped and started again at any time.\n",
     .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n",
     .run = run,
 };

@@ -353,16 +353,17 @@ TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
 /* ------------------------------------------------------------------- purge -- */
 
 typedef struct tl_purged {
-    uint64_t trades, resources, looked_at; /* removed; rows */
+    uint64_t trades, resources, sessions; /* removed */
+    uint64_t looked_at;                   /* rows */
 } tl_purged;
 
 /*
  * Removes finished trades that have not changed for older_ms, with both rows, their history
  * and evidence, a small batch in each transaction, in the order of the key.  Never one in
  * process or in conflict.  Then, in the same way, mutexes and read-write locks that nobody
- * held or asked for since, with their history.  TL_INVALID when older_ms is shorter than the setting
- * retention_ms: a purged key can be paid again.  Needs an operator's account; may be
- * stopped and started again at any time.
+ * held or asked for since, with their history, and the sessions that were over by then.
+ * TL_INVALID when older_ms is shorter than the setting retention_ms: a purged key can be
+ * paid again.  Needs an operator's account; may be stopped and started again at any time.
  */
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
 

@@ -1,0 +1,2 @@
+-- How many sessions that removed, on this connection.
+SELECT @tl_purged_sessions
