@@ -445,7 +445,7 @@ static void test_sql_is_refused_too(void **state)
         int failed = mysql_query(ann, cases[i].sql) != 0;
 
         assert_int_equal(failed, cases[i].words != NULL);
-        if (failed && strstr(mysql_error(ann), cases[i].words) == NULL)
+        if (cases[i].words != NULL && strstr(mysql_error(ann), cases[i].words) == NULL)
             fail_msg("%s: %s", cases[i].sql, mysql_error(ann));
     }
     mysql_close(ann);
