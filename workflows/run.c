@@ -213,15 +213,18 @@ static tl_status ask_and_pay(struct tl_run *run)
     return status == TL_GRANTED ? execute_and_finish(run) : status;
 }
 
-static tl_status make_lock(struct tl_run *run, const tl_request *request)
+/* checked_fence: of the failure that is tried anew; 0: none is, whatever the request says. */
+static tl_status make_lock(struct tl_run *run, const tl_request *request,
+                           uint64_t checked_fence)
 {
     const tl_workflow *w = &run->workflow->given;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
 
     options.flags = w->exclusive ? TL_ASK_EXCLUSIVE : 0;
-    if (request->reclaim_epoch != 0)
+    if (checked_fence != 0)
         options.flags |= TL_ASK_RECLAIM;
     options.reclaim_epoch = request->reclaim_epoch;
+    options.reclaim_fence = checked_fence;
     options.max_hold_ms = w->policy.max_hold_ms;
     options.deadline_ms = w->policy.deadline_ms;
     options.payload = request->payload;
@@ -239,6 +242,7 @@ static tl_status make_lock(struct tl_run *run, const tl_request *request)
 struct reclaim {
     struct tl_run *run;
     uint32_t epoch;
+    uint64_t fence; /* of the failure that was checked; 0: there was none */
     tl_status status;
 };
 
@@ -246,24 +250,42 @@ static int look_at_failure(void *context, const tl_view *view)
 {
     struct reclaim *reclaim = context;
 
-    if (view->status == 'F' && view->epoch == reclaim->epoch && !view->conflict &&
-        view->retryable)
-        reclaim->status =
-            reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
+    if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict ||
+        !view->retryable)
+        return 0;
+    reclaim->fence = view->fence;
+    reclaim->status =
+        reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
     return 0;
 }
 
-/* The row is only looked at here; whatever else it says is the ask's to answer, and the
- * epoch that the ask names keeps what was looked at from changing in between. */
-static tl_status check_reclaim(struct tl_run *run, const tl_request *request)
+/*
+ * The row is only looked at here; whatever else it says is the ask's to answer.  An ask
+ * that may try the failure anew names its fence, which every decision about the row moves.
+ * The epoch alone would not do: the row may have been P when it was looked at, or in
+ * conflict, and be a failure of the same epoch by now, of which nobody asked the channel.
+ * Where no failure was looked at, the ask is an ordinary one, and a failure answers it.
+ * epoch: of the grant.
+ */
+static tl_status check_reclaim(struct tl_run *run, const tl_request *request,
+                               uint32_t *epoch)
 {
-    struct reclaim reclaim = {run, request->reclaim_epoch, TL_OK};
+    struct reclaim reclaim = {run, request->reclaim_epoch, 0, TL_OK};
     tl_status status = tl_show(run->workflows->client, &request->key, TL_LANE_SYNC,
                                look_at_failure, &reclaim);
 
     if (status == TL_NOT_FOUND)
         return TL_OK;
-    return status != TL_OK ? status : reclaim.status;
+    if (status == TL_OK)
+        status = reclaim.status;
+    if (status != TL_OK || reclaim.fence == 0)
+        return status;
+    tl_lock_free(run->lock);
+    run->lock = NULL;
+    *epoch = reclaim.epoch + 1;
+    status = make_lock(run, request, reclaim.fence);
+    run->ending.lock = run->lock;
+    return status;
 }
 
 /* What prepare is shown: the epoch and key that the grant will have. */
@@ -319,7 +341,7 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
     run->workflow = workflows_find(workflows, request->key.op_code);
     run->wait_ms = request->wait_ms;
     /* Checks key, payload and names before anything is copied. */
-    status = make_lock(run, request);
+    status = make_lock(run, request, 0);
     if (status == TL_OK)
         status = attempt_init(&run->attempt, run->workflow, &request->key,
                               request->payload, request->payload_size);
@@ -338,14 +360,15 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
                              tl_answer *answer)
 {
     struct tl_run *run = NULL;
+    uint32_t epoch = 1;
     tl_status status = new_run(&run, workflows, request);
 
     if (status != TL_OK)
         return answer->status = status;
     if (request->reclaim_epoch != 0)
-        status = check_reclaim(run, request);
+        status = check_reclaim(run, request, &epoch);
     if (status == TL_OK)
-        status = show_next_epoch(run, request->reclaim_epoch + 1);
+        status = show_next_epoch(run, epoch);
     if (status == TL_OK)
         status = ask_and_pay(run);
     else

@@ -46,7 +46,8 @@ typedef struct step {
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
     int exclusive, retryable;
     uint32_t reclaim_epoch;
-    int claim_as; /* a step_claim */
+    uint64_t reclaim_fence; /* 0: any */
+    int claim_as;           /* a step_claim */
     uint64_t override_fence;
     const unsigned char *fingerprint;
     const char *channel, *channel_key, *channel_ref, *remark, *actor;

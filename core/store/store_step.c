@@ -133,6 +133,8 @@ static db_answer reclaim(db *connection, step *s, int nowait)
         db_text(s->serial_no),
         db_text(s->op_code),
         db_uint(s->reclaim_epoch),
+        db_uint(s->reclaim_fence),
+        db_uint(s->reclaim_fence),
         db_bytes(s->fingerprint, TL_FINGERPRINT),
     };
 

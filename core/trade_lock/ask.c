@@ -32,6 +32,7 @@ static void fill_ask(const tl_lock *lock, step *s)
     s->payload_size = o->payload_size;
     s->remark = lock->remark[0] != '\0' ? lock->remark : NULL;
     s->reclaim_epoch = o->reclaim_epoch;
+    s->reclaim_fence = o->reclaim_fence;
 }
 
 tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch)

@@ -51,7 +51,7 @@ const plan_case plan_cases[] = {
       NONE, NONE}},
     {&sql_ask_reclaim, "", 1, FEW, PLAN_KEYS,
      {THREAD, LOG, ALIVE, FRESH, N(1), N(60000), NONE, N(0), NONE, NONE, NONE, KEY("F7"),
-      N(1), NONE}},
+      N(1), N(0), N(0), NONE}},
     {&sql_group, "ask", 1, FEW, PLAN_NONE,
      {S("C7"), S("new"), OP, S("S"), S("P"), S("ask"), THREAD, LOG, ALIVE, FRESH, NONE, N(1),
       N(60000), NONE, NONE, NONE, NONE, NONE, NONE, NONE, S("-"), N(0), NONE, NONE}},

@@ -89,6 +89,7 @@ static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     char first_key[TL_CHANNEL_KEY_MAX + 1];
+    uint64_t fence;
     tl_lock *lock;
 
     (void)state;
@@ -103,11 +104,19 @@ static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
     assert_row(&f, "s3", "c1", "WITHDRAW", "F 1 1");
     tl_lock_free(lock);
     refused("s3", "c1", &options, TL_FAILED);
+    fence = (uint64_t)database_number(
+        f.sql, "SELECT fence FROM trade_lock WHERE serial_no='s3' AND cust_no='c1'");
 
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 7;
     refused("s3", "c1", &options, TL_FAILED);
     options.reclaim_epoch = 1;
+    /* The row as it was seen, and no later failure. */
+    options.reclaim_fence = fence - 1;
+    refused("s3", "c1", &options, TL_FAILED);
+    options.reclaim_fence = fence + 1;
+    refused("s3", "c1", &options, TL_FAILED);
+    options.reclaim_fence = fence;
     lock = granted(f.client, "s3", "c1", &options);
     assert_row(&f, "s3", "c1", "WITHDRAW", "P 2 1");
     assert_int_equal(tl_lock_view(lock)->epoch, 2);
@@ -116,6 +125,7 @@ static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLARED), TL_FAILED);
     tl_lock_free(lock);
     options.reclaim_epoch = 2;
+    options.reclaim_fence = 0;
     refused("s3", "c1", &options, TL_FAILED); /* not retryable */
 }
 

@@ -133,6 +133,7 @@ tl_status house_run(house *self, const char *serial, const char *cust,
     request.payload = payload;
     request.payload_size = strlen(payload);
     request.reclaim_epoch = reclaim_epoch;
+    request.wait_ms = self->wait_ms;
     status = tl_workflow_run(self->workflows, &request, answer);
     free(payload);
     return status;

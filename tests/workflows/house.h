@@ -28,6 +28,7 @@ typedef struct house {
     withdraw *withdraw;
     withdraw_kind kind;
     int exclusive;
+    int64_t wait_ms; /* of house_run() */
     char url[64];
     pthread_mutex_t mutex;
     /* Under the mutex. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int open_idempotent(void **state)
 {
@@ -358,6 +359,94 @@ static void an_old_key_that_nobody_can_say_of_is_not_tried_anew(void **state)
     house_books(self, 1);
 }
 
+struct late_run {
+    house *self;
+    tl_answer answer;
+    tl_status status;
+};
+
+static void *try_anew(void *context)
+{
+    struct late_run *run = context;
+
+    run->status = house_run(run->self, "W1", "C1", 100, 1, &run->answer);
+    return NULL;
+}
+
+static uint64_t asks_of(house *self)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(self->client, &stats), TL_OK);
+    return stats.asks;
+}
+
+/* W1 is tried anew while another transaction changes it: the run looks at the row as it
+ * was, and asks for it as it has become.  Nobody asked the channel about that one. */
+static void expect_not_anew(house *self, const char *change, const char *key)
+{
+    struct late_run run = {.self = self, .answer = TL_ANSWER_INIT};
+    uint64_t asks = asks_of(self);
+    pthread_t thread;
+
+    self->wait_ms = 120000;
+    database_run(self->sql, "START TRANSACTION");
+    database_run(self->sql,
+                 "UPDATE trade_lock SET %s, fence = fence + 1, rev = rev + 1, "
+                 "step = 'test' WHERE serial_no = 'W1' AND lane = 'S'",
+                 change);
+    assert_int_equal(pthread_create(&thread, NULL, try_anew, &run), 0);
+    while (asks_of(self) == asks)
+        usleep(1000);
+    pay_old_key(self, key);
+    database_run(self->sql, "COMMIT");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    self->wait_ms = 0;
+    assert_status(run.status, TL_FAILED);
+    assert_true(run.answer.retryable);
+    assert_false(run.answer.own);
+    tl_answer_clear(&run.answer);
+    assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+
+    /* Told to do so again, it asks. */
+    assert_status(house_run(self, "W1", "C1", 100, 1, &run.answer), TL_IN_CONFLICT);
+    tl_answer_clear(&run.answer);
+    house_row(self, "W1", "F 1 1 N");
+    assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+}
+
+static void a_conflict_that_is_cleared_meanwhile_is_asked_about(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+
+    fail_by_absence(self, key);
+    database_run(self->sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1, "
+                            "step = 'test' WHERE serial_no = 'W1' AND lane = 'S'");
+    expect_not_anew(self, "conflict = 0", key);
+}
+
+static void a_failure_decided_meanwhile_is_asked_about(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_key(self, "W1", key);
+    expect_not_anew(self, "status = 'F', proof = 'N', retryable = 1", key);
+}
+
+/* The channel was asked, and operators have decided since. */
+static void a_failure_that_moved_on_is_asked_about_again(void **state)
+{
+    house *self = *state;
+    char key[TL_CHANNEL_KEY_MAX + 1];
+
+    fail_by_absence(self, key);
+    expect_not_anew(self, "conflict = 0", key);
+}
+
 /* The channel paid, but its queries lag: "not found" is not believed too early. */
 static void a_lagging_query_is_not_believed(void **state)
 {
@@ -563,6 +652,9 @@ int main(int argc, char **argv)
         WINDOW(an_old_key_that_was_paid_is_a_conflict),
         WINDOW(an_old_key_that_is_pending_is_a_conflict),
         WINDOW(an_old_key_that_nobody_can_say_of_is_not_tried_anew),
+        WINDOW(a_conflict_that_is_cleared_meanwhile_is_asked_about),
+        WINDOW(a_failure_decided_meanwhile_is_asked_about),
+        WINDOW(a_failure_that_moved_on_is_asked_about_again),
         WINDOW(a_lagging_query_is_not_believed),
         IDEMPOTENT(one_withdrawal_of_a_customer_at_a_time),
         IDEMPOTENT(a_failing_prepare_writes_nothing),

@@ -399,7 +399,8 @@ typedef struct tl_view {
 #define TL_ASK_REPEATABLE 2u
 /* Retry lane only: no sync row; the retry row alone decides. */
 #define TL_ASK_STANDALONE 4u
-/* Try a proven, retryable failure anew; names the epoch that was seen. */
+/* Try a proven, retryable failure anew; names the epoch, and may name the fence, that was
+ * seen. */
 #define TL_ASK_RECLAIM 8u
 /* Operator: a parked or not yet due row, bound to the fence that was seen. */
 #define TL_ASK_OVERRIDE 16u
@@ -420,13 +421,15 @@ typedef struct tl_lock_options {
     int not_sent;                     /* P is made without a send: sends starts at 0 */
     const char *remark;
     const char *actor;
+    uint64_t
+        reclaim_fence; /* with TL_ASK_RECLAIM: of the failure that was seen; 0: any */
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
 #define TL_LOCK_OPTIONS_INIT                                                             \
     {                                                                                    \
         TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, \
-            NULL, NULL                                                                   \
+            NULL, NULL, 0                                                                \
     }
 
 typedef struct tl_lock tl_lock;
