@@ -220,8 +220,10 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);
     switch (run_with(w, lock->client->config.commit_ms)) {
     case WITH_REFUSED:
+        lock_not_done(lock, LOCK_NEW, w->t);
         return error_set(TL_REFUSED, "the workflow's prepare refused; no row was left");
     case WITH_CALLBACK:
+        lock_not_done(lock, LOCK_NEW, w->t);
         return TL_CALLBACK_FAILED;
     default:
         return ask_verdict(lock, w->t, before_ms, again);
@@ -281,10 +283,10 @@ static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with
 {
     switch (run_with(w, commit_ms)) {
     case WITH_CALLBACK:
-        lock->state = LOCK_HELD;
+        lock_not_done(lock, LOCK_HELD, w->t);
         return TL_CALLBACK_FAILED;
     case WITH_REFUSED:
-        lock->state = LOCK_HELD;
+        lock_not_done(lock, LOCK_HELD, w->t);
         return error_set(TL_CALLBACK_FAILED, "a callback of an ending cannot refuse");
     default:
         break;

@@ -76,6 +76,12 @@ static int64_t steps_of(const char *serial)
         f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s'", serial);
 }
 
+static uint64_t fence_of(const char *serial)
+{
+    return (uint64_t)database_number(
+        f.sql, "SELECT fence FROM trade_lock WHERE serial_no='%s'", serial);
+}
+
 /* The server is there all the time: the library finds out by itself. */
 static void test_settled_at_once(void **state)
 {
@@ -152,6 +158,7 @@ static void test_granted_but_not_read(void **state)
     tl_lock_free(lock);
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 1;
+    options.reclaim_fence = fence_of("t-d1");
     lock = lock_new(far, "t-d1", "c1", &options);
     lose("t-d1", 1, TAP_LOSE_REQUEST, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
@@ -171,6 +178,42 @@ static void test_granted_but_not_read(void **state)
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     assert_row(&f, "t-d1", "c1", "WITHDRAW", "Y 2 1");
     tl_lock_free(lock);
+}
+
+static tl_status give_back(void *context, struct st_mysql *connection)
+{
+    (void)connection;
+    return *(const tl_status *)context;
+}
+
+/* An ask that was lost did not happen, and the next one with rows was stopped by its
+ * callback: all of that is known. */
+static void test_stopped_after_a_lost_ask(void **state)
+{
+    static const tl_status stops[][2] = {{TL_REFUSED, TL_REFUSED},
+                                         {TL_INVALID, TL_CALLBACK_FAILED}};
+    tl_status go_on = TL_OK;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tl_lock_options options = sync_options("x");
+        char serial[] = {'t', '-', 'l', (char)('0' + i), '\0'};
+        tl_lock *lock = lock_new(far, serial, "c1", &options);
+        tl_status status = TL_UNKNOWN, stop = stops[i][0];
+
+        lose(serial, 0, TAP_LOSE_REQUEST, 1);
+        assert_status(tl_lock_ask_with(lock, give_back, &go_on), TL_UNKNOWN);
+        line_up();
+        /* A busy machine may need more than one commit budget to settle it. */
+        for (int try = 0; try < 20 && (tl_status_class(status) == TL_CLASS_UNKNOWN ||
+                                       tl_status_class(status) == TL_CLASS_RETRY);
+             try++)
+            status = tl_lock_ask_with(lock, give_back, &stop);
+        assert_status(status, stops[i][1]);
+        assert_row(&f, serial, "c1", "WITHDRAW", "-");
+        assert_status(tl_lock_ask_with(lock, give_back, &go_on), TL_GRANTED);
+        tl_lock_free(lock);
+    }
 }
 
 /* A stalled packet arrives after the library has found out that it did not happen. */
@@ -410,6 +453,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_settled_at_once),
         cmocka_unit_test(test_unknown_until_it_is_known),
         cmocka_unit_test(test_granted_but_not_read),
+        cmocka_unit_test(test_stopped_after_a_lost_ask),
         cmocka_unit_test(test_a_late_packet_changes_nothing),
         cmocka_unit_test(test_a_grant_that_is_over),
         cmocka_unit_test(test_settling_an_opening),
