@@ -27,8 +27,9 @@ static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
     if (strcmp(tl_proof_text(ending->proof), "") == 0)
         return error_set(TL_INVALID, "proof '%c' is not known", (char)ending->proof);
     /* A compensating attempt carries out what they decided; the statement looks whether
-     * they did. */
-    if (ending->proof == TL_PROOF_OPERATORS && lock->options.lane != TL_LANE_RETRY)
+     * they did.  They decide of trades, and a standalone row is none. */
+    if (ending->proof == TL_PROOF_OPERATORS &&
+        (lock->options.lane != TL_LANE_RETRY || lock_is_standalone(lock)))
         return error_set(TL_INVALID,
                          "two operators decide with the command, not a holder");
     return TL_OK;

@@ -270,6 +270,9 @@ static void test_standalone(void **state)
     assert_row(&f, "r6", "c1", "WITHDRAW", "-");
     tl_lock_free(ask(f.other, "r6", "c1", &options, &status));
     assert_status(status, TL_BUSY);
+    /* Operators decide of trades, and here is none. */
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_OPERATORS), TL_INVALID);
+    assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 1 1");
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_FAILED);
     tl_lock_free(lock);
     lock = granted(f.other, "r6", "c1", &options);
