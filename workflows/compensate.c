@@ -74,6 +74,12 @@ static void keep_filed(compensation *c, const tl_evidence_row *row)
                     row->remark != NULL ? row->remark : "");
 }
 
+/* Then no evidence of a failure says what the ending rests on. */
+static int money_moved(const resolver_facts *facts)
+{
+    return facts->success_evidence || facts->decided == TL_VERDICT_PAID;
+}
+
 /* Evidence counts for the epoch and the channel key that it names, and no other.  But what
  * operators called paid may have been paid in an earlier epoch: its reference is kept. */
 static int read_evidence_row(void *context, const tl_evidence_row *row)
@@ -92,11 +98,11 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
         keep_filed(c, row);
     } else if (strcmp(row->outcome, "FAILED") == 0 && row->final) {
         facts->failure_evidence = 1;
-        if (!facts->success_evidence)
+        if (!money_moved(facts))
             keep_filed(c, row);
     } else if (strcmp(row->outcome, "DECLINED") == 0) {
         facts->decline_evidence = 1;
-        if (!facts->success_evidence && !facts->failure_evidence)
+        if (!money_moved(facts) && !facts->failure_evidence)
             keep_filed(c, row);
     }
     return 0;

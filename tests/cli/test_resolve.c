@@ -251,6 +251,47 @@ static void test_a_failure_was_paid(void **state)
     refused(BOB, "propose", "Y1", "paid", fence_of("Y1"), "nobody turns that into");
 }
 
+static void file(const char *outcome, uint32_t epoch, const char *key, const char *ref)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {"E1", "C1", WITHDRAW_OP},
+                            .epoch = epoch,
+                            .channel_key = key,
+                            .outcome = outcome,
+                            .channel_ref = ref,
+                            .source = "statement"};
+    tl_status status = tl_evidence_add(w.h.client, &evidence);
+
+    assert_true(status == TL_OK || status == TL_IN_CONFLICT);
+}
+
+/* It was paid in an earlier epoch than the one that was declined: the books name that
+ * payment. */
+static void test_an_earlier_epoch_was_paid(void **state)
+{
+    char key[TL_CHANNEL_KEY_MAX + 1];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    (void)state;
+    make_failed("E1");
+    database_run(w.h.sql, "UPDATE trade_lock SET retryable = 1, rev = rev + 1, "
+                          "step = 'test' WHERE serial_no = 'E1' AND lane = 'S'");
+    house_rule(&w.h, "{\"kind\":\"decline\"}");
+    assert_status(house_run(&w.h, "E1", "C1", 100, 1, &answer), TL_FAILED);
+    tl_answer_clear(&answer);
+    house_row(&w.h, "E1", "F 2 1 D");
+    house_key(&w.h, "E1", key);
+    file("SUCCEEDED", 1, NULL, "BANK-90");
+    file("DECLINED", 2, key, "NO-91");
+    decide_together("E1", "paid");
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "E1", "Y 2 1 -");
+    assert_int_equal(database_number(w.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
+                                              "serial_no = 'E1' AND "
+                                              "channel_ref = 'BANK-90'"),
+                     1);
+}
+
 static void test_a_conflict_is_cleared(void **state)
 {
     (void)state;
@@ -641,6 +682,7 @@ int main(void)
         cmocka_unit_test(test_the_proof_is_looked_for),
         cmocka_unit_test(test_what_was_decided_waits_for_a_send),
         cmocka_unit_test(test_the_doctor_misses_what_a_worker_needs),
+        cmocka_unit_test(test_an_earlier_epoch_was_paid),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_fields_are_listed),
     };
