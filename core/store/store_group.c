@@ -88,7 +88,7 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
     /* One row came back for each row that went in, in the same order. */
     for (size_t i = 0; i < count; i++) {
         size_t size = 0;
-        const void *token = i < result->rows ? db_get_bytes(result, i, 0, &size) : NULL;
+        const void *token = db_get_bytes(result, i, 0, &size);
 
         steps[i]->changed =
             size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
@@ -111,6 +111,11 @@ db_answer store_group(db *connection, step **steps, size_t count)
             row_values(steps[i], values + i * ROW_VALUES, &words[i]);
         answer = db_run_rows(connection, store_mutated(&sql_group), values, count,
                              ROW_VALUES, &result);
+    }
+    if (answer == DB_DONE && result.rows != count) {
+        /* Which row is whose is not known: each is settled by its token. */
+        db_spoil(connection);
+        answer = DB_UNANSWERED;
     }
     if (answer == DB_DONE)
         take_verdicts(steps, count, &result);

@@ -13,7 +13,8 @@ int store_group_takes(const step *s);
 size_t store_group_size(const step *s);
 
 /* Runs them, sorted by key and each key once.  After DB_DONE each step's changed, fence
- * and epoch are set.  DB_ERROR: the server undid all of them. */
+ * and epoch are set.  DB_ERROR: the server undid all of them.  DB_UNANSWERED: what
+ * became of each is not known. */
 db_answer store_group(db *connection, step **steps, size_t count);
 
 #endif
