@@ -202,16 +202,16 @@ static void test_stopped_after_a_lost_ask(void **state)
         tl_status status = TL_UNKNOWN, stop = stops[i][0];
 
         lose(serial, 0, TAP_LOSE_REQUEST, 1);
-        assert_status(tl_lock_ask_with(lock, give_back, &go_on), TL_UNKNOWN);
+        assert_status(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_UNKNOWN);
         line_up();
         /* A busy machine may need more than one commit budget to settle it. */
         for (int try = 0; try < 20 && (tl_status_class(status) == TL_CLASS_UNKNOWN ||
                                        tl_status_class(status) == TL_CLASS_RETRY);
              try++)
-            status = tl_lock_ask_with(lock, give_back, &stop);
+            status = tl_lock_ask_with(lock, give_back, &stop, 0);
         assert_status(status, stops[i][1]);
         assert_row(&f, serial, "c1", "WITHDRAW", "-");
-        assert_status(tl_lock_ask_with(lock, give_back, &go_on), TL_GRANTED);
+        assert_status(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_GRANTED);
         tl_lock_free(lock);
     }
 }
