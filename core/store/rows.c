@@ -1,5 +1,6 @@
 #include "store/rows.h"
 
+#include "base/text.h"
 #include "sql_text.h"
 
 #include <string.h>
@@ -7,8 +8,9 @@
 /* Enough for every statement there is: a prepared one takes its values in one array. */
 #define VALUES_MAX 32
 
-/* No statement of sql/query has a question mark inside a string. */
-void store_append(struct text_buffer *to, const char *piece, const db_value *values)
+/* Appends a piece of SQL with its question marks replaced by literals of the values.  No
+ * statement of sql/query has a question mark inside a string. */
+static void append(struct text_buffer *to, const char *piece, const db_value *values)
 {
     const char *mark;
 
@@ -31,13 +33,13 @@ static db_answer run_text(db *connection, const struct sql_text *statement,
     db_answer answer = DB_NO_MEMORY;
 
     text_buffer_init(&text);
-    store_append(&text, statement->head, values->head);
+    append(&text, statement->head, values->head);
     for (size_t row = 0; row < values->count; row++) {
         if (row > 0)
             text_buffer_append_text(&text, ",");
-        store_append(&text, statement->row, values->rows + row * values->row_values);
+        append(&text, statement->row, values->rows + row * values->row_values);
     }
-    store_append(&text, statement->tail, values->tail);
+    append(&text, statement->tail, values->tail);
     if (!text.failed)
         answer = db_run_text(connection, statement->name, text.data, text.size, result);
     text_buffer_free(&text);

@@ -2,7 +2,6 @@
 #ifndef TL_STORE_ROWS_H
 #define TL_STORE_ROWS_H
 
-#include "base/text.h"
 #include "db/db.h"
 
 /* The values of a statement whose group of rows is repeated, in the order of its question
@@ -17,8 +16,5 @@ typedef struct store_rows {
  * Needs: a connection of the library's own (the text is quoted for its settings). */
 db_answer store_run_rows(db *connection, const struct sql_text *statement,
                          const store_rows *values, db_result *result);
-
-/* Appends a piece of SQL with its question marks replaced by literals of the values. */
-void store_append(struct text_buffer *to, const char *piece, const db_value *values);
 
 #endif

@@ -365,7 +365,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     /* "Nothing happened" is true of this try, and not known of the one before. */
     if (lock->state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
-        return error_prefix(TL_UNKNOWN, "the earlier ask is not settled: ");
+        return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     lock->state = LOCK_NEW;
     return status;
 }
@@ -428,7 +428,7 @@ tl_status ask_check(const tl_lock *lock)
     if (status == TL_OK)
         status = client_check_asking(lock->client);
     if (status == TL_UNREACHABLE && lock->state == LOCK_ASK_UNKNOWN)
-        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled: ");
+        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     /* A mutex guards no money, and a claim only asks. */
     if (status == TL_OK && lock->options.lane == TL_LANE_SYNC &&
         !lock_is_repeatable(lock))

@@ -13,7 +13,7 @@
 static tl_status must_roll_back(db *connection, db_answer answer)
 {
     (void)db_error_status(connection, answer, "the ending in the caller's transaction");
-    return error_prefix(TL_ROLL_BACK, "roll back: ");
+    return error_prefix(TL_ROLL_BACK, "roll back");
 }
 
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)

@@ -6,9 +6,9 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
     session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at,
     deadline_at, exclusive, fingerprint, channel, channel_key, payload, remark, actor,
     created_at, updated_at)
-VALUES /*rows(*/(?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
+VALUES (?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, ?,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
     max_hold_until, UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
-    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 RETURNING token, fence, epoch

@@ -11,10 +11,10 @@
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
     fingerprint, payload, remark, actor, created_at, updated_at)
-VALUES /*rows(*/(?, ?, ?, ?, 'P', 'ask', ?, ?, ?, ?,
+VALUES (?, ?, ?, ?, 'P', 'ask', ?, ?, ?, ?,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, 1, 1,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until, ?, ?, ?, ?,
-    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
     token = IF(repeatable = 1 AND (status = 'F' OR (status = 'Y' AND lane = 'S')
             OR (status = 'P' AND (max_hold_until <= UTC_TIMESTAMP(6)

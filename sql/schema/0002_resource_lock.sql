@@ -62,16 +62,19 @@ VALUES (NEW.resource, NEW.rev,
 -- A refused ask changes nothing: rev stays, and there is no trace.
 CREATE OR REPLACE TRIGGER resource_lock_updated BEFORE UPDATE ON resource_lock FOR EACH ROW
 BEGIN
-    IF NEW.rev = OLD.rev AND NOT (NEW.resource <=> OLD.resource
-        AND NEW.status <=> OLD.status AND NEW.step <=> OLD.step
-        AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
-        AND NEW.session_id <=> OLD.session_id AND NEW.token <=> OLD.token
-        AND NEW.fence <=> OLD.fence AND NEW.lease_until <=> OLD.lease_until
-        AND NEW.max_hold_until <=> OLD.max_hold_until AND NEW.free_at <=> OLD.free_at
-        AND NEW.payload <=> OLD.payload AND NEW.remark <=> OLD.remark
-        AND NEW.actor <=> OLD.actor AND NEW.locked_at <=> OLD.locked_at
-        AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
-        SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    -- Two questions one in the other, since the long one is prepared anew for every row.
+    IF NEW.rev = OLD.rev THEN
+        IF NOT (NEW.resource <=> OLD.resource
+            AND NEW.status <=> OLD.status AND NEW.step <=> OLD.step
+            AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+            AND NEW.session_id <=> OLD.session_id AND NEW.token <=> OLD.token
+            AND NEW.fence <=> OLD.fence AND NEW.lease_until <=> OLD.lease_until
+            AND NEW.max_hold_until <=> OLD.max_hold_until AND NEW.free_at <=> OLD.free_at
+            AND NEW.payload <=> OLD.payload AND NEW.remark <=> OLD.remark
+            AND NEW.actor <=> OLD.actor AND NEW.locked_at <=> OLD.locked_at
+            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+            SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+        END IF;
     END IF;
     IF NEW.rev <> OLD.rev THEN
         INSERT INTO resource_log
