@@ -5,29 +5,29 @@
 #include "sql_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define OLDEST_MAJOR 10
 #define OLDEST_MINOR 11
 
-static tl_status check_version(const char *version)
+int server_version_serves(const char *version)
 {
     unsigned major = 0, minor = 0;
 
-    if (sscanf(version, "%u.%u", &major, &minor) == 2 &&
-        (major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)))
-        return TL_OK;
-    return error_set(TL_SERVER_UNSAFE,
-                     "the server is version %s; tradelock needs MariaDB "
-                     "%d.%d or newer",
-                     version, OLDEST_MAJOR, OLDEST_MINOR);
+    return sscanf(version, "%u.%u", &major, &minor) == 2 &&
+           strstr(version, "MariaDB") != NULL &&
+           (major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR));
 }
 
-static tl_status check_settings(const db_result *r)
+static tl_status judge_settings(const db_result *r)
 {
-    tl_status status = check_version(db_get_text(r, 0, 0));
+    const char *version = db_get_text(r, 0, 0);
 
-    if (status != TL_OK)
-        return status;
+    if (!server_version_serves(version))
+        return error_set(TL_SERVER_UNSAFE,
+                         "the server is version %s; tradelock needs " SERVER_OLDEST
+                         " or newer",
+                         version);
     if (db_get_int(r, 0, 1) != 1)
         return error_set(TL_SERVER_UNSAFE,
                          "innodb_flush_log_at_trx_commit is %s: a crash of the server "
@@ -43,24 +43,31 @@ static tl_status check_settings(const db_result *r)
     return TL_OK;
 }
 
-tl_status server_check(pool *connections, int64_t wait_ms)
+tl_status server_check_settings(db *connection)
 {
     db_result result = DB_RESULT_INIT;
+    const db_answer answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
+    const tl_status status =
+        answer == DB_DONE ? judge_settings(&result)
+                          : db_error_status(connection, answer, "asking the server");
+
+    db_result_free(&result);
+    return status;
+}
+
+tl_status server_check(pool *connections, int64_t wait_ms)
+{
     db *connection = NULL;
     schema_found found;
-    db_answer answer;
     tl_status status = pool_get(connections, POOL_QUICK, wait_ms, &connection);
 
     if (status != TL_OK)
         return status;
-    answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
-    status = answer == DB_DONE ? check_settings(&result)
-                               : db_error_status(connection, answer, "asking the server");
+    status = server_check_settings(connection);
     if (status == TL_OK)
         status = schema_read(connection, &found);
     if (status == TL_OK)
         status = schema_judge(&found);
-    db_result_free(&result);
     pool_put(connections, connection);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "client/schema.h"
+#include "client/server.h"
 #include "store/store_operator.h"
 
 #include <stdio.h>
@@ -12,8 +13,6 @@
 #include <strings.h>
 #include <time.h>
 
-#define OLDEST_MAJOR 10
-#define OLDEST_MINOR 11
 #define CLOCK_SKEW_US INT64_C(2000000)
 #define SLEPT_US 2000
 #define SHORTEST_WAIT_S 60
@@ -166,15 +165,11 @@ enum {
 
 static void judge_version(doctor *d, const char *version)
 {
-    unsigned major = 0, minor = 0;
-
-    if (sscanf(version, "%u.%u", &major, &minor) == 2 &&
-        strstr(version, "MariaDB") != NULL &&
-        (major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)))
+    if (server_version_serves(version))
         doctor_tell(d, TL_FINDING_OK, "version", version, "new enough");
     else
         doctor_tell(d, TL_FINDING_UNSAFE, "version", version,
-                    "tradelock needs MariaDB %d.%d or newer", OLDEST_MAJOR, OLDEST_MINOR);
+                    "tradelock needs " SERVER_OLDEST " or newer");
 }
 
 static void judge_clock(doctor *d, int64_t server_us)

@@ -1,7 +1,7 @@
 /*
- * The command with bad input, without a server, on the wrong schema, on an unsafe server:
- * one sentence that names the thing and the place, and the right exit code.  And its help,
- * its exit codes and its JSON fields against tools/README.md.
+ * The command with bad input, without a server, on the wrong schema: one sentence that
+ * names the thing and the place, and the right exit code.  And its help, its exit codes
+ * and its JSON fields against tools/README.md.
  */
 #include "command.h"
 
@@ -266,25 +266,6 @@ static void test_schema(void **state)
     mysql_close(connection);
 }
 
-static void test_unsafe_server(void **state)
-{
-    static const char *const options[] = {"--innodb-flush-log-at-trx-commit=2", NULL};
-    server *unsafe = server_start(options);
-    database *where = database_new(unsafe, NULL);
-    const char *config = database_option_file(where);
-    output *o;
-
-    (void)state;
-    expect_settings(config, 5, "innodb_flush_log_at_trx_commit is 2");
-    o = RUN("doctor", "--config", config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "unsafe");
-    EXPECT_WORDS(o, "set it to 1");
-    output_free(o);
-    database_free(where);
-    server_free(unsafe);
-}
-
 static void test_doctor(void **state)
 {
     MYSQL *connection = database_connect(w.where);
@@ -450,7 +431,6 @@ int main(void)
         cmocka_unit_test(test_no_server),
         cmocka_unit_test(test_account_without_the_right),
         cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_unsafe_server),
         cmocka_unit_test(test_doctor),
         cmocka_unit_test(test_output_that_cannot_be_written),
         cmocka_unit_test(test_help),

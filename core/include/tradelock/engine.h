@@ -374,7 +374,8 @@ typedef struct tl_migrated {
     unsigned mended;   /* triggers, functions and views that were missing */
 } tl_migrated;
 
-/* Applies what is missing; any number may run at once.  Needs an administrator. */
+/* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is
+ * made on a server that tl_client_open() refuses: TL_SERVER_UNSAFE, TL_READ_ONLY. */
 TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
 
 /* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives
