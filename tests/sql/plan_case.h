@@ -15,8 +15,8 @@ typedef struct plan_case {
     unsigned rows;    /* returned or affected, exactly; or EVERY_PART */
     unsigned reads;   /* of the server's handler, at most */
     /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row.  WALK: it
-     * walks one index up to a limit. */
-    enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK } plan;
+     * walks one index up to a limit.  TEXT: as KEYS, of a statement that is sent as text. */
+    enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK, PLAN_TEXT } plan;
     db_value values[PLAN_VALUES]; /* as many as it has question marks */
 } plan_case;
 
