@@ -1,14 +1,17 @@
 /*
- * Listing rows.  However large the table is, no statement reads more than one page: a
- * scan in one statement would hold a view of the past open that the server must keep for
- * it.  Rows are found
+ * Listing rows, those in process first: what a limit cuts off is what nobody has to look
+ * at.  However large the table is, no statement reads more than one page: a scan in one
+ * statement would hold a view of the past open that the server must keep for it.  Rows are
+ * found
  *   - by customer, in the order of the primary key, or
- *   - by operation, in the order of the index of due work: first the rows with a next
- *     moment, then those that are merely held, then those that nobody works on.
- * What is in process stands in the first two, so that asking for it does not read the
+ *   - by operation, in the order of the index of due work: the rows with a next moment,
+ *     those that are merely held, and those that nobody works on.
+ * What is in process stands in the first two, so that looking for it does not read the
  * finished trades.  A sync row without a holder has no next moment of its own; it is found
- * through its retry row.  That one has a next moment, or is parked; parked rows stand in
- * the third part, among the closed retry rows of trades that once needed one.
+ * through its retry row (a mutex that was left in doubt has none, and stands at a moment
+ * that is never due).  A retry row has a next moment, or is parked, or is a standalone lock
+ * in doubt; the last two stand in the third part, among the closed retry rows of trades
+ * that once needed one.
  */
 #include "operator/read.h"
 
@@ -55,6 +58,30 @@ static int op_matches(const char *wanted, const char *op_code)
 static int wants_open(const tl_filter *filter)
 {
     return filter->status == 'P' || filter->parked || filter->in_doubt;
+}
+
+/* Only finished trades can pass; a retry row that waits is F. */
+static int wants_finished(const tl_filter *filter, int retry)
+{
+    return filter->status == 'Y' || (filter->status == 'F' && !retry);
+}
+
+/* The first half of a list, or the second. */
+enum half { HALF_OPEN, HALF_FINISHED };
+
+static int is_open(const tl_view *view)
+{
+    return view->state != TL_STATE_SUCCEEDED && view->state != TL_STATE_FAILED &&
+           view->state != TL_STATE_CLOSED;
+}
+
+/* A sync row in process that neither its holder nor its retry row leads to.  Only SQL
+ * typed by hand makes one. */
+static int is_astray(const tl_view *view)
+{
+    return view->status == 'P' && view->lane == 'S' && view->session_id[0] == '\0' &&
+           view->next_run_us == 0 && view->parked[0] == '\0' && !view->repeatable &&
+           view->retry_status != 'P';
 }
 
 static int page_row_passes(const tl_filter *f, const db_result *page, size_t row)
@@ -109,11 +136,33 @@ static tl_status filter_check(const tl_filter *filter)
 
 /* ----------------------------------------------------------------- showing -- */
 
-/* Only rows without a holder: the others are found by their own next moment. */
-#define UNHELD 1
+/* Which of the rows that pass are shown. */
+enum which {
+    ANY,
+    UNHELD,   /* without a holder: the others are found by their own next moment */
+    OPEN,     /* in process */
+    FINISHED, /* not in process */
+    ASTRAY    /* not in process, or else not found */
+};
+
+static int is_wanted(const tl_view *view, enum which which)
+{
+    switch (which) {
+    case UNHELD:
+        return view->session_id[0] == '\0';
+    case OPEN:
+        return is_open(view);
+    case FINISHED:
+        return !is_open(view);
+    case ASTRAY:
+        return !is_open(view) || is_astray(view);
+    default:
+        return 1;
+    }
+}
 
 static tl_status show(struct list *list, const char *cust_no, const char *serial_no,
-                      const char *op_code, int which)
+                      const char *op_code, enum which which)
 {
     view_inside inside;
     tl_view view;
@@ -125,8 +174,7 @@ static tl_status show(struct list *list, const char *cust_no, const char *serial
     if (status != TL_OK || list->row.rows == 0)
         return status;
     view_read(&view, &inside, &list->row, 0);
-    if ((which == UNHELD && view.session_id[0] != '\0') ||
-        !view_passes(list->filter, &view))
+    if (!is_wanted(&view, which) || !view_passes(list->filter, &view))
         return TL_OK;
     if (list->each(list->context, &view) != 0 || --list->left == 0)
         list->stopped = 1;
@@ -144,24 +192,67 @@ static tl_status show_sync_of(struct list *list, const db_result *page, size_t r
                 db_get_text(page, row, LIST_SERIAL), op_code, UNHELD);
 }
 
-/* What a page gives: its rows; the sync rows of its retry rows too; or both, for the parked
- * ones among them alone. */
-enum page_use { USE_ROWS, USE_BOTH_LANES, USE_PARKED };
+static tl_status show_row(struct list *list, const db_result *page, size_t row,
+                          enum which which)
+{
+    return show(list, db_get_text(page, row, LIST_CUST),
+                db_get_text(page, row, LIST_SERIAL), db_get_text(page, row, LIST_OP),
+                which);
+}
 
-static tl_status show_page(struct list *list, const db_result *page, enum page_use use)
+/* What a page gives. */
+enum use {
+    USE_ROWS,       /* its rows */
+    USE_BOTH_LANES, /* its retry rows, and their sync rows */
+    USE_PARKED,     /* the same of the parked ones, and what is P */
+    USE_REST,       /* the rows that HALF_OPEN did not show */
+    USE_CUSTOMER_OPEN,
+    USE_CUSTOMER_FINISHED
+};
+
+/* What the page itself says: F may be a retry row that waits, Y is finished. */
+static int page_row_may_be(enum half half, const db_result *page, size_t row)
+{
+    const char status = db_get_text(page, row, LIST_STATUS)[0];
+    const int retry = db_get_text(page, row, LIST_LANE)[0] == 'R';
+
+    return half == HALF_OPEN ? status == 'P' || (status == 'F' && retry) : status != 'P';
+}
+
+static tl_status use_row(struct list *list, const db_result *page, size_t row,
+                         enum use use)
+{
+    const int parked = db_get_int(page, row, LIST_PARKED) != 0;
+    tl_status status = TL_OK;
+
+    if (use == USE_PARKED && !parked && db_get_text(page, row, LIST_STATUS)[0] != 'P')
+        return TL_OK;
+    if ((use == USE_BOTH_LANES || (use == USE_PARKED && parked)) &&
+        list->filter->lane != 'R')
+        status = show_sync_of(list, page, row);
+    if (status != TL_OK || list->stopped || !page_row_passes(list->filter, page, row))
+        return status;
+    switch (use) {
+    case USE_REST:
+        return show_row(list, page, row, ASTRAY);
+    case USE_CUSTOMER_OPEN:
+        return page_row_may_be(HALF_OPEN, page, row) ? show_row(list, page, row, OPEN)
+                                                     : TL_OK;
+    case USE_CUSTOMER_FINISHED:
+        return page_row_may_be(HALF_FINISHED, page, row)
+                   ? show_row(list, page, row, FINISHED)
+                   : TL_OK;
+    default:
+        return show_row(list, page, row, ANY);
+    }
+}
+
+static tl_status show_page(struct list *list, const db_result *page, enum use use)
 {
     tl_status status = TL_OK;
 
-    for (size_t row = 0; row < page->rows && status == TL_OK && !list->stopped; row++) {
-        if (use == USE_PARKED && !db_get_int(page, row, LIST_PARKED))
-            continue;
-        if (use != USE_ROWS && list->filter->lane != 'R')
-            status = show_sync_of(list, page, row);
-        if (status == TL_OK && !list->stopped && page_row_passes(list->filter, page, row))
-            status = show(list, db_get_text(page, row, LIST_CUST),
-                          db_get_text(page, row, LIST_SERIAL),
-                          db_get_text(page, row, LIST_OP), 0);
-    }
+    for (size_t row = 0; row < page->rows && status == TL_OK && !list->stopped; row++)
+        status = use_row(list, page, row, use);
     return status;
 }
 
@@ -204,8 +295,7 @@ static void advance(store_list_start *start, const db_result *page)
     text_copy(start->place, sizeof start->place, place);
 }
 
-static tl_status walk(struct list *list, const char *op_code, page_fn read,
-                      enum page_use use)
+static tl_status walk(struct list *list, const char *op_code, page_fn read, enum use use)
 {
     store_list_start start = {.skip = 0};
     db_result page = DB_RESULT_INIT;
@@ -238,25 +328,44 @@ static tl_status list_open_retry(struct list *list, const char *op_code)
     return status;
 }
 
-/* The rows of one operation code, which is of one lane. */
-static tl_status list_operation(struct list *list, const char *op_code)
+/* What is in process of one operation code, which is of one lane. */
+static tl_status list_open(struct list *list, const char *op_code)
 {
-    const tl_filter *f = list->filter;
     const int retry = is_retry_op(op_code);
-    /* A finished row has neither a holder nor a next moment; a waiting one is F. */
-    const int finished_only = f->status == 'Y' || (f->status == 'F' && !retry);
+    tl_status status;
+
+    if (wants_finished(list->filter, retry) || (list->filter->lane == 'R' && !retry))
+        return TL_OK;
+    if (retry)
+        return list_open_retry(list, op_code);
+    status = walk(list, op_code, store_list_due, USE_ROWS);
+    return status == TL_OK && !list->stopped
+               ? walk(list, op_code, store_list_held, USE_ROWS)
+               : status;
+}
+
+static tl_status list_finished(struct list *list, const char *op_code)
+{
+    const char lane = list->filter->lane;
+
+    if (lane != 0 && (lane == 'R') != is_retry_op(op_code))
+        return TL_OK;
+    return walk(list, op_code, store_list_idle, USE_REST);
+}
+
+static tl_status list_half(struct list *list, enum half half, const db_result *operations)
+{
     tl_status status = TL_OK;
 
-    if (retry && wants_open(f))
-        return list_open_retry(list, op_code);
-    if (f->lane != 0 && (f->lane == 'R') != retry)
-        return TL_OK;
-    if (!finished_only)
-        status = walk(list, op_code, store_list_due, USE_ROWS);
-    if (status == TL_OK && !finished_only && !list->stopped)
-        status = walk(list, op_code, store_list_held, USE_ROWS);
-    if (status == TL_OK && !wants_open(f) && !list->stopped)
-        status = walk(list, op_code, store_list_idle, USE_ROWS);
+    for (size_t row = 0; row < operations->rows && status == TL_OK && !list->stopped;
+         row++) {
+        const char *op_code = db_get_text(operations, row, 0);
+
+        if (list->filter->op != NULL && !op_matches(list->filter->op, op_code))
+            continue;
+        status =
+            half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
+    }
     return status;
 }
 
@@ -267,13 +376,21 @@ static tl_status list_operations(struct list *list)
         read_status(list->connection, store_operations(list->connection, &operations),
                     "reading the operations");
 
-    for (size_t row = 0; row < operations.rows && status == TL_OK && !list->stopped;
-         row++)
-        if (list->filter->op == NULL ||
-            op_matches(list->filter->op, db_get_text(&operations, row, 0)))
-            status = list_operation(list, db_get_text(&operations, row, 0));
+    if (status == TL_OK)
+        status = list_half(list, HALF_OPEN, &operations);
+    if (status == TL_OK && !list->stopped && !wants_open(list->filter))
+        status = list_half(list, HALF_FINISHED, &operations);
     db_result_free(&operations);
     return status;
+}
+
+static tl_status list_customer(struct list *list)
+{
+    tl_status status = walk(list, NULL, customer_page, USE_CUSTOMER_OPEN);
+
+    return status == TL_OK && !list->stopped && !wants_open(list->filter)
+               ? walk(list, NULL, customer_page, USE_CUSTOMER_FINISHED)
+               : status;
 }
 
 tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
@@ -286,8 +403,7 @@ tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
         status = filter_check(filter);
     if (status == TL_OK) {
         list.left = filter->limit > 0 ? filter->limit : LIST_DEFAULT;
-        status = filter->cust != NULL ? walk(&list, NULL, customer_page, USE_ROWS)
-                                      : list_operations(&list);
+        status = filter->cust != NULL ? list_customer(&list) : list_operations(&list);
     }
     db_result_free(&list.row);
     read_end(client, list.connection);

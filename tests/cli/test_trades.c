@@ -47,6 +47,7 @@ static void make_finished(void)
     paid.result = "{\"paid\":true}";
     paid.result_size = strlen(paid.result);
     end(held("PAID", "C1", sync_options("pay 10 EUR")), &paid, TL_SUCCEEDED);
+    end(held("ALSO", "C2", sync_options("pay 11 EUR")), &paid, TL_SUCCEEDED);
     declined.outcome = TL_OUTCOME_FAILURE;
     declined.proof = TL_PROOF_DECLINED;
     declined.retryable = 1;
@@ -81,6 +82,7 @@ static void make_held(void)
 {
     tl_lock_options binary = sync_options(NULL), repeatable = sync_options(NULL);
     tl_lock_options options = sync_options("pay 70 EUR");
+    tl_ending unknown = TL_ENDING_INIT;
 
     binary.payload = "\xff\x00\x01";
     binary.payload_size = 3;
@@ -88,6 +90,7 @@ static void make_held(void)
     repeatable.flags = TL_ASK_REPEATABLE;
     repeatable.channel = NULL;
     w.mutex = held("MUTEX", "C4", repeatable);
+    end(held("LEFT", "C6", repeatable), &unknown, TL_IN_DOUBT);
     /* The holder dies, and no janitor comes by. */
     w.doomed = client_new(&w.f, TL_CLIENT_NO_JANITOR);
     tl_lock_free(granted(w.doomed, "DEAD", "C5", &options));
@@ -157,27 +160,82 @@ static void test_ls_filters(void **state)
 {
     (void)state;
     expect_rows(LS("--limit", "50"),
-                "DEAD/sync DECLINED/sync DOUBT/retry DOUBT/sync LIVE/sync MUTEX/sync "
-                "PAID/sync PARKED/retry PARKED/sync QUEUED/retry QUEUED/sync");
-    expect_rows(LS("--status", "Y"), "PAID/sync");
+                "ALSO/sync DEAD/sync DECLINED/sync DOUBT/retry DOUBT/sync LEFT/sync "
+                "LIVE/sync MUTEX/sync PAID/sync PARKED/retry PARKED/sync QUEUED/retry "
+                "QUEUED/sync");
+    expect_rows(LS("--status", "Y"), "ALSO/sync PAID/sync");
     expect_rows(LS("--status", "F"),
                 "DECLINED/sync DOUBT/retry PARKED/retry QUEUED/retry");
     expect_rows(LS("--status", "F", "--lane", "sync"), "DECLINED/sync");
-    expect_rows(LS("--status", "P"),
-                "DEAD/sync DOUBT/sync LIVE/sync MUTEX/sync PARKED/sync QUEUED/sync");
-    expect_rows(LS("--in-doubt"), "DEAD/sync DOUBT/sync");
+    expect_rows(LS("--status", "P"), "DEAD/sync DOUBT/sync LEFT/sync LIVE/sync "
+                                     "MUTEX/sync PARKED/sync QUEUED/sync");
+    expect_rows(LS("--in-doubt"), "DEAD/sync DOUBT/sync LEFT/sync");
     expect_rows(LS("--parked"), "PARKED/retry PARKED/sync");
     expect_rows(LS("--parked", "--lane", "sync"), "PARKED/sync");
     expect_rows(LS("--lane", "retry"), "DOUBT/retry PARKED/retry QUEUED/retry");
-    expect_rows(LS("--cust", "C2"), "DOUBT/retry DOUBT/sync QUEUED/retry QUEUED/sync");
+    expect_rows(LS("--lane", "sync"),
+                "ALSO/sync DEAD/sync DECLINED/sync DOUBT/sync LEFT/sync LIVE/sync "
+                "MUTEX/sync PAID/sync PARKED/sync QUEUED/sync");
+    expect_rows(LS("--cust", "C2"),
+                "ALSO/sync DOUBT/retry DOUBT/sync QUEUED/retry QUEUED/sync");
     expect_rows(LS("--cust", "C2", "--in-doubt"), "DOUBT/sync");
+    expect_rows(LS("--cust", "C2", "--status", "F"), "DOUBT/retry QUEUED/retry");
+    expect_rows(LS("--cust", "C2", "--status", "Y"), "ALSO/sync");
+    expect_rows(LS("--cust", "C3", "--parked", "--lane", "retry"), "PARKED/retry");
+    expect_rows(LS("--cust", "C2", "--serial", "DOUBT"), "DOUBT/retry DOUBT/sync");
     expect_rows(LS("--serial", "PAID"), "PAID/sync");
-    expect_rows(LS("--op", "WITHDRAW", "--status", "Y"), "PAID/sync");
+    expect_rows(LS("--serial", "DOUBT", "--lane", "retry"), "DOUBT/retry");
+    expect_rows(LS("--op", "WITHDRAW", "--status", "Y"), "ALSO/sync PAID/sync");
+    expect_rows(LS("--op", "WITHDRAW", "--in-doubt", "--status", "P", "--older", "0s"),
+                "DEAD/sync DOUBT/sync LEFT/sync");
+    expect_rows(LS("--in-doubt", "--status", "Y"), "");
+    expect_rows(LS("--parked", "--in-doubt"), "");
     expect_rows(LS("--op", "WITHDRAW_X"), "");
     expect_rows(LS("--op", "WITH"), "");
     expect_rows(LS("--older", "1h"), "");
-    expect_rows(LS("--older", "0ms", "--status", "Y"), "PAID/sync");
+    expect_rows(LS("--older", "0ms", "--status", "Y"), "ALSO/sync PAID/sync");
+    expect_rows(LS("--older", "1h", "--in-doubt"), "");
     expect_rows(LS("--conflict"), "");
+}
+
+static int is_finished(const json_t *row)
+{
+    const char *state = json_string_value(json_object_get(row, "state"));
+
+    return strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
+           strcmp(state, "closed") == 0;
+}
+
+/* Whatever the limit cuts off, it is what nobody has to look at. */
+static void expect_open_first(output *o, size_t open, size_t finished)
+{
+    json_t *document = output_json(o), *rows = json_object_get(document, "rows"), *row;
+    size_t i;
+
+    EXPECT_CODE(o, 0);
+    assert_int_equal(json_array_size(rows), open + finished);
+    json_array_foreach(rows, i, row)
+    {
+        if (is_finished(row) != (i >= open))
+            fail_msg("row %zu, %s %s, is %s", i,
+                     json_string_value(json_object_get(row, "serial_no")),
+                     json_string_value(json_object_get(row, "lane")),
+                     json_string_value(json_object_get(row, "state")));
+    }
+    json_decref(document);
+    output_free(o);
+}
+
+static void test_ls_order(void **state)
+{
+    (void)state;
+    expect_open_first(LS("--limit", "50"), 10, 3);
+    expect_open_first(LS("--limit", "11"), 10, 1);
+    expect_open_first(LS("--limit", "9"), 9, 0);
+    expect_open_first(LS("--op", "WITHDRAW"), 10, 3);
+    expect_open_first(LS("--lane", "sync"), 7, 3);
+    expect_open_first(LS("--cust", "C2"), 4, 1);
+    expect_open_first(LS("--cust", "C2", "--limit", "4"), 4, 0);
 }
 
 /* A value goes to the server as a value. */
@@ -203,6 +261,35 @@ static void test_ls_table(void **state)
     EXPECT_CODE(o, 0);
     assert_non_null(strstr(o->err, "first 2 rows"));
     output_free(o);
+}
+
+/* In process, and neither a holder nor a retry row leads to it: it is in the list of all. */
+static void test_ls_typed_by_hand(void **state)
+{
+    (void)state;
+    database_run(
+        w.f.sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, token, fence, rev, sends, created_at, updated_at) VALUES "
+        "('C1', 'TYPED', 'HAND', 'S', 'P', 'ask', UUID(), 'x', 1, 1, 1, "
+        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    expect_rows(LS("--op", "HAND"), "TYPED/sync");
+    expect_rows(LS("--serial", "TYPED"), "TYPED/sync");
+    expect_rows(LS("--cust", "C1", "--status", "P"), "TYPED/sync");
+    database_run(w.f.sql, "DELETE FROM trade_lock WHERE op_code = 'HAND'");
+}
+
+/* A person is told that there is nothing; a program counts. */
+static void test_ls_nothing(void **state)
+{
+    output *o = RUN("ls", "--config", w.config, "--older", "7d", "--parked");
+
+    (void)state;
+    EXPECT_SENTENCE(o, 0, "no lock passes these filters\n");
+    output_free(o);
+    o = LS("--older", "7d", "--parked");
+    assert_string_equal(o->err, "");
+    expect_rows(o, "");
 }
 
 /* Pages: many rows at one moment, of one session, and finished; each comes once. */
@@ -439,11 +526,13 @@ static void test_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ls_filters), cmocka_unit_test(test_ls_injection),
-        cmocka_unit_test(test_ls_table),   cmocka_unit_test(test_ls_pages),
-        cmocka_unit_test(test_show),       cmocka_unit_test(test_show_not_found),
-        cmocka_unit_test(test_show_json),  cmocka_unit_test(test_retry_refused),
-        cmocka_unit_test(test_retry),      cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_ls_filters),       cmocka_unit_test(test_ls_order),
+        cmocka_unit_test(test_ls_typed_by_hand), cmocka_unit_test(test_ls_nothing),
+        cmocka_unit_test(test_ls_injection),     cmocka_unit_test(test_ls_table),
+        cmocka_unit_test(test_ls_pages),         cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_not_found),   cmocka_unit_test(test_show_json),
+        cmocka_unit_test(test_retry_refused),    cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_fields),
     };
 
     return server_report(cmocka_run_group_tests(tests, set_up, tear_down));

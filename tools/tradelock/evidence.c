@@ -132,7 +132,7 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
     if (status == TL_OK && common->json) {
         code = print_json(json_pack("{s:O}", "evidence", output.rows), code);
     } else if (status == TL_OK) {
-        table_print(output.table);
+        table_print_or_say(output.table, "nothing was filed about this trade");
         code = finish_output(code);
     }
     table_free(output.table);

@@ -55,7 +55,7 @@ static int print_rows(struct output *output, const struct common *common, unsign
         return print_json(json_pack("{s:O, s:i, s:b}", "rows", output->rows, "count",
                                     (int)output->count, "more", more),
                           EXIT_DONE);
-    table_print(output->table);
+    table_print_or_say(output->table, "no lock passes these filters");
     if (more)
         fprintf(stderr,
                 "tradelock: only the first %u rows; there may be more (--limit)\n",

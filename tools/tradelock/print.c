@@ -98,6 +98,14 @@ void table_print(struct table *table)
         scols_print_table(table->lines);
 }
 
+void table_print_or_say(struct table *table, const char *nothing)
+{
+    if (scols_table_get_nlines(table->lines) > 0)
+        scols_print_table(table->lines);
+    else
+        fprintf(stderr, "tradelock: %s\n", nothing);
+}
+
 void table_free(struct table *table)
 {
     if (table == NULL)

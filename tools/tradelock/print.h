@@ -24,6 +24,8 @@ struct table *table_new(const char *first, ...) __attribute__((sentinel));
 #define table_add(table, ...) table_add_cells(table, (const char *const[]){__VA_ARGS__})
 void table_add_cells(struct table *table, const char *const *cells);
 void table_print(struct table *table);
+/* The same; of an empty one a sentence on stderr tells people that they see all there is. */
+void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
 
 /* "name: value" with the names in one column; nothing for an empty value. */

@@ -95,6 +95,8 @@ static int list(tl_client *client, const struct wanted *w)
     } else {
         table_print(output.table);
         status = holders_print(client, &holders, &readers);
+        if (status == TL_OK && output.count == 0 && readers == 0)
+            fputs("tradelock: no resource passes these filters\n", stderr);
         if (more || readers == w->filter.limit)
             fprintf(stderr,
                     "tradelock: only the first %u resources; there may be more "
