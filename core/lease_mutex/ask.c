@@ -117,7 +117,7 @@ static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
         h->lease_until_ms =
             a->before_ms + (settled ? a->lease_left_ms : a->step.lease_ms);
     h->depth = m->depth = 1;
-    m->renewing = 0;
+    memset(&h->renewing, 0, sizeof h->renewing);
     atomic_store(&h->lost, 0);
     leases_unlock(l);
     m->state = MUTEX_HELD;

@@ -49,6 +49,7 @@ typedef struct hold {
     uint64_t *fences;       /* one for each resource */
     int64_t lease_until_ms; /* boot time; CLOCK_NEVER: the session renews it */
     int64_t hold_until_ms;
+    work_doubt renewing; /* a renewal by any of its handles */
 
     /* Atomic. */
     atomic_int lost; /* seen by the one who watches */
@@ -68,8 +69,6 @@ struct tl_mutex {
     uint8_t next_token[RESOURCE_TOKEN];
     char lost_connection[RANDOM_UUID];
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-
-    int renewing; /* the answer to a renewal was lost */
 
     size_t refused; /* which resource was in the way */
     tl_resource_view view;

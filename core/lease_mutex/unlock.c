@@ -202,18 +202,19 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
     leases_wake(l);
 }
 
-/* The end of the lease is set, not moved: running it again does no harm. */
+/* The end of the lease is set, not moved: running it again does no harm, as long as no
+ * shorter one can still come in late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
     struct releasing r;
-    work w = {.name = "renew", .run = run_renew, .context = &r, .doubtful = m->renewing};
+    work w = {.name = "renew", .run = run_renew, .context = &r};
     int64_t before_ms = clock_boottime_ms();
 
     memset(&r, 0, sizeof r);
     mutex_begin_step(m, &r.step, 0);
     r.step.lease_ms = lease_ms;
-    work_run(m->client->transitions, &w, m->client->config.pool_wait_ms);
-    m->renewing = w.verdict == VERDICT_UNKNOWN;
+    work_run_again(m->client->transitions, &w, &m->hold->renewing,
+                   m->client->config.pool_wait_ms);
     if (w.verdict == VERDICT_UNKNOWN) {
         set_lease(m, l, before_ms + lease_ms, 1);
         return TL_UNKNOWN;

@@ -204,7 +204,8 @@ static tl_status granted(tl_rw *rw, const struct asking *a, int settled)
     rw->by_session = a->step.by_session;
     rw->over_ms = a->before_ms + (settled ? a->left_ms : a->step.over_ms);
     rw->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
-    rw->renewing = rw->downgrading = 0;
+    memset(&rw->renewing, 0, sizeof rw->renewing);
+    memset(&rw->downgrading, 0, sizeof rw->downgrading);
     rw->intent_slot = 0; /* its row is the holder's now */
     rw->state = RW_HELD;
     client_add(&rw->client->counters.grants, 1);

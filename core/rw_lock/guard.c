@@ -44,7 +44,7 @@ static tl_status check(const tl_rw *rw, unsigned flags)
         status = rw_check_held(rw);
     if (status == TL_OK && rw->state != RW_HELD)
         status = error_set(TL_NOT_HELD, "the lock is being unlocked");
-    if (status == TL_OK && rw->downgrading)
+    if (status == TL_OK && rw->downgrading.doubtful)
         status = error_set(TL_WRONG_STATE,
                            "whether %s is still held for writing is not known: the "
                            "answer to the downgrade was lost; downgrade again first",

@@ -126,14 +126,14 @@ static tl_status check_certain(const tl_rw *rw)
     return status;
 }
 
-/* Both may run twice without harm, so a lost answer needs no settling; until one of them
- * is answered, *doubtful says that it may have happened. */
-static tl_status change(tl_rw *rw, struct changing *c, const char *name, int *doubtful)
+/* Both may run twice without harm, so nobody needs to know which run it was; until one of
+ * them is answered, the doubt says that it may have happened, or still may. */
+static tl_status change(tl_rw *rw, struct changing *c, const char *name,
+                        work_doubt *doubt)
 {
-    work w = {.name = name, .run = run_change, .context = c, .doubtful = *doubtful};
+    work w = {.name = name, .run = run_change, .context = c};
 
-    work_run(rw->client->transitions, &w, rw->client->config.pool_wait_ms);
-    *doubtful = w.verdict == VERDICT_UNKNOWN;
+    work_run_again(rw->client->transitions, &w, doubt, rw->client->config.pool_wait_ms);
     if (w.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
     if (w.verdict != VERDICT_APPLIED)

@@ -37,8 +37,8 @@ struct tl_rw {
     uint64_t fence;
     uint8_t token[RW_TOKEN];
     int by_session;
-    int64_t over_ms, hold_until_ms; /* boot time */
-    int renewing, downgrading;      /* the answer to that was lost */
+    int64_t over_ms, hold_until_ms;   /* boot time */
+    work_doubt renewing, downgrading; /* whether the answer to that was lost */
 
     /* A writer that waits. */
     uint8_t intent[RW_TOKEN];

@@ -58,8 +58,7 @@ static enum tried try_on(transition_engine *engine, work *w, db *connection)
     case DB_UNANSWERED:
         w->verdict = VERDICT_UNKNOWN;
         w->status = db_error_status(connection, answer, w->name);
-        if (w->read != NULL)
-            memcpy(w->lost_connection, db_name(connection), sizeof w->lost_connection);
+        memcpy(w->lost_connection, db_name(connection), sizeof w->lost_connection);
         return AGAIN;
     case DB_ERROR:
     case DB_NO_MEMORY:
@@ -99,21 +98,36 @@ static db_answer read_work(void *context, db *connection)
     return reading->w->read(reading->w->context, connection, &reading->committed);
 }
 
+static enum tried not_knowable(work *w)
+{
+    w->verdict = VERDICT_UNKNOWN;
+    w->status = error_set(TL_UNKNOWN,
+                          "the answer to '%s' was lost and the server cannot tell yet "
+                          "what became of it; call again with the same handle",
+                          w->name);
+    return OVER;
+}
+
+/* Whether it happened is not asked, only that it cannot happen any more: what is run next
+ * must not be undone by it. */
+static enum tried end_lost(transition_engine *engine, work *w, int64_t deadline_ms)
+{
+    if (!transition_end(engine, w->lost_connection, clock_left_ms(deadline_ms)))
+        return not_knowable(w);
+    w->lost_connection[0] = '\0';
+    return AGAIN;
+}
+
 static enum tried settle_lost(transition_engine *engine, work *w, int64_t deadline_ms)
 {
     struct reading reading = {.w = w};
 
+    if (w->read == NULL)
+        return end_lost(engine, w, deadline_ms);
     w->settled = 1;
     if (!settle_connection(engine, w->lost_connection, read_work, &reading,
-                           clock_left_ms(deadline_ms))) {
-        w->verdict = VERDICT_UNKNOWN;
-        w->status =
-            error_set(TL_UNKNOWN,
-                      "the answer to '%s' was lost and the server cannot tell yet "
-                      "what became of it; call again with the same handle",
-                      w->name);
-        return OVER;
-    }
+                           clock_left_ms(deadline_ms)))
+        return not_knowable(w);
     w->lost_connection[0] = '\0';
     if (reading.committed) {
         w->verdict = VERDICT_APPLIED;
@@ -144,4 +158,14 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
     }
+}
+
+void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,
+                    int64_t budget_ms)
+{
+    w->doubtful = doubt->doubtful;
+    memcpy(w->lost_connection, doubt->lost_connection, sizeof w->lost_connection);
+    work_run(engine, w, budget_ms);
+    doubt->doubtful = w->verdict == VERDICT_UNKNOWN;
+    memcpy(doubt->lost_connection, w->lost_connection, sizeof doubt->lost_connection);
 }

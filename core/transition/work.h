@@ -14,7 +14,8 @@ typedef struct work {
      * a call that committed nothing.  DB_DONE: committed, or there was nothing to do. */
     db_answer (*run)(void *context, db *connection);
     /* Once the connection that the answer was lost on is gone: whether it was committed.
-     * NULL: running it again does no harm, so nobody needs to know. */
+     * NULL: running it again does no harm, so nobody needs to know; it is run again only
+     * once that connection is gone, so that the run that is answered is the last one. */
     db_answer (*read)(void *context, db *connection, int *committed);
     void *context;
     /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
@@ -34,5 +35,15 @@ typedef struct work {
 } work;
 
 void work_run(transition_engine *engine, work *w, int64_t budget_ms);
+
+/* What a handle remembers of such work whose answer was lost, until it is run again. */
+typedef struct work_doubt {
+    int doubtful;
+    char lost_connection[RANDOM_UUID];
+} work_doubt;
+
+/* work_run() of work without `read`, with what is in doubt taken along and brought back. */
+void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,
+                    int64_t budget_ms);
 
 #endif
