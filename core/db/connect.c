@@ -60,6 +60,18 @@ static tl_status read_settings(MYSQL *mysql, const db_options *options)
     return TL_OK;
 }
 
+/* A connection without a database could be told from one to an empty database by nobody. */
+static tl_status check_database(const MYSQL *mysql, const db_options *options)
+{
+    const char *named = options->database ? options->database : mysql->options.db;
+
+    if (named && *named)
+        return TL_OK;
+    return error_set(
+        TL_BAD_CONFIG, "%s: no database is named; [%s] needs a line database=NAME",
+        options->option_file ? options->option_file : "the settings", options->group);
+}
+
 static int host_is_loopback(const char *host)
 {
     struct in_addr four;
@@ -219,6 +231,8 @@ static tl_status reach(db *connection, const db_options *options)
     tl_status status = read_settings(mysql, options);
     int fd;
 
+    if (status == TL_OK)
+        status = check_database(mysql, options);
     if (status != TL_OK)
         return status;
     enforce_settings(mysql, options);

@@ -36,8 +36,8 @@ static const struct error_line {
     {1698, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
     {1820, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
     {4151, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1046, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "no database is named in the settings file"},
-    {1049, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1046, DB_CLASS_OTHER, TL_INVALID, "the connection has no database"}, /* a caller's */
+    {1049, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "there is no such database"},
     {1054, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
     {1146, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
     {1305, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
@@ -144,8 +144,8 @@ tl_status db_connect_status(MYSQL *mysql)
     if (db_error_is_client(number))
         return error_set(TL_ACCESS_DENIED, "the server cannot be logged in to: %s", text);
     if (line && line->class_ == DB_CLASS_SCHEMA)
-        return error_set(line->status, "%s: %s; run `tradelock migrate`", line->sentence,
-                         text);
+        return error_set(line->status, "%s: %s; create it, then run `tradelock migrate`",
+                         line->sentence, text);
     if (line && line->class_ == DB_CLASS_ACCESS)
         return error_set(line->status, "the server refuses the account: %s", text);
     if (line && line->sentence)

@@ -251,6 +251,18 @@ static void expect_migrated(const char *config, const char *words)
     output_free(o);
 }
 
+static void expect_no_database(const char *config, int code, const char *words)
+{
+    static const char *const commands[] = {"ls", "migrate", "doctor"};
+
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        output *o = RUN(commands[i], "--config", config);
+
+        EXPECT_SENTENCE(o, code, words);
+        output_free(o);
+    }
+}
+
 static void test_schema(void **state)
 {
     const char *config = database_option_file(w.empty);
@@ -261,6 +273,19 @@ static void test_schema(void **state)
     expect_migrated(config, "The schema was made: version ");
     expect_migrated(config, "already");
     output_free(RUN("ls", "--config", config));
+    /* No database to look for it in, for whoever looks and for whoever makes it. */
+    expect_no_database(settings(0600, "[tradelock-client]\nsocket=%s\nuser=%s\n",
+                                server_socket(server_shared()),
+                                server_user(server_shared())),
+                       2, ".bad: no database is named; [tradelock-client] needs");
+    expect_no_database(settings(0600,
+                                "[tradelock-client]\nsocket=%s\nuser=%s\n"
+                                "database=not_there\n",
+                                server_socket(server_shared()),
+                                server_user(server_shared())),
+                       4,
+                       "there is no such database: Unknown database 'not_there'; create "
+                       "it, then run `tradelock migrate`");
     database_run(connection, "UPDATE tl_schema SET version = 9, oldest_client = 9");
     expect_settings(config, 4, "must be upgraded");
     mysql_close(connection);

@@ -182,14 +182,24 @@ static void refusals_are_sentences(void **state)
     expect_message(
         "the settings file /tmp/tradelock-there-is-no-such-file cannot be read");
 
-    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket"), TL_UNREACHABLE);
+    /* Not even asked of a server. */
+    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket"), TL_BAD_CONFIG);
+    expect_message("/tmp/tradelock.options.");
+    expect_message(
+        ": no database is named; [tradelock-client] needs a line database=NAME");
+    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket\ndatabase="),
+                     TL_BAD_CONFIG);
+
+    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket\ndatabase=d"),
+                     TL_UNREACHABLE);
     expect_message("the server cannot be reached: ");
     expect_message("/tmp/tradelock-no-such-socket");
 
     database_run(plain,
                  "CREATE OR REPLACE USER somebody@localhost IDENTIFIED BY 'right'");
-    snprintf(lines, sizeof(lines), "socket=%s\nuser=somebody\npassword=wrong-word",
-             socket);
+    snprintf(lines, sizeof(lines),
+             "socket=%s\nuser=somebody\npassword=wrong-word\ndatabase=%s", socket,
+             database_name(base));
     assert_int_equal(try_options(lines), TL_ACCESS_DENIED);
     expect_message("'somebody'@'localhost'");
     assert_null(strstr(tl_error_message(), "wrong-word"));
@@ -203,8 +213,8 @@ static void refusals_are_sentences(void **state)
     snprintf(lines, sizeof(lines), "socket=%s\nuser=%s\ndatabase=tl_no_such_database",
              socket, user);
     assert_int_equal(try_options(lines), TL_NO_SCHEMA);
-    expect_message("the schema is missing: Unknown database 'tl_no_such_database'; run "
-                   "`tradelock migrate`");
+    expect_message("there is no such database: Unknown database 'tl_no_such_database'; "
+                   "create it, then run `tradelock migrate`");
 }
 
 static void tables_without_rights(void **state)

@@ -100,7 +100,7 @@ static tl_status try_host(const char *host, const char *ca, int allow_insecure,
     assert_non_null(file);
     fprintf(file,
             "[tradelock-client]\nhost=%s\nport=%d\nprotocol=tcp\nuser=remote\n"
-            "password=word\nssl-verify-server-cert=0\n",
+            "password=word\ndatabase=information_schema\nssl-verify-server-cert=0\n",
             host, port);
     if (ca)
         fprintf(file, "ssl-ca=%s/%s\n", directory, ca);
