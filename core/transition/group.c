@@ -3,10 +3,14 @@
  *
  * A thread that finds a free place leads: it tries its own step on its own thread, with
  * nothing added, and leaves the place before it tries again.  One that does not queues and sleeps.  A leader that is back hands its
- * place to the first of the queue, which takes all that queued meanwhile as one statement
- * and one commit, gives each its own verdict and wakes them.  So a group grows exactly as
- * large as the time of one commit makes it; there is no dispatcher, no timer, and a lone
- * caller waits for nobody.
+ * place to the first of the queue, which takes its share of what queued meanwhile as one
+ * statement and one commit, gives each its own verdict and wakes them.  So a group grows
+ * exactly as large as the time of one commit makes it; there is no dispatcher, no timer,
+ * and a lone caller waits for nobody.
+ *
+ * A share, since whoever takes all that is there leaves the other places with crumbs: one
+ * group of fifty and then many of five, each of which costs a commit, for as long as the
+ * callers are the same.
  */
 #include "transition/inside.h"
 
@@ -45,6 +49,7 @@ struct group_queue {
     /* Under the mutex. */
     struct member *first, *last;
     unsigned leaders;
+    size_t waiting, under_way; /* steps in the queue, and in groups or with leaders */
 };
 
 tl_status group_queue_new(group_queue **out)
@@ -66,14 +71,22 @@ void group_queue_free(group_queue *queue)
     memory_free(queue);
 }
 
+/* As many for each group under way as are left to wait. */
+static size_t share_of(const group_queue *queue)
+{
+    size_t share = (queue->waiting + queue->under_way) / (LEADERS + 1) + 1;
+
+    return share < GROUP_ROWS ? share : GROUP_ROWS;
+}
+
 /* Takes the front of the queue as one batch.  Needs: queue->mutex held, queue not empty. */
 static struct member *take_batch(group_queue *queue)
 {
     struct member *batch = queue->first, *end = batch;
-    size_t rows = 1, bytes = store_group_size(&batch->t->step);
+    size_t rows = 1, share = share_of(queue), bytes = store_group_size(&batch->t->step);
 
     batch->taken = 1;
-    while (end->next != NULL && rows < GROUP_ROWS) {
+    while (end->next != NULL && rows < share) {
         bytes += store_group_size(&end->next->t->step);
         if (bytes > GROUP_BYTES)
             break;
@@ -85,6 +98,8 @@ static struct member *take_batch(group_queue *queue)
     if (queue->first == NULL)
         queue->last = NULL;
     end->next = NULL;
+    queue->waiting -= rows;
+    queue->under_way += rows;
     return batch;
 }
 
@@ -94,12 +109,14 @@ static void wake(struct member *m)
     sem_post(&m->woken);
 }
 
-/* A place is free: the first of the queue leads next, or the place stays empty. */
-static void hand_over(group_queue *queue)
+/* A place is free, `done` steps are: the first of the queue leads next, or the place stays
+ * empty. */
+static void hand_over(group_queue *queue, size_t done)
 {
     struct member *next = NULL;
 
     pthread_mutex_lock(&queue->mutex);
+    queue->under_way -= done;
     if (queue->first != NULL) {
         next = take_batch(queue);
         next->batch = next;
@@ -188,7 +205,7 @@ static void lead(transition_engine *engine, struct member *batch, int64_t deadli
     for (struct member *m = batch; m != NULL; m = m->next)
         items[count++] = m->t;
     run_batch(engine, items, count, deadline_ms);
-    hand_over(engine->groups);
+    hand_over(engine->groups, count);
     for (struct member *m = batch->next, *next; m != NULL; m = next) {
         next = m->next; /* a woken member's stack is gone */
         wake(m);
@@ -210,6 +227,7 @@ static int leave(group_queue *queue, struct member *me)
         *link = me->next;
         if (queue->last == me)
             queue->last = previous;
+        queue->waiting--;
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -255,12 +273,12 @@ static int join(group_queue *queue, struct member *me)
     pthread_mutex_lock(&queue->mutex);
     if (queue->leaders < LEADERS && queue->first == NULL) {
         queue->leaders++;
+        queue->under_way++;
         leads = 1;
-    } else if (queue->last != NULL) {
-        queue->last->next = me;
-        queue->last = me;
     } else {
-        queue->first = queue->last = me;
+        *(queue->last != NULL ? &queue->last->next : &queue->first) = me;
+        queue->last = me;
+        queue->waiting++;
     }
     pthread_mutex_unlock(&queue->mutex);
     return leads;
@@ -277,7 +295,7 @@ void group_run(transition_engine *engine, transition *t, int64_t deadline_ms)
          * else shall wait with it. */
         int over = transition_attempt(engine, t, deadline_ms);
 
-        hand_over(queue);
+        hand_over(queue, 1);
         if (!over)
             transition_run_one(engine, t, deadline_ms);
     } else if (!await_until(queue, &me, deadline_ms)) {
