@@ -41,6 +41,21 @@ tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
     return status;
 }
 
+tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read,
+                        const char *doing, db_result *rows)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_status(connection, read(connection, key, rows), doing);
+    read_end(client, connection);
+    return status;
+}
+
 tl_status read_check_person(const char *actor, const char *reason)
 {
     if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)

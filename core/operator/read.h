@@ -14,6 +14,12 @@ tl_status read_status(const db *connection, db_answer answer, const char *doing)
 /* Checks the key and writes op_code + "_RETRY" into retry_op. */
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1]);
 
+/* All rows that are about one trade; the connection has gone back before they are looked
+ * at. */
+typedef db_answer (*read_fn)(db *connection, const tl_key *key, db_result *rows);
+tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read,
+                        const char *doing, db_result *rows);
+
 /* An operator's decision needs a name and a reason. */
 tl_status read_check_person(const char *actor, const char *reason);
 

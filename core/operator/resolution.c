@@ -65,25 +65,18 @@ static void row_read(tl_resolution_row *to, const db_result *rows, size_t row)
 tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
                              void *context)
 {
-    char retry_op[TL_OP_MAX + 1];
     db_result rows = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-    int stopped = 0;
+    tl_status status = read_of_trade(client, key, store_resolve_list,
+                                     "reading what operators decided", &rows);
 
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = read_status(connection, store_resolve_list(connection, key, &rows),
-                             "reading what operators decided");
-    for (size_t row = 0; status == TL_OK && row < rows.rows && !stopped; row++) {
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_resolution_row one;
 
         row_read(&one, &rows, row);
-        stopped = each(context, &one) != 0;
+        if (each(context, &one) != 0)
+            break;
     }
     db_result_free(&rows);
-    read_end(client, connection);
     return status;
 }
 
@@ -293,14 +286,7 @@ static tl_status check(const tl_resolution *r)
         return error_set(TL_INVALID, "resolution is NULL or has no known version");
     if (tl_verdict_name(r->verdict)[0] == '\0')
         return error_set(TL_INVALID, "verdict %d is not known", (int)r->verdict);
-    if (r->actor == NULL || r->actor[0] == '\0' || strlen(r->actor) > 63)
-        return error_set(TL_INVALID, "an operator's decision needs a name of at most 63 "
-                                     "bytes");
-    if (r->reason == NULL || r->reason[0] == '\0' || strlen(r->reason) > TL_REMARK_MAX)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a reason of at most %d bytes",
-                         TL_REMARK_MAX);
-    return TL_OK;
+    return read_check_person(r->actor, r->reason);
 }
 
 static tl_status decide(tl_client *client, const tl_resolution *r, int part)

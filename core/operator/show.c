@@ -72,26 +72,18 @@ static void step_read(tl_step *one, const db_result *result, size_t row)
 tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
                       void *context)
 {
-    char retry_op[TL_OP_MAX + 1];
-    db_result result = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-    int stopped = 0;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status =
+        read_of_trade(client, key, store_timeline, "reading the log of the trade", &rows);
 
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status =
-            read_status(connection, store_timeline(connection, key, retry_op, &result),
-                        "reading the log of the trade");
-    for (size_t row = 0; status == TL_OK && row < result.rows && !stopped; row++) {
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_step one;
 
-        step_read(&one, &result, row);
-        stopped = each(context, &one) != 0;
+        step_read(&one, &rows, row);
+        if (each(context, &one) != 0)
+            break;
     }
-    db_result_free(&result);
-    read_end(client, connection);
+    db_result_free(&rows);
     return status;
 }
 
@@ -112,24 +104,17 @@ static void evidence_read(tl_evidence_row *evidence, const db_result *result, si
 tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
                            void *context)
 {
-    char retry_op[TL_OP_MAX + 1];
-    db_result result = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-    int stopped = 0;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status =
+        read_of_trade(client, key, store_evidence_list, "reading the evidence", &rows);
 
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = read_status(connection, store_evidence_list(connection, key, &result),
-                             "reading the evidence");
-    for (size_t row = 0; status == TL_OK && row < result.rows && !stopped; row++) {
-        tl_evidence_row evidence;
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        tl_evidence_row one;
 
-        evidence_read(&evidence, &result, row);
-        stopped = each(context, &evidence) != 0;
+        evidence_read(&one, &rows, row);
+        if (each(context, &one) != 0)
+            break;
     }
-    db_result_free(&result);
-    read_end(client, connection);
+    db_result_free(&rows);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "sql_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
@@ -61,16 +62,14 @@ db_answer store_list_idle(db *connection, const char *op_code,
     return db_run(connection, &sql_list_idle, values, COUNT(values), result);
 }
 
-db_answer store_timeline(db *connection, const tl_key *key, const char *retry_op,
-                         db_result *result)
+db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
 {
-    const db_value values[] = {
-        db_text(key->cust_no),
-        db_text(key->serial_no),
-        db_text(key->op_code),
-        db_text(retry_op),
-    };
+    char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
+    db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
+                         db_text(key->op_code), db_null()};
 
+    snprintf(retry_op, sizeof retry_op, "%s%s", key->op_code, TL_RETRY_SUFFIX);
+    values[3] = db_text(retry_op);
     return db_run(connection, &sql_timeline, values, COUNT(values), result);
 }
 

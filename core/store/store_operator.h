@@ -65,8 +65,8 @@ enum store_timeline_column {
     STEP_MAX_HOLD,
     STEP_NEXT_RUN
 };
-db_answer store_timeline(db *connection, const tl_key *key, const char *retry_op,
-                         db_result *result);
+/* Of both lanes. */
+db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
 enum store_evidence_column {
     EVIDENCE_ID,
