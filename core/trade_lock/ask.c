@@ -185,7 +185,22 @@ int ask_is_mine(const tl_lock *lock)
     return is_last_here(lock) && lock->inside.alive;
 }
 
-/* The hold as the row has it, of a step that could not return it. */
+/*
+ * The hold as the row has it, of a step that could not return it.
+ *
+ * A claim or reclaim is one UPDATE and one commit, and then this plain read, which locks
+ * nothing and writes nothing.  UPDATE has no RETURNING, and nobody knows the fence before:
+ * whoever claims names a key.  What else there is was tried (MariaDB 10.11):
+ *   - fence = LAST_INSERT_ID(fence + 1) comes with the answer, but not from a table that
+ *     has a trigger, whatever the trigger does;
+ *   - INSERT ... SELECT ... ON DUPLICATE KEY UPDATE ... RETURNING gives the fence, but says
+ *     each condition twice, of the row that was seen and of the row that is locked, and
+ *     would insert a row that was purged between the two;
+ *   - a prepared BEGIN NOT ATOMIC UPDATE ...; SELECT ...; END saves the trip, about a
+ *     quarter of the time, not the statement; EXPLAIN cannot look into it, and it would be
+ *     a second way to read a row beside the one that callers of a key share.
+ * And a claim needs the row for more than its fence: payload, channel key, sends, evidence.
+ */
 static tl_status read_grant(tl_lock *lock, const transition *t)
 {
     int64_t before_ms = clock_boottime_ms();
