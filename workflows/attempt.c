@@ -1,5 +1,7 @@
 #include "attempt.h"
 
+#include "memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
     a->workflow = of;
     copy_text(a->serial_no, sizeof a->serial_no, key->serial_no);
     copy_text(a->cust_no, sizeof a->cust_no, key->cust_no);
-    a->payload = malloc(payload_size > 0 ? payload_size : 1);
+    a->payload = workflow_memory(payload_size);
     if (a->payload == NULL)
         return tl_error_report(TL_NO_MEMORY, "no memory for a payload of %zu bytes",
                                payload_size);

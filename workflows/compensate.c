@@ -271,6 +271,17 @@ static tl_status park_poison(compensation *c)
     return ending_run(&c->ending);
 }
 
+/* Nothing was begun: the lane is due again later, and not only when the hold is over. */
+static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t attempts)
+{
+    const tl_findings nothing = {0};
+    tl_ending what = TL_ENDING_INIT;
+
+    what.outcome = TL_OUTCOME_UNKNOWN;
+    what.next_run_ms = schedule_next_ms(&of->given.policy, attempts, 0);
+    return tl_lock_put_back(lock, &what, &nothing);
+}
+
 tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
                      compensate_calls *calls)
 {
@@ -282,7 +293,7 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
         attempt_init(&c.attempt, of, &key, view->payload, view->payload_size);
 
     if (status != TL_OK)
-        return status;
+        return put_back_unbegun(of, lock, view->attempts);
     attempt_show(&c.attempt, view);
     c.ending.client = client;
     c.ending.lock = lock;

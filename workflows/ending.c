@@ -101,7 +101,10 @@ static tl_status run_in_budget(ending *e)
         tl_status status = run_once(e);
         tl_class class_ = tl_status_class(status);
 
-        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY)
+        /* Memory that is missing now may be there in a moment; what the channel said
+         * would be forgotten. */
+        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY &&
+            status != TL_NO_MEMORY)
             return status;
         if (schedule_now_ms() >= end_ms)
             return status;
@@ -195,5 +198,7 @@ tl_status ending_run(ending *e)
                       "parked for a person: %s",
                       e->what.park_reason != NULL ? e->what.park_reason : "as before");
     /* The outcome is known, but not on record yet. */
-    return tl_status_class(status) == TL_CLASS_RETRY ? TL_UNKNOWN : status;
+    if (status == TL_NO_MEMORY || tl_status_class(status) == TL_CLASS_RETRY)
+        return TL_UNKNOWN;
+    return status;
 }

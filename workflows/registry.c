@@ -1,5 +1,7 @@
 #include "registry.h"
 
+#include "memory.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
 
     if (out == NULL || client == NULL)
         return tl_error_report(TL_INVALID, "a workflow registry needs a client");
-    workflows = calloc(1, sizeof *workflows);
+    workflows = workflow_memory(sizeof *workflows);
     if (workflows == NULL)
         return tl_error_report(TL_NO_MEMORY, "no memory for a workflow registry");
     if (pthread_mutex_init(&workflows->mutex, NULL) != 0) {
@@ -101,7 +103,7 @@ static tl_status copy_name(char *to, size_t space, const char *what, const char 
 static tl_status make_entry(workflow **out, const tl_workflow *given,
                             const tl_policy *defaults)
 {
-    workflow *entry = calloc(1, sizeof *entry);
+    workflow *entry = workflow_memory(sizeof *entry);
     tl_status status;
 
     if (entry == NULL)

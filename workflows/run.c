@@ -4,6 +4,7 @@
  */
 #include "run.h"
 
+#include "memory.h"
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -332,7 +333,7 @@ static tl_status check_request(tl_workflows *workflows, const tl_request *reques
 static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
                          const tl_request *request)
 {
-    struct tl_run *run = calloc(1, sizeof *run);
+    struct tl_run *run = workflow_memory(sizeof *run);
     tl_status status;
 
     if (run == NULL)

@@ -7,6 +7,7 @@
  * long, claiming pauses until the threads have run dry.
  */
 #include "compensate.h"
+#include "memory.h"
 #include "overdue.h"
 #include "schedule.h"
 
@@ -401,12 +402,14 @@ static int init_conditions(tl_worker *worker)
 static tl_status start_threads(tl_worker *worker)
 {
     while (worker->runners_started < worker->threads) {
-        if (pthread_create(&worker->runners[worker->runners_started], NULL, runner_main,
+        if (tl_test_allocation() ||
+            pthread_create(&worker->runners[worker->runners_started], NULL, runner_main,
                            worker) != 0)
             return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
         worker->runners_started++;
     }
-    if (pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
+    if (tl_test_allocation() ||
+        pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
         return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
     worker->claimer_started = 1;
     return TL_OK;
@@ -439,7 +442,7 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
         return tl_error_report(
             TL_UNKNOWN_OPERATION,
             "a worker without registered operations has nothing to do");
-    worker = calloc(1, sizeof *worker);
+    worker = workflow_memory(sizeof *worker);
     if (worker == NULL || init_conditions(worker) != 0) {
         free(worker);
         return tl_error_report(TL_NO_MEMORY, "no memory for a worker");

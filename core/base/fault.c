@@ -203,6 +203,11 @@ int tl_test_mutated(const char *rule)
     return fault_mutated(rule);
 }
 
+int tl_test_allocation(void)
+{
+    return fault_allocation();
+}
+
 #else
 
 /* ISO C wants something in every file. */

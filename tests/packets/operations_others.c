@@ -366,6 +366,82 @@ static tl_status call_retry_now(scene *s)
     return tl_retry_now(s->far, &key, fence, "anna", "test");
 }
 
+/* As if the time in which the sender could still send were over. */
+static void prepare_overdue(scene *s)
+{
+    prepare_doubtful(s);
+    database_run(s->sql,
+                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
+                 "step = 'test', token = RANDOM_BYTES(16) WHERE cust_no = '%s' AND "
+                 "lane = 'S'",
+                 s->cust);
+}
+
+/* Another operator has proposed; only an administrator can write who that was. */
+static void prepare_proposed(scene *s)
+{
+    prepare_overdue(s);
+    database_run(s->sql,
+                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, "
+                 "verdict, part, fence, epoch, reason, actor, thread_no, account) "
+                 "SELECT cust_no, serial_no, op_code, rev, 'F', 1, fence, epoch, 'test', "
+                 "'bob', UUID(), 'bob@localhost' FROM trade_lock WHERE cust_no = '%s' "
+                 "AND lane = 'S'",
+                 s->cust);
+}
+
+static int each_resolution(void *context, const tl_resolution_row *row)
+{
+    unsigned *halves = context;
+
+    *halves += row->verdict == TL_VERDICT_FAILED;
+    return 0;
+}
+
+/* The fence that was seen stays the same over the repetitions. */
+static tl_resolution resolution(scene *s)
+{
+    if (s->stage == 0)
+        s->opened = database_number(s->sql,
+                                    "SELECT fence FROM trade_lock WHERE cust_no = '%s' "
+                                    "AND lane = 'S'",
+                                    s->cust);
+    s->stage = 1;
+    return (tl_resolution){.version = TL_RESOLUTION_VERSION,
+                           .key = {s->serial, s->cust, "WITHDRAW"},
+                           .fence = (uint64_t)s->opened,
+                           .verdict = TL_VERDICT_FAILED,
+                           .actor = "anna",
+                           .reason = "test"};
+}
+
+static tl_status count_halves(scene *s, unsigned expected)
+{
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    unsigned halves = 0;
+    tl_status status = tl_resolution_list(s->far, &key, each_resolution, &halves);
+
+    if (status == TL_OK)
+        EXPECT(halves == expected);
+    return status;
+}
+
+static tl_status call_propose(scene *s)
+{
+    tl_resolution r = resolution(s);
+    tl_status status = tl_resolution_propose(s->far, &r);
+
+    return status == TL_OK ? count_halves(s, 1) : status;
+}
+
+static tl_status call_confirm(scene *s)
+{
+    tl_resolution r = resolution(s);
+    tl_status status = tl_resolution_confirm(s->far, &r);
+
+    return status == TL_OK ? count_halves(s, 2) : status;
+}
+
 static tl_status call_resource_unlock(scene *s)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
@@ -457,6 +533,9 @@ static const operation operations[] = {
     {"doctor", 0, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1",
      "F 1 0", SWEEP_ANY_STEPS, 0, NULL},
+    {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
+    {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1",
+     "F 1 0", 2, 0, NULL},
     {"unlock by an operator", 0, prepare_nothing, call_resource_unlock, TL_OK, "-", "-",
      0, 0, NULL},
     {"unlock of a reader by an operator", 0, prepare_nothing, call_holder_unlock, TL_OK,

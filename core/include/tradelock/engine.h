@@ -148,9 +148,12 @@ TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 TL_EXPORT void tl_test_point(char kind, const char *name, const char *when);
 /* Whether TL_MUTATION switches this safety rule off. */
 TL_EXPORT int tl_test_mutated(const char *rule);
+/* Whether this allocation, or this start of a thread, is to fail. */
+TL_EXPORT int tl_test_allocation(void);
 #else
 #define tl_test_point(kind, name, when) ((void)0)
 #define tl_test_mutated(rule) 0
+#define tl_test_allocation() 0
 #endif
 
 /* ---------------------------------------------------------------- evidence -- */

@@ -1,0 +1,584 @@
+/*
+ * Every allocation within every call of the workflow layer fails once, those of the
+ * library below and the starts of threads among them.  At the end, when the process is gone
+ * and another one has put things right, money has moved exactly where the row says so.
+ */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "fake_channel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALLOCATIONS_MAX 400
+#define PATIENCE_MS 120000
+#define POLL_MS 5
+
+/* Whoever puts things right looks often. */
+#define NURSE                                                                            \
+    "beat_ms=100ms\nsession_ms=60s\nschedule=50ms,100ms\nexecute_ms=1s\ncommit_ms=2s\n"  \
+    "max_hold_ms=60s\ngrace_ms=100ms\ndeadline_ms=1h\nattempts=1000\npoison=100\n"
+
+static scene s;
+static char *nurse_file;
+/* The near client's and the test's own. */
+static long long connections_before;
+
+static tl_request request_of(uint32_t reclaim_epoch)
+{
+    tl_request request = TL_REQUEST_INIT;
+
+    request.key = (tl_key){s.serial, s.cust, "WITHDRAW"};
+    request.payload = "100 EUR";
+    request.payload_size = 7;
+    request.reclaim_epoch = reclaim_epoch;
+    return request;
+}
+
+/* --------------------------------------------------------------------- the case -- */
+
+static unsigned number; /* of the allocation that fails, for a sentence */
+
+#define CHECK(condition, ...)                                                            \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            print_message("allocation %u: not so: %s; ", number, #condition);            \
+            print_message(__VA_ARGS__);                                                  \
+            print_message(" (%s)\n", tl_error_message());                                \
+            fail();                                                                      \
+        }                                                                                \
+    } while (0)
+
+/* Counted from here; 0: none fails. */
+static void fail_allocation(unsigned n)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", n);
+    setenv("TL_FAULT_ALLOC", text, 1);
+    fault_reload();
+}
+
+/* hasty: a client that soon gives up a line that is down. */
+static void begin(unsigned n, int hasty)
+{
+    number = n;
+    channel_begin();
+    scene_begin(&s, hasty);
+}
+
+static long long connections(void)
+{
+    return database_number(s.sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist "
+                           "WHERE db = '%s'",
+                           database_name(s.db));
+}
+
+/* The client is gone, and with it all of its connections. */
+static void end_client(void)
+{
+    int64_t end_ms = clock_deadline(PATIENCE_MS);
+    long long left;
+
+    scene_end(&s);
+    for (;;) {
+        left = connections();
+        if (left <= connections_before || clock_left_ms(end_ms) == 0)
+            break;
+        clock_sleep_until_ms(clock_deadline(POLL_MS));
+    }
+    CHECK(left <= connections_before, "%lld connections are left, %lld belong there",
+          left, connections_before);
+}
+
+static char status_now(void)
+{
+    char row[64];
+
+    scene_row(&s, "WITHDRAW", row, sizeof row);
+    return row[0];
+}
+
+/* Another process finishes what is open: by evidence, query and proof, as always. */
+static void nurse(void)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_worker_options with = TL_WORKER_OPTIONS_INIT;
+    int64_t end_ms = clock_deadline(PATIENCE_MS);
+    tl_workflows *workflows;
+    tl_client *client = NULL;
+    tl_worker *worker = NULL;
+
+    if (status_now() != 'P')
+        return;
+    options.config_file = nurse_file;
+    while (tl_client_open(&client, &options) != TL_OK)
+        CHECK(clock_left_ms(end_ms) > 0, "no client");
+    workflows = channel_registry(client);
+    with.idle_max_ms = 50;
+    CHECK(tl_worker_start(&worker, workflows, &with) == TL_OK, "no worker");
+    while (status_now() == 'P' && clock_left_ms(end_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(POLL_MS));
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+    tl_client_close(client);
+    CHECK(status_now() != 'P', "nobody could end it");
+}
+
+/* Money moved once exactly where the row and the books say so. */
+static void check_books(void)
+{
+    char status = status_now();
+    unsigned paid = atomic_load(&channel.paid);
+
+    CHECK(paid <= 1, "paid %u times", paid);
+    CHECK((status == 'Y') == (paid == 1), "status %c, paid %u times", status, paid);
+    CHECK(scene_ledger(&s) == (long long)paid, "booked %lld times, paid %u times",
+          scene_ledger(&s), paid);
+}
+
+/* Until it is decided, as a caller would: a busy machine needs more than one call. */
+static tl_status go_on(tl_workflows *workflows, const tl_request *request,
+                       tl_answer *answer, tl_status status)
+{
+    int64_t end_ms = clock_deadline(PATIENCE_MS);
+
+    while (clock_left_ms(end_ms) > 0) {
+        if (status == TL_UNKNOWN) {
+            status = tl_workflow_settle(workflows, answer);
+        } else if (tl_status_class(status) == TL_CLASS_RETRY) {
+            tl_answer_clear(answer);
+            status = tl_workflow_run(workflows, request, answer);
+        } else {
+            break;
+        }
+    }
+    return status;
+}
+
+/* A trade of its own, with the same client: an allocation that failed broke nothing. */
+static void check_still_works(tl_workflows *workflows)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_request request;
+    struct channel kept = channel;
+    tl_status status;
+    char serial[sizeof s.serial], cust[sizeof s.cust];
+
+    memcpy(serial, s.serial, sizeof serial);
+    memcpy(cust, s.cust, sizeof cust);
+    scene_next_trade(&s);
+    channel.answer = TL_EXECUTE_SUCCEEDED;
+    channel.within_prepare = channel.within_execute = NULL;
+    request = request_of(0);
+    status = tl_workflow_run(workflows, &request, &answer);
+    status = go_on(workflows, &request, &answer, status);
+    CHECK(status == TL_SUCCEEDED, "the next payment: %s", tl_status_name(status));
+    CHECK(scene_ledger(&s) == 1, "the next payment is not booked");
+    tl_answer_clear(&answer);
+    channel.answer = kept.answer;
+    atomic_store(&channel.sent, atomic_load(&kept.sent));
+    atomic_store(&channel.paid, atomic_load(&kept.paid));
+    memcpy(s.serial, serial, sizeof serial);
+    memcpy(s.cust, cust, sizeof cust);
+}
+
+static int is_no(tl_status status)
+{
+    tl_class class_ = tl_status_class(status);
+
+    return class_ == TL_CLASS_RETRY || class_ == TL_CLASS_CALLER || status == TL_FAILED ||
+           status == TL_REFUSED;
+}
+
+/* "Nothing happened, ask again" is only said where that is so. */
+static void check_undecided(tl_status status)
+{
+    CHECK(!is_no(status) || atomic_load(&channel.paid) == 0, "%s, and it was paid",
+          tl_status_name(status));
+    CHECK(tl_status_class(status) != TL_CLASS_RETRY ||
+              (atomic_load(&channel.sent) == 0 && status_now() != 'Y'),
+          "%s, and it was sent", tl_status_name(status));
+}
+
+/* What a payment may answer with a single allocation missing, after it was settled. */
+static void check_answer(tl_status status, tl_status final, const tl_answer *answer)
+{
+    unsigned sent = atomic_load(&channel.sent);
+
+    check_undecided(status);
+    /* What the channel said is never forgotten for want of memory. */
+    CHECK(sent == 0 || status == final, "sent, and then %s", tl_status_name(status));
+    CHECK(sent > 0 || status == TL_NO_MEMORY, "not sent, and %s", tl_status_name(status));
+    CHECK(status != TL_SUCCEEDED ||
+              (answer->own && answer->result_size == 4 && status_now() == 'Y'),
+          "succeeded, and the answer is not whole");
+}
+
+/* -------------------------------------------------------------------- the tests -- */
+
+struct figures {
+    unsigned failed, all_the_same, no_memory, settled;
+};
+
+static void report(const char *what, const struct figures *f, int all_repeated)
+{
+    print_message("%s: %u allocations failed; done all the same %u, no memory %u, "
+                  "settled %u\n",
+                  what, f->failed, f->all_the_same, f->no_memory, f->settled);
+    assert_in_range(f->failed, 1, ALLOCATIONS_MAX - 2);
+    /* Some cannot be done without; a settling is always repeated. */
+    assert_true((f->no_memory == 0) == all_repeated);
+}
+
+static void count(struct figures *f, tl_status status, tl_status final)
+{
+    f->failed++;
+    f->all_the_same += status == final;
+    f->no_memory += status == TL_NO_MEMORY;
+}
+
+static tl_status try_to_register(tl_workflows *workflows, const char *op_code)
+{
+    tl_workflow w = channel_workflow(op_code);
+    tl_status status = tl_workflow_register(workflows, &w);
+
+    CHECK(status == TL_OK || status == TL_NO_MEMORY, "%s", tl_status_name(status));
+    return status;
+}
+
+/* Registered or not, and never half: now it is known, or it can be. */
+static void check_registered(tl_workflows *workflows, const char *op_code, int known)
+{
+    tl_workflow w = channel_workflow(op_code);
+
+    if (!known)
+        CHECK(tl_workflow_register(workflows, &w) == TL_OK, "not even now");
+    CHECK(tl_workflow_register(workflows, &w) == TL_INVALID, "registered twice");
+}
+
+static void test_registering(void **state)
+{
+    struct figures figures = {0};
+    unsigned counted;
+
+    (void)state;
+    scene_begin(&s, 0);
+    number = 0;
+    do {
+        tl_status status, first = TL_NO_MEMORY, second = TL_NO_MEMORY;
+        tl_workflows *workflows = NULL;
+
+        fail_allocation(++number);
+        status = tl_workflows_new(&workflows, s.far);
+        CHECK((status == TL_OK) == (workflows != NULL), "%s", tl_status_name(status));
+        if (status == TL_OK) {
+            first = try_to_register(workflows, "WITHDRAW");
+            second = try_to_register(workflows, "TRANSFER");
+        }
+        counted = (unsigned)fault_allocations();
+        fail_allocation(0);
+        if (counted >= number)
+            count(&figures, TL_NO_MEMORY, TL_OK);
+        CHECK((first == TL_OK && second == TL_OK) == (counted < number), "%s, %s",
+              tl_status_name(first), tl_status_name(second));
+        if (status == TL_OK) {
+            check_registered(workflows, "WITHDRAW", first == TL_OK);
+            check_registered(workflows, "TRANSFER", second == TL_OK);
+        }
+        tl_workflows_free(workflows);
+    } while (counted >= number && number < ALLOCATIONS_MAX);
+    scene_end(&s);
+    report("registering", &figures, 0);
+    assert_int_equal(figures.failed, 3);
+}
+
+/* One payment without its n-th allocation; whether there was one of that number. */
+static int pay_without(unsigned n, uint32_t reclaim_epoch, tl_workflows *workflows,
+                       tl_status final, struct figures *figures)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_request request = request_of(reclaim_epoch);
+    tl_status status;
+    int failed;
+
+    fail_allocation(n);
+    status = tl_workflow_run(workflows, &request, &answer);
+    failed = fault_allocations() >= n;
+    fail_allocation(0);
+    figures->settled += status == TL_UNKNOWN;
+    check_undecided(status);
+    status = go_on(workflows, &request, &answer, status);
+    if (failed)
+        count(figures, status, final);
+    else
+        CHECK(status == final, "%s without any fault", tl_status_name(status));
+    check_answer(status, final, &answer);
+    tl_answer_clear(&answer);
+    return failed;
+}
+
+static void sweep_payment(const char *what, tl_execute said, int pays, tl_status final)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_workflows *workflows;
+
+        begin(n, 0);
+        channel.answer = said;
+        channel.pays = pays;
+        workflows = channel_registry(s.far);
+        failed = pay_without(n, 0, workflows, final, &figures);
+        check_still_works(workflows);
+        tl_workflows_free(workflows);
+        end_client();
+        nurse();
+        check_books();
+    }
+    report(what, &figures, 0);
+}
+
+static void test_paying(void **state)
+{
+    (void)state;
+    sweep_payment("paying", TL_EXECUTE_SUCCEEDED, 1, TL_SUCCEEDED);
+}
+
+static void test_a_decline(void **state)
+{
+    (void)state;
+    sweep_payment("a decline", TL_EXECUTE_DECLINED, 0, TL_FAILED);
+}
+
+static void test_a_lost_answer(void **state)
+{
+    (void)state;
+    sweep_payment("an answer that was lost", TL_EXECUTE_UNKNOWN, 1, TL_IN_DOUBT);
+}
+
+/* A failure that rests on "there is no such payment" is tried anew: the old key is queried
+ * first. */
+static void test_trying_anew(void **state)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    (void)state;
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_ending ending = scene_ending(TL_OUTCOME_FAILURE);
+        tl_workflows *workflows;
+        tl_lock *lock;
+
+        begin(n, 0);
+        lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+        ending.proof = TL_PROOF_NOT_FOUND;
+        CHECK(tl_lock_finish(lock, &ending) == TL_FAILED, "no failure");
+        tl_lock_free(lock);
+        workflows = channel_registry(s.far);
+        failed = pay_without(n, 1, workflows, TL_SUCCEEDED, &figures);
+        CHECK(atomic_load(&channel.sent) == 0 || atomic_load(&channel.queried) > 0,
+              "sent anew, and the old key was not asked for");
+        check_still_works(workflows);
+        tl_workflows_free(workflows);
+        end_client();
+        nurse();
+        check_books();
+    }
+    report("trying anew", &figures, 0);
+}
+
+/* ------------------------------------------------------------------ settling -- */
+
+/* From now on nobody gets through, and the answer to what comes next is lost. */
+static void cut_the_next(void)
+{
+    wire_fault fault = {1, WIRE_CUT_AFTER, 1};
+
+    wire_arm(s.line, &fault);
+}
+
+/* Settling without its n-th allocation, again and again until it is known. */
+static int settle_without(unsigned n, tl_workflows *workflows, tl_answer *answer,
+                          struct figures *figures)
+{
+    tl_status status;
+    int failed;
+
+    fail_allocation(n);
+    status = tl_workflow_settle(workflows, answer);
+    failed = fault_allocations() >= n;
+    fail_allocation(0);
+    for (; status == TL_UNKNOWN; figures->settled++)
+        status = tl_workflow_settle(workflows, answer);
+    if (failed)
+        count(figures, status, TL_SUCCEEDED);
+    else
+        CHECK(status == TL_SUCCEEDED, "%s without any fault", tl_status_name(status));
+    check_answer(status, TL_SUCCEEDED, answer);
+    return failed;
+}
+
+static void sweep_settling(const char *what, int within_prepare)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_answer answer = TL_ANSWER_INIT;
+        tl_request request;
+        tl_workflows *workflows;
+
+        begin(n, 1);
+        if (within_prepare)
+            channel.within_prepare = cut_the_next;
+        else
+            channel.within_execute = cut_the_next;
+        request = request_of(0);
+        workflows = channel_registry_of(s.far, 200);
+        CHECK(tl_workflow_run(workflows, &request, &answer) == TL_UNKNOWN,
+              "the line was cut, and the answer is %s", tl_status_name(answer.status));
+        channel.within_prepare = channel.within_execute = NULL;
+        wire_arm(s.line, NULL);
+        wire_down(s.line, 0);
+        failed = settle_without(n, workflows, &answer, &figures);
+        tl_answer_clear(&answer);
+        check_still_works(workflows);
+        tl_workflows_free(workflows);
+        end_client();
+        nurse();
+        check_books();
+    }
+    report(what, &figures, 1);
+}
+
+static void test_settling_an_ask(void **state)
+{
+    (void)state;
+    sweep_settling("settling an ask", 1);
+}
+
+static void test_settling_an_ending(void **state)
+{
+    (void)state;
+    sweep_settling("settling an ending", 0);
+}
+
+/* ---------------------------------------------------------------- the worker -- */
+
+/* A worker that starts brings the trade to its end, whatever failed on the way; nobody
+ * else would: this process lives, and nothing opens the lane of a claim it forgot. */
+static int work_without(unsigned n, tl_workflows *workflows, tl_status *started)
+{
+    tl_worker_options with = TL_WORKER_OPTIONS_INIT;
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    int64_t end_ms = clock_deadline(PATIENCE_MS);
+    tl_worker *worker = NULL;
+    int failed;
+
+    with.threads = 2;
+    with.idle_max_ms = 50;
+    fail_allocation(n);
+    *started = tl_worker_start(&worker, workflows, &with);
+    CHECK((*started == TL_OK) == (worker != NULL), "%s", tl_status_name(*started));
+    while (worker != NULL && status_now() == 'P' && clock_left_ms(end_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(POLL_MS));
+    failed = fault_allocations() >= n;
+    if (worker != NULL) {
+        tl_worker_stop(worker);
+        CHECK(tl_worker_wait(worker, PATIENCE_MS) == TL_OK, "it does not stop");
+        CHECK(tl_worker_count(worker, &counts) == TL_OK, "no counts");
+        CHECK(counts.in_flight == 0, "%u in flight", counts.in_flight);
+        CHECK(counts.succeeded == 1 && status_now() == 'Y', "not done, %llu claimed",
+              (unsigned long long)counts.claimed);
+    }
+    fail_allocation(0);
+    tl_worker_free(worker);
+    return failed;
+}
+
+static void test_the_worker(void **state)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    (void)state;
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_workflows *workflows;
+        tl_status started;
+
+        begin(n, 0);
+        scene_past(&s, TL_OUTCOME_UNKNOWN);
+        atomic_store(&channel.paid, 1);
+        workflows = channel_registry(s.far);
+        failed = work_without(n, workflows, &started);
+        if (failed)
+            count(&figures, started == TL_OK ? TL_SUCCEEDED : started, TL_SUCCEEDED);
+        CHECK(started == TL_OK || (failed && started == TL_NO_MEMORY), "%s",
+              tl_status_name(started));
+        check_still_works(workflows);
+        tl_workflows_free(workflows);
+        end_client();
+        nurse();
+        check_books();
+    }
+    report("the worker", &figures, 0);
+}
+
+/* The far clients' connections end by and by; what is left then belongs there. */
+static void await_stillness(void)
+{
+    for (int same = 0; same < 40;) {
+        long long now = connections();
+
+        same = now == connections_before ? same + 1 : 0;
+        connections_before = now;
+        clock_sleep_until_ms(clock_deadline(POLL_MS));
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    scene_open(&s, NULL);
+    /* The near client opens what connections it needs. */
+    for (int i = 0; i < 2; i++) {
+        scene_begin(&s, 0);
+        scene_past(&s, i == 0 ? TL_OUTCOME_SUCCESS : TL_OUTCOME_FAILURE);
+        scene_end(&s);
+    }
+    await_stillness();
+    nurse_file = database_option_file_at(s.db, server_socket(s.where), NURSE);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(scene_log_problems(&s), 0);
+    free(nurse_file);
+    scene_close(&s);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_registering),        cmocka_unit_test(test_paying),
+        cmocka_unit_test(test_a_decline),          cmocka_unit_test(test_a_lost_answer),
+        cmocka_unit_test(test_trying_anew),        cmocka_unit_test(test_settling_an_ask),
+        cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}

@@ -1,0 +1,12 @@
+#include "memory.h"
+
+#include <tradelock/engine.h>
+
+#include <stdlib.h>
+
+void *workflow_memory(size_t size)
+{
+    if (tl_test_allocation())
+        return NULL;
+    return calloc(1, size > 0 ? size : 1);
+}
