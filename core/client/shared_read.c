@@ -76,13 +76,21 @@ static struct bucket *bucket_of(shared_reads *reads, const char *key)
 }
 
 /* Needs: bucket->mutex held. */
-static struct reading *find_or_make(struct bucket *bucket, const char *key)
+static struct reading *find(const struct bucket *bucket, const char *key)
 {
     struct reading *reading = bucket->readings;
-    size_t size = strlen(key) + 1;
 
     while (reading != NULL && strcmp(reading->key, key) != 0)
         reading = reading->next;
+    return reading;
+}
+
+/* Needs: bucket->mutex held. */
+static struct reading *find_or_make(struct bucket *bucket, const char *key)
+{
+    struct reading *reading = find(bucket, key);
+    size_t size = strlen(key) + 1;
+
     if (reading != NULL)
         return reading;
     reading = memory_new(sizeof *reading + size);
@@ -173,4 +181,15 @@ const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_
     }
     pthread_mutex_unlock(&bucket->mutex);
     return row != NULL ? &row->row : NULL;
+}
+
+int shared_read_under_way(shared_reads *reads, const char *key)
+{
+    struct bucket *bucket = bucket_of(reads, key);
+    int under_way;
+
+    pthread_mutex_lock(&bucket->mutex);
+    under_way = find(bucket, key) != NULL;
+    pthread_mutex_unlock(&bucket->mutex);
+    return under_way;
 }

@@ -27,6 +27,8 @@ void shared_reads_free(shared_reads *reads);
  * memory.  Give it back with shared_row_release(). */
 const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_fn read,
                               void *context);
+/* Whether somebody is reading this key's row just now, so that shared_read() would share. */
+int shared_read_under_way(shared_reads *reads, const char *key);
 void shared_row_release(const shared_row *row); /* accepts NULL */
 
 #endif

@@ -341,11 +341,40 @@ tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
     return begin_as(lock, t, kind_of(lock), fresh_token);
 }
 
+/* A mutex is taken over where its holder is gone; a trade's row refuses whatever it is. */
+static int would_refuse(const tl_lock *lock)
+{
+    if (lock->view.state == TL_STATE_ABSENT)
+        return 0;
+    return !lock_is_mutex(lock) || kind_differs(lock) ||
+           (lock->view.status == 'P' && lock->inside.alive);
+}
+
+/*
+ * Others of this process were refused for the same key and are reading why: what a read
+ * shows that begins now is this ask's answer too, where it is a refusal, and no statement
+ * of its own is sent.  Never the way of an ask that nobody is in the way of, which goes
+ * without any read.
+ */
+static int refused_with_others(tl_lock *lock, step_kind kind, tl_status *status)
+{
+    if (kind == STEP_RECLAIM || (lock->options.flags & TL_ASK_EXCLUSIVE) ||
+        lock->state != LOCK_NEW ||
+        !shared_read_under_way(lock->client->reads, lock->wait_key) ||
+        lock_read(lock) != TL_OK || !would_refuse(lock))
+        return 0;
+    *status = lock_is_mutex(lock) ? ask_classify_mutex(lock) : ask_classify(lock);
+    return 1;
+}
+
 tl_status ask_sync_once(tl_lock *lock)
 {
     step_kind kind = kind_of(lock);
     uint64_t dead_fence = 0;
+    tl_status refusal;
 
+    if (refused_with_others(lock, kind, &refusal))
+        return refusal;
     for (int try = 0; try < ASK_TRIES; try++) {
         transition t, *one = &t;
         int64_t before_ms = clock_boottime_ms();

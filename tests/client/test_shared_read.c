@@ -17,10 +17,11 @@ enum { THREADS = 16, ROUNDS = 200, KEYS = 3 };
 
 static shared_reads *reads;
 static atomic_long truth[KEYS], taken[KEYS];
-static atomic_long stale, failed;
+static atomic_long stale, failed, unseen;
 
 struct asked {
     int key;
+    char name[16];
 };
 
 /* What a server does: looks at the truth while it works, and takes its time. */
@@ -29,6 +30,8 @@ static tl_status look(void *context, db_result *rows)
     const struct asked *asked = context;
     long seen = atomic_load(&truth[asked->key]);
 
+    if (!shared_read_under_way(reads, asked->name))
+        atomic_fetch_add(&unseen, 1);
     usleep(200);
     rows->affected = (uint64_t)seen;
     atomic_fetch_add(&taken[asked->key], 1);
@@ -37,13 +40,12 @@ static tl_status look(void *context, db_result *rows)
 
 static void *ask_again_and_again(void *argument)
 {
-    struct asked asked = {(int)((intptr_t)argument % KEYS)};
-    char key[16];
+    struct asked asked = {.key = (int)((intptr_t)argument % KEYS)};
 
-    snprintf(key, sizeof key, "key%d", asked.key);
+    snprintf(asked.name, sizeof asked.name, "key%d", asked.key);
     for (int i = 0; i < ROUNDS; i++) {
         long before = atomic_fetch_add(&truth[asked.key], 1) + 1;
-        const shared_row *row = shared_read(reads, key, look, &asked);
+        const shared_row *row = shared_read(reads, asked.name, look, &asked);
 
         if (row == NULL || (long)row->rows.affected < before)
             atomic_fetch_add(&stale, 1);
@@ -70,6 +72,8 @@ static void test_fresh_and_shared(void **state)
     for (int i = 0; i < KEYS; i++)
         all += atomic_load(&taken[i]);
     assert_int_equal(atomic_load(&stale), 0);
+    assert_int_equal(atomic_load(&unseen), 0);
+    assert_false(shared_read_under_way(reads, "key0"));
     assert_true(atomic_load(&failed) > 0); /* a problem is shared as well */
     assert_in_range(all, ROUNDS, THREADS * ROUNDS / 2);
     shared_reads_free(reads);
