@@ -437,7 +437,7 @@ static void test_an_operator_takes_it_from_one(void **state)
                   TL_NOT_FOUND);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence + 1, "ann", "hangs"),
                   TL_LOST);
-    assert_status(tl_rw_guard(one, caller, 0), TL_OK);
+    assert_status(tl_guard(one, caller, 0), TL_OK);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_BUSY);
     caller_run(caller, "ROLLBACK");
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_OK);
@@ -457,7 +457,7 @@ static void test_an_operator_takes_it_from_one(void **state)
     /* Whoever lost it fails; whoever did not goes on. */
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_rw_done(one, caller, 0), TL_ROLL_BACK);
-    assert_status(tl_rw_guard(one, caller, 0), TL_ROLL_BACK);
+    assert_status(tl_guard(one, caller, 0), TL_ROLL_BACK);
     assert_status(tl_rw_done(two, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
     assert_status(tl_rw_unlock(one), TL_LOST);

@@ -68,7 +68,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
     /* What the rows show of the living still holds: they are asked by token. */
     assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
     assert_status(tl_mutex_unlock(mutex), TL_OK);
-    assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
+    assert_status(tl_guard(mutex, caller, 0), TL_OK);
     assert_status(tl_rw_done(rw, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
     /* A row lock has no memory that could be lost. */
@@ -84,7 +84,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
     assert_status(try_write(f.client, "loan/1"), TL_GRANTED);
     /* Who held it before has lost it, and every fence rose. */
     caller_run(caller, "START TRANSACTION");
-    assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
+    assert_status(tl_guard(mutex, caller, 0), TL_ROLL_BACK);
     assert_status(tl_rw_done(rw, caller, 0), TL_ROLL_BACK);
     caller_run(caller, "ROLLBACK");
     assert_status(tl_mutex_unlock(mutex), TL_LOST);

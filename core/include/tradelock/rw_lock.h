@@ -168,6 +168,14 @@ TL_EXPORT tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned 
 /* The same proof without writing anything. */
 TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned flags);
 
+/* One name for both, in C: tl_guard(lock, connection, flags). */
+#ifndef __cplusplus
+#define tl_guard(lock, connection, flags)                                                \
+    _Generic((lock), tl_mutex *                                                          \
+             : tl_mutex_guard, tl_rw *                                                   \
+             : tl_rw_guard)((lock), (connection), (flags))
+#endif
+
 /* ---------------------------------------------------------------- operators -- */
 
 /* Returns 0 to go on.  Views live during the call. */
