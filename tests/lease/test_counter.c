@@ -1,4 +1,4 @@
-/* The counter, each statement for itself, under a lease mutex. */
+/* The counter, each statement for itself, under a lease mutex, and under a set of three. */
 #include "lease/counter.h"
 
 #include <setjmp.h>
@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <unistd.h>
 
 #define WAIT_MS 600000
 
@@ -27,11 +29,31 @@ static int teardown(void **state)
     return 0;
 }
 
-static int count_up(const fixture *of, int with_lock, int times)
+static tl_mutex *make_one(tl_client *client)
 {
     tl_mutex_options options = lease_options(0);
+
+    return mutex_new(client, "counter", &options);
+}
+
+/* Every other process names them the other way round. */
+static tl_mutex *make_set(tl_client *client)
+{
+    static const char *const there[] = {"a", "counter", "z"};
+    static const char *const back[] = {"z", "counter", "a"};
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *set = NULL;
+
+    if (tl_mutex_new_set(&set, client, getpid() % 2 ? there : back, 3, &options) != TL_OK)
+        server_panic("no set: %s", tl_error_message());
+    return set;
+}
+
+static int count_under(const fixture *of, tl_mutex *(*make)(tl_client *client),
+                       int with_lock, int times)
+{
     tl_client *client = client_new(of);
-    tl_mutex *mutex = mutex_new(client, "counter", &options);
+    tl_mutex *mutex = make(client);
     MYSQL *connection = database_connect(of->db);
     int good = 0;
 
@@ -51,10 +73,26 @@ static int count_up(const fixture *of, int with_lock, int times)
     return good == times;
 }
 
+static int count_up(const fixture *of, int with_lock, int times)
+{
+    return count_under(of, make_one, with_lock, times);
+}
+
+static int count_up_under_a_set(const fixture *of, int with_lock, int times)
+{
+    return count_under(of, make_set, with_lock, times);
+}
+
 static void test_no_update_is_lost(void **state)
 {
     (void)state;
     counter_is_right(&f, "lease mutex", count_up);
+}
+
+static void test_no_update_is_lost_under_a_set(void **state)
+{
+    (void)state;
+    counter_is_right(&f, "set of three", count_up_under_a_set);
 }
 
 static void test_without_the_lock_updates_are_lost(void **state)
@@ -67,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_update_is_lost),
+        cmocka_unit_test(test_no_update_is_lost_under_a_set),
         cmocka_unit_test(test_without_the_lock_updates_are_lost),
     };
 
