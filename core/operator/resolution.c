@@ -133,18 +133,39 @@ static tl_status judge_clear(const db_result *row)
                            "to clear");
 }
 
-static tl_status judge_paid(const db_result *row, char status)
+/* Evidence is about an epoch, and filed for the wrong one it would be a false success: so
+ * every sentence names the epoch. */
+static tl_status judge_paid_in_process(const db_result *row, unsigned epoch)
+{
+    if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
+        return error_set(TL_REFUSED,
+                         "evidence says that epoch %u, which is in process, was paid: a "
+                         "worker ends the trade as paid",
+                         epoch);
+    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+        return error_set(TL_REFUSED,
+                         "evidence says that an epoch before %u was paid, and epoch %u "
+                         "is in process: decide first that epoch %u failed, then that "
+                         "the trade was paid",
+                         epoch, epoch, epoch);
+    return error_set(TL_REFUSED,
+                     "epoch %u is in process: if it was paid, file that with `tradelock "
+                     "evidence add --epoch %u --outcome SUCCEEDED`, and a worker ends "
+                     "the trade as paid; if an epoch before it was, file that one",
+                     epoch, epoch);
+}
+
+static tl_status judge_paid(const db_result *row, char status, unsigned epoch)
 {
     if (status == 'P')
-        return error_set(
-            TL_REFUSED,
-            "the trade is in process: file what is known with `tradelock "
-            "evidence add --outcome SUCCEEDED`, and a worker ends it as paid");
-    if (!db_get_int(row, 0, RESOLVE_CONFLICT))
-        return error_set(TL_REFUSED,
-                         "the trade failed with proof, and no evidence contradicts that: "
-                         "file the evidence first");
-    return TL_OK;
+        return judge_paid_in_process(row, epoch);
+    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+        return TL_OK;
+    return error_set(TL_REFUSED,
+                     "the trade failed with proof, and no evidence contradicts that: "
+                     "file the evidence first, and for the epoch that was paid "
+                     "(`tradelock evidence add --epoch N`); the last one is %u",
+                     epoch);
 }
 
 static tl_status judge_failed(const struct deciding *d, const db_result *row, char status)
@@ -187,7 +208,7 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
                          "its lane yet (`tradelock reap` does)");
     switch (d->half.verdict) {
     case TL_VERDICT_PAID:
-        return judge_paid(row, status);
+        return judge_paid(row, status, d->half.epoch);
     case TL_VERDICT_FAILED:
         return judge_failed(d, row, status);
     default:

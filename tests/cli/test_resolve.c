@@ -251,10 +251,11 @@ static void test_a_failure_was_paid(void **state)
     refused(BOB, "propose", "Y1", "paid", fence_of("Y1"), "nobody turns that into");
 }
 
-static void file(const char *outcome, uint32_t epoch, const char *key, const char *ref)
+static void file_for(const char *serial, const char *outcome, uint32_t epoch,
+                     const char *key, const char *ref)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
-                            .key = {"E1", "C1", WITHDRAW_OP},
+                            .key = {serial, "C1", WITHDRAW_OP},
                             .epoch = epoch,
                             .channel_key = key,
                             .outcome = outcome,
@@ -265,30 +266,70 @@ static void file(const char *outcome, uint32_t epoch, const char *key, const cha
     assert_true(status == TL_OK || status == TL_IN_CONFLICT);
 }
 
+/* Declined, and then tried anew as epoch 2 at a channel that follows this rule. */
+static void try_anew(const char *serial, const char *rule, tl_status expected)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    make_failed(serial);
+    database_run(w.h.sql,
+                 "UPDATE trade_lock SET retryable = 1, rev = rev + 1, step = 'test' "
+                 "WHERE serial_no = '%s' AND lane = 'S'",
+                 serial);
+    house_rule(&w.h, rule);
+    assert_status(house_run(&w.h, serial, "C1", 100, 1, &answer), expected);
+    tl_answer_clear(&answer);
+}
+
 /* It was paid in an earlier epoch than the one that was declined: the books name that
  * payment. */
 static void test_an_earlier_epoch_was_paid(void **state)
 {
     char key[TL_CHANNEL_KEY_MAX + 1];
-    tl_answer answer = TL_ANSWER_INIT;
 
     (void)state;
-    make_failed("E1");
-    database_run(w.h.sql, "UPDATE trade_lock SET retryable = 1, rev = rev + 1, "
-                          "step = 'test' WHERE serial_no = 'E1' AND lane = 'S'");
-    house_rule(&w.h, "{\"kind\":\"decline\"}");
-    assert_status(house_run(&w.h, "E1", "C1", 100, 1, &answer), TL_FAILED);
-    tl_answer_clear(&answer);
+    try_anew("E1", "{\"kind\":\"decline\"}", TL_FAILED);
     house_row(&w.h, "E1", "F 2 1 D");
     house_key(&w.h, "E1", key);
-    file("SUCCEEDED", 1, NULL, "BANK-90");
-    file("DECLINED", 2, key, "NO-91");
+    refused(ANN, "propose", "E1", "paid", fence_of("E1"),
+            "--epoch N`); the last one is 2");
+    file_for("E1", "SUCCEEDED", 1, NULL, "BANK-90");
+    file_for("E1", "DECLINED", 2, key, "NO-91");
     decide_together("E1", "paid");
     house_work(&w.h, 1, 20000);
     house_row(&w.h, "E1", "Y 2 1 -");
     assert_int_equal(database_number(w.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
                                               "serial_no = 'E1' AND "
                                               "channel_ref = 'BANK-90'"),
+                     1);
+}
+
+/* The same while the later epoch is in process still: the refusals say the way, with the
+ * epoch, and it leads there. */
+static void test_an_earlier_epoch_was_paid_and_another_runs(void **state)
+{
+    (void)state;
+    try_anew("E2", "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}", TL_IN_DOUBT);
+    database_run(w.h.sql,
+                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
+                 "step = 'test' WHERE serial_no = 'E2' AND lane = 'S'");
+    refused(ANN, "propose", "E2", "paid", fence_of("E2"),
+            "epoch 2 is in process: if it was paid, file that with `tradelock evidence "
+            "add --epoch 2 --outcome SUCCEEDED`");
+    file_for("E2", "SUCCEEDED", 1, NULL, "BANK-92");
+    assert_int_equal(conflict_of("E2"), 1);
+    refused(ANN, "propose", "E2", "paid", fence_of("E2"),
+            "decide first that epoch 2 failed");
+    decide_together("E2", "failed");
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "E2", "F 2 1 O");
+    assert_int_equal(conflict_of("E2"), 1);
+    decide_together("E2", "paid");
+    house_work(&w.h, 1, 20000);
+    house_row(&w.h, "E2", "Y 2 1 -");
+    assert_int_equal(database_number(w.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
+                                              "serial_no = 'E2' AND "
+                                              "channel_ref = 'BANK-92'"),
                      1);
 }
 
@@ -683,6 +724,7 @@ int main(void)
         cmocka_unit_test(test_what_was_decided_waits_for_a_send),
         cmocka_unit_test(test_the_doctor_misses_what_a_worker_needs),
         cmocka_unit_test(test_an_earlier_epoch_was_paid),
+        cmocka_unit_test(test_an_earlier_epoch_was_paid_and_another_runs),
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_fields_are_listed),
     };
