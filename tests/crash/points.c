@@ -73,3 +73,39 @@ void point_environment(const point *self, char only[96], char kill[32])
     snprintf(only, 96, "TL_FAULT_ONLY=%s/%s", self->name, self->when);
     snprintf(kill, 32, "TL_FAULT_KILL=%u", self->nth);
 }
+
+static const char of_these[] =
+    "mysql.general_log WHERE thread_id NOT IN (%s) AND argument NOT LIKE 'INSERT INTO "
+    "%%\\_log%%' AND argument NOT LIKE 'SET GLOBAL general\\_log%%'";
+
+void points_seen(MYSQL *sql, const char *others, long long *connects,
+                 long long *statements)
+{
+    char from[512];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    assert_true(snprintf(from, sizeof from, of_these, others) < (int)sizeof from);
+#pragma GCC diagnostic pop
+    *connects = database_number(
+        sql, "SELECT COUNT(*) FROM %s AND command_type = 'Connect'", from);
+    *statements = database_number(
+        sql, "SELECT COUNT(*) FROM %s AND command_type IN ('Query', 'Execute')", from);
+}
+
+void points_show(MYSQL *sql, const char *others)
+{
+    char from[512], *all;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(from, sizeof from, of_these, others);
+#pragma GCC diagnostic pop
+    all = database_text(sql,
+                        "SELECT GROUP_CONCAT(thread_id, ' ', command_type, ' ', "
+                        "LEFT(argument, 60) ORDER BY event_time SEPARATOR '\n') FROM %s "
+                        "AND command_type IN ('Query', 'Execute')",
+                        from);
+    print_error("%s\n", all != NULL ? all : "nothing");
+    free(all);
+}

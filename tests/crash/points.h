@@ -2,6 +2,8 @@
 #ifndef TESTS_CRASH_POINTS_H
 #define TESTS_CRASH_POINTS_H
 
+#include "support/database.h"
+
 #include <stddef.h>
 
 typedef struct point {
@@ -20,6 +22,14 @@ typedef struct points {
 /* Takes at most nth_max occurrences of each; all are counted. */
 void points_read(points *self, const char *path, unsigned nth_max);
 void points_free(points *self);
+
+/* What the server's general log (as a table) has of connections that are not in `others`,
+ * a list of their ids: they must be as many as the points.  What the triggers write into
+ * the histories was sent by nobody. */
+void points_seen(MYSQL *sql, const char *others, long long *connects,
+                 long long *statements);
+/* The same in words, for those who look for the one that was not counted. */
+void points_show(MYSQL *sql, const char *others);
 
 /* TL_FAULT_ONLY=..., TL_FAULT_KILL=... for this point. */
 void point_environment(const point *self, char only[96], char kill[32]);

@@ -2,7 +2,8 @@
  * Death and sleep at every numbered point of the other locks.
  *
  * A part of the work (asking, a guarded transaction that raises a balance and keeps a
- * ledger, giving back) is run once to count its points.  Then it is run once for each
+ * ledger, giving back) is run once to count its points, which are compared with what the
+ * server saw of it, so that none is forgotten.  Then it is run once for each
  * point and killed there, and once more and stopped there for longer than its session
  * lives.  Each time another process, whose session lives on, must get the lock and do the
  * same work; then those who were stopped go on, too late.  In the end the balances must
@@ -64,17 +65,25 @@ static unsigned serial;
 static struct {
     unsigned points, deaths, sleeps, missed, late, finished;
 } sum;
+/* While the points are counted on both sides: whose connections are not the child's. */
+static int counting;
+static char *bystanders;
 
-static int setup(void **state)
+static void make_books(void)
 {
-    (void)state;
-    fixture_open(&f, "beat_ms=500ms\nsession_ms=6s\nask_wait_max_ms=200ms\n");
     database_run(
         f.sql, "CREATE TABLE balance (resource VARCHAR(128) CHARACTER SET ascii COLLATE "
                "ascii_nopad_bin PRIMARY KEY, n BIGINT NOT NULL);"
                "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, resource "
                "VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL, "
                "fence BIGINT UNSIGNED NOT NULL)");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=500ms\nsession_ms=6s\nask_wait_max_ms=200ms\n");
+    make_books();
     snprintf(points_path, sizeof points_path, "/tmp/tl-points-%ld", (long)getpid());
     return 0;
 }
@@ -290,11 +299,16 @@ static void go(const kind *of, const char *resource, int guarded,
     w.caller = database_connect(f.db);
     database_run(w.caller, "SET idle_transaction_timeout = 4, "
                            "innodb_lock_wait_timeout = 60");
+    /* The server counts as long as this process does. */
+    if (counting)
+        database_run(w.caller, "SET GLOBAL general_log = 1");
     for (size_t i = 0; environment[i] != NULL; i++)
         putenv((char *)(uintptr_t)environment[i]);
     fault_reload();
     if (!of->run(&w))
         _exit(EXIT_TOO_LATE);
+    if (counting)
+        database_run(w.caller, "SET GLOBAL general_log = 0");
     unsetenv("TL_FAULT_KILL");
     unsetenv("TL_FAULT_STOP");
     unsetenv("TL_FAULT_LOG");
@@ -319,6 +333,11 @@ static struct victim start(const kind *of, int guarded, const char *const enviro
     }
     if (of->read_meanwhile)
         v.reader = reading(f.other, v.resource, 0);
+    if (counting) {
+        free(bystanders);
+        bystanders = database_text(f.sql, "SELECT GROUP_CONCAT(id) FROM "
+                                          "information_schema.processlist");
+    }
     v.pid = fork();
     assert_true(v.pid >= 0);
     if (v.pid == 0)
@@ -353,6 +372,68 @@ static void read_points(const kind *of, points *at)
     }
     assert_int_equal(status, 0);
     points_read(at, points_path, NTH_MAX);
+}
+
+/* Sessions that do not beat while the points are counted: what happens at the very ends of
+ * the counting would be seen by one side only. */
+static void fixture_open_quiet(fixture *own, server *where)
+{
+    memset(own, 0, sizeof *own);
+    own->db = database_new(where, "beat_ms=1m\nsession_ms=10m\nask_wait_max_ms=200ms\n");
+    own->client = client_new(own);
+    own->other = client_new(own);
+    own->sql = database_connect(own->db);
+}
+
+static void compare(const kind *of, const char *path)
+{
+    char log[128];
+    const char *const environment[] = {log, NULL};
+    long long connects, statements;
+    points at = {.count = 0};
+    struct victim v;
+    int status;
+
+    snprintf(log, sizeof log, "TL_FAULT_LOG=%s", path);
+    unlink(path);
+    database_run(f.sql, "TRUNCATE mysql.general_log");
+    v = start(of, 1, environment);
+    assert_int_equal(waitpid(v.pid, &status, 0), v.pid);
+    assert_int_equal(status, 0);
+    tl_rw_free(v.reader);
+    points_read(&at, path, NTH_MAX);
+    points_seen(f.sql, bystanders, &connects, &statements);
+    print_message("%s: %zu connects, %zu statements and commits; the server saw %lld and "
+                  "%lld\n",
+                  of->name, at.connects, at.statements, connects, statements);
+    if ((long long)at.statements != statements)
+        points_show(f.sql, bystanders);
+    assert_int_equal(at.connects, connects);
+    assert_int_equal(at.statements, statements);
+    points_free(&at);
+}
+
+/* On a server of its own, which has seen nobody else. */
+static void test_no_point_is_forgotten(void **state)
+{
+    static const char *const options[] = {"--log-output=TABLE", NULL};
+    server *own = server_start(options);
+    fixture kept = f;
+
+    (void)state;
+    fixture_open_quiet(&f, own);
+    make_books();
+    counting = 1;
+    for (size_t k = 0; k < KINDS; k++)
+        compare(&kinds[k], points_path);
+    counting = 0;
+    free(bystanders);
+    tl_client_close(f.client);
+    tl_client_close(f.other);
+    mysql_close(f.sql);
+    database_free(f.db);
+    f = kept;
+    server_free(own);
 }
 
 /* The heartbeat's points depend on time; crash_points has them. */
@@ -534,6 +615,7 @@ static void test_without_the_guard_a_late_holder_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_point_is_forgotten),
         cmocka_unit_test(test_killed_at_every_point),
         cmocka_unit_test(test_asleep_at_every_point),
         cmocka_unit_test(test_without_the_guard_a_late_holder_writes),

@@ -155,40 +155,27 @@ static long long requests(const town *self)
     return count;
 }
 
-/* What the server saw, for those who look for the one that was not counted. */
-static void show_statements(town *self)
+/* The connections there are: the test's own, which are older than the log. */
+static char *connections(town *self)
 {
-    char *all = database_text(
-        self->sql, "SELECT GROUP_CONCAT(thread_id, ' ', command_type, ' ', "
-                   "LEFT(argument, 60) ORDER BY event_time SEPARATOR '\n') FROM "
-                   "mysql.general_log WHERE command_type IN ('Query', 'Execute')");
-
-    print_error("%s\n", all);
-    free(all);
+    return database_text(self->sql, "SELECT GROUP_CONCAT(id) FROM "
+                                    "information_schema.processlist");
 }
 
-/* Server and channel have seen as many connections, statements and calls as were counted.
- * Other connections (the test's own) are older than the log, and what the triggers write
- * into the history was sent by nobody. */
-static void compare(town *self, const points *seen, long long requests_before)
+/* Server and channel have seen as many connections, statements and calls as were
+ * counted. */
+static void compare(town *self, const points *seen, const char *others,
+                    long long requests_before)
 {
-    static const char mine[] =
-        "SELECT COUNT(*) FROM mysql.general_log WHERE command_type %s AND thread_id IN "
-        "(SELECT thread_id FROM mysql.general_log WHERE command_type = 'Connect') "
-        "AND argument NOT LIKE 'INSERT INTO trade\\_lock\\_log%%'";
     long long connects, statements;
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    connects = database_number(self->sql, mine, "= 'Connect'");
-    statements = database_number(self->sql, mine, "IN ('Query', 'Execute')");
-#pragma GCC diagnostic pop
+    points_seen(self->sql, others, &connects, &statements);
     print_message("  points: %zu connects, %zu statements and commits, %zu calls, "
                   "%zu callbacks; the server saw %lld and %lld, the channel %lld\n",
                   seen->connects, seen->statements, seen->calls, seen->callbacks,
                   connects, statements, requests(self) - requests_before);
     if ((long long)seen->statements != statements)
-        show_statements(self);
+        points_show(self->sql, others);
     assert_int_equal(seen->connects, connects);
     assert_int_equal(seen->statements, statements);
     assert_int_equal(seen->calls, requests(self) - requests_before);
@@ -216,6 +203,7 @@ static void count_points(town *self, const role *of, const outcome *what, points
     char log[128], path[128];
     const char *const environment[] = {log, NULL};
     long long before, open_before;
+    char *others;
     child running;
 
     snprintf(path, sizeof path, "%s/points", self->dir);
@@ -227,6 +215,7 @@ static void count_points(town *self, const role *of, const outcome *what, points
     if (of == &janitor)
         make_victims(self); /* before the log is on */
     before = requests(self);
+    others = connections(self);
     database_run(self->sql, "TRUNCATE mysql.general_log; SET GLOBAL general_log = 1");
     running =
         of == &janitor ? reap(self, environment) : of->start(self, what, environment);
@@ -235,7 +224,8 @@ static void count_points(town *self, const role *of, const outcome *what, points
     assert_int_not_equal(child_wait(&running, 20000), -1);
     database_run(self->sql, "SET GLOBAL general_log = 0");
     points_read(to, path, of->nth_max);
-    compare(self, to, before);
+    compare(self, to, others, before);
+    free(others);
 }
 
 /* -------------------------------------------------------------------- the deaths -- */
