@@ -287,6 +287,15 @@ static void test_ls_nothing(void **state)
     (void)state;
     EXPECT_SENTENCE(o, 0, "no lock passes these filters\n");
     output_free(o);
+    o = RUN("evidence", "ls", "PAID", "C1", "WITHDRAW", "--config", w.config);
+    EXPECT_SENTENCE(o, 0, "nothing was filed about this trade\n");
+    output_free(o);
+    o = RUN("resolve", "ls", "PAID", "C1", "WITHDRAW", "--config", w.config);
+    EXPECT_SENTENCE(o, 0, "no operator decided anything about this trade\n");
+    output_free(o);
+    o = RUN("resource", "ls", "--config", w.config);
+    EXPECT_SENTENCE(o, 0, "no resource passes these filters\n");
+    output_free(o);
     o = LS("--older", "7d", "--parked");
     assert_string_equal(o->err, "");
     expect_rows(o, "");

@@ -103,19 +103,14 @@ static int run_add(const struct command *self, tl_client *client,
 
 /* ----------------------------------------------------------------------- ls -- */
 
-struct output {
-    struct table *table;
-    json_t *rows;
-};
-
 static int add_row(void *context, const tl_evidence_row *row)
 {
-    struct output *output = context;
+    struct listing *listing = context;
     char when[TIME_TEXT], epoch[16];
 
-    json_array_append_new(output->rows, json_evidence(row));
+    json_array_append_new(listing->rows, json_evidence(row));
     snprintf(epoch, sizeof epoch, "%u", row->epoch);
-    table_add(output->table, time_text(when, row->filed_us), epoch, row->outcome,
+    table_add(listing->table, time_text(when, row->filed_us), epoch, row->outcome,
               row->final ? "final" : "", row->channel_ref != NULL ? row->channel_ref : "",
               row->source, row->remark != NULL ? row->remark : "");
     return 0;
@@ -123,21 +118,13 @@ static int add_row(void *context, const tl_evidence_row *row)
 
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct output output = {
+    struct listing listing = {
         table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "REF", "SOURCE", "REMARK", NULL),
         json_array()};
-    tl_status status = tl_evidence_list(client, key, add_row, &output);
-    int code = status == TL_OK ? EXIT_DONE : report(status);
+    const tl_status status = tl_evidence_list(client, key, add_row, &listing);
 
-    if (status == TL_OK && common->json) {
-        code = print_json(json_pack("{s:O}", "evidence", output.rows), code);
-    } else if (status == TL_OK) {
-        table_print_or_say(output.table, "nothing was filed about this trade");
-        code = finish_output(code);
-    }
-    table_free(output.table);
-    json_decref(output.rows);
-    return code;
+    return listing_end(&listing, status, common->json, "evidence",
+                       "nothing was filed about this trade");
 }
 
 /* -------------------------------------------------------------------- command -- */

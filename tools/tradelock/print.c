@@ -114,6 +114,22 @@ void table_free(struct table *table)
     free(table);
 }
 
+int listing_end(struct listing *listing, tl_status status, int json, const char *name,
+                const char *nothing)
+{
+    int code = status == TL_OK ? EXIT_DONE : report(status);
+
+    if (status == TL_OK && json) {
+        code = print_json(json_pack("{s:O}", name, listing->rows), code);
+    } else if (status == TL_OK) {
+        table_print_or_say(listing->table, nothing);
+        code = finish_output(code);
+    }
+    table_free(listing->table);
+    json_decref(listing->rows);
+    return code;
+}
+
 /* ------------------------------------------------------------------- pairs -- */
 
 /* The size of the character at text, 0 when it is none that may reach a terminal. */

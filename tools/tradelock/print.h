@@ -48,6 +48,15 @@ json_t *json_resource(const tl_resource_view *view);
 json_t *json_evidence(const tl_evidence_row *row);
 json_t *json_resolution(const tl_resolution_row *row);
 
+/* What was listed about one trade, for people and for programs. */
+struct listing {
+    struct table *table;
+    json_t *rows;
+};
+/* Prints the table, or the rows under that name, or what went wrong; frees both. */
+int listing_end(struct listing *listing, tl_status status, int json, const char *name,
+                const char *nothing);
+
 /* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
 int print_json(json_t *document, int code);
 

@@ -117,19 +117,14 @@ static int check(const struct command *self, const tl_resolution *resolution,
 
 /* ------------------------------------------------------------------------ ls -- */
 
-struct output {
-    struct table *table;
-    json_t *rows;
-};
-
 static int add_row(void *context, const tl_resolution_row *row)
 {
-    struct output *output = context;
+    struct listing *listing = context;
     char when[TIME_TEXT], fence[24];
 
-    json_array_append_new(output->rows, json_resolution(row));
+    json_array_append_new(listing->rows, json_resolution(row));
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
-    table_add(output->table, time_text(when, row->decided_us), fence,
+    table_add(listing->table, time_text(when, row->decided_us), fence,
               tl_verdict_name(row->verdict), row->confirms ? "confirmed" : "proposed",
               row->account, row->actor, row->reason);
     return 0;
@@ -137,21 +132,13 @@ static int add_row(void *context, const tl_resolution_row *row)
 
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct output output = {
+    struct listing listing = {
         table_new("WHEN", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
         json_array()};
-    tl_status status = tl_resolution_list(client, key, add_row, &output);
-    int code = status == TL_OK ? EXIT_DONE : report(status);
+    const tl_status status = tl_resolution_list(client, key, add_row, &listing);
 
-    if (status == TL_OK && common->json) {
-        code = print_json(json_pack("{s:O}", "resolutions", output.rows), code);
-    } else if (status == TL_OK) {
-        table_print_or_say(output.table, "no operator decided anything about this trade");
-        code = finish_output(code);
-    }
-    table_free(output.table);
-    json_decref(output.rows);
-    return code;
+    return listing_end(&listing, status, common->json, "resolutions",
+                       "no operator decided anything about this trade");
 }
 
 /* ------------------------------------------------------------------- command -- */
