@@ -86,7 +86,7 @@ static int take_number(options *self, int option)
 
     switch (option) {
     case OPT_WINDOW:
-        return host_read_number(&self->host.window_ms, optarg, 1, 366 * DAY_MS);
+        return host_read_number(&self->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS);
     case OPT_THREADS:
         if (!host_read_number(&threads, optarg, 1, THREADS_MAX))
             return 0;

@@ -95,7 +95,7 @@ static int take_option(settings *s, int option)
             return bad("--channel is idempotent, window or plain", optarg);
         break;
     case OPT_WINDOW:
-        if (!host_read_number(&s->host.window_ms, optarg, 1, INT64_C(31536000000)))
+        if (!host_read_number(&s->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS))
             return bad("--window-ms is a number of milliseconds", optarg);
         break;
     case OPT_THREADS:

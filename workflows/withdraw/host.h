@@ -5,6 +5,9 @@
 
 #include "withdraw.h"
 
+/* 366 days: of --window-ms, which service and worker must be given alike. */
+#define HOST_WINDOW_MAX_MS INT64_C(31622400000)
+
 typedef struct host_options {
     const char *program;      /* on the session row, and before each log line */
     const char *config_file;  /* settings and connection */
