@@ -1,4 +1,4 @@
-/* Purging, page by page; what may go is decided in the database (sql/schema/0004, 0006 and
+/* Purging, page by page; what may go is decided in the database (sql/schema/0005, 0006 and
  * 0007). */
 #include "operator/read.h"
 

@@ -1,4 +1,4 @@
--- Purging the rows of names that nobody uses any more, as 0004 purges trades: in pages, in
+-- Purging the rows of names that nobody uses any more, as 0005 purges trades: in pages, in
 -- the order of the names, never within a day, and stepping over rows that somebody is at.
 -- A name comes back with the server's microseconds, above every fence that it had.
 --

@@ -266,7 +266,7 @@ typedef struct tl_resolution {
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the
- * server (sql/schema/0005_resolution.sql).  Both are bound to the row that they saw: when
+ * server (sql/schema/0004_resolution.sql).  Both are bound to the row that they saw: when
  * its fence or revision has moved since, TL_LOST and nothing happens.  Repeating either is
  * harmless, and a proposal that nobody confirms changes nothing, ever.
  *
