@@ -137,8 +137,15 @@ static db_answer reclaim(db *connection, step *s, int nowait)
         db_uint(s->reclaim_fence),
         db_bytes(s->fingerprint, TL_FINGERPRINT),
     };
+    db_answer answer;
 
-    return run_changing(connection, &sql_ask_reclaim, values, COUNT(values), s, nowait);
+    answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values), s, nowait);
+    /* Whoever named the fence knows the one that was written. */
+    if (answer == DB_DONE && s->changed && s->reclaim_fence != 0) {
+        s->fence = s->reclaim_fence + 1;
+        s->epoch = s->reclaim_epoch + 1;
+    }
+    return answer;
 }
 
 static db_answer finish_sync(db *connection, step *s, int nowait)

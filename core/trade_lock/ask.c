@@ -188,9 +188,9 @@ int ask_is_mine(const tl_lock *lock)
 /*
  * The hold as the row has it, of a step that could not return it.
  *
- * A claim or reclaim is one UPDATE and one commit, and then this plain read, which locks
- * nothing and writes nothing.  UPDATE has no RETURNING, and nobody knows the fence before:
- * whoever claims names a key.  What else there is was tried (MariaDB 10.11):
+ * A claim, or a reclaim that names an epoch and no fence, is one UPDATE and one commit, and
+ * then this plain read, which locks nothing and writes nothing.  UPDATE has no RETURNING,
+ * and nobody knows the fence before: whoever claims names a key.  What else there is was tried (MariaDB 10.11):
  *   - fence = LAST_INSERT_ID(fence + 1) comes with the answer, but not from a table that
  *     has a trigger, whatever the trigger does;
  *   - INSERT ... SELECT ... ON DUPLICATE KEY UPDATE ... RETURNING gives the fence, but says

@@ -162,8 +162,8 @@ static const struct counters ONE_INSERT = {{1, 0, 1 + 1, 0, 0, 0, 1}};
 static const struct counters ONE_UPDATE = {{1, 0, 1, 1, 0, 0, 1}};
 /* The same for the rows of both lanes. */
 static const struct counters ONE_UPDATE_OF_BOTH = {{1, 0, 2, 1, 0, 0, 1}};
-/* An UPDATE cannot return what it wrote: the fence is read afterwards, by a plain read
- * that neither locks nor writes. */
+/* An UPDATE cannot return what it wrote: a fence that nobody named is read afterwards, by a
+ * plain read that neither locks nor writes. */
 static const struct counters RECLAIM = {{1 + 1, 1, 1, 1, 0, 0, 1}};
 static const struct counters CLAIM = {{1 + 1, 1, 2, 1, 0, 0, 1}};
 /* Both rows: BEGIN, the sync row, the retry row, COMMIT. */
@@ -234,6 +234,40 @@ static void test_sync_lane(void **state)
     options.reclaim_epoch = 1;
     make("fails", 0, &options);
     ask_all("a reclaim", RECLAIM);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
+}
+
+/* Whoever names the fence of the failure needs no read to know the next one. */
+static void test_a_reclaim_of_what_was_seen(void **state)
+{
+    tl_lock_options options = sync_options("x");
+
+    (void)state;
+    make("seen", 0, &options);
+    ask_all("a first ask", ONE_INSERT);
+    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED,
+               ONE_UPDATE);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        char serial[40];
+
+        snprintf(serial, sizeof serial, "seen-%d", i);
+        options.reclaim_fence = (uint64_t)database_number(
+            sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s'", serial);
+        locks[i] = lock_new(client, serial, "cost", &options);
+    }
+    ask_all("a reclaim of what was seen", ONE_UPDATE);
+    for (int i = 0; i < ROUNDS; i++) {
+        char serial[40];
+
+        snprintf(serial, sizeof serial, "seen-%d", i);
+        assert_int_equal(tl_lock_view(locks[i])->epoch, 2);
+        assert_true((long long)tl_lock_view(locks[i])->fence ==
+                    database_number(sql,
+                                    "SELECT fence FROM trade_lock WHERE serial_no = '%s'",
+                                    serial));
+    }
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
 }
 
@@ -435,6 +469,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sync_lane),
+        cmocka_unit_test(test_a_reclaim_of_what_was_seen),
         cmocka_unit_test(test_exclusive),
         cmocka_unit_test(test_mutexes),
         cmocka_unit_test(test_retry_lane),
