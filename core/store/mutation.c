@@ -17,6 +17,7 @@ static const struct {
     {"fence", "AND fence = ?", "AND ? IS NOT NULL"},
     {"fence", "AND s.fence = ?", "AND ? IS NOT NULL"},
     {"fence", "OR s.fence = ?", "OR ? IS NOT NULL"},
+    {"fence", "OR fence = ?) AND retryable", "OR ? IS NOT NULL) AND retryable"},
     {"fence", "AND fence = VALUES(fence)", "AND TRUE"},
     {"token", "AND token = ?", "AND ? IS NOT NULL"},
     {"token", "AND s.token = ?", "AND ? IS NOT NULL"},
