@@ -2,7 +2,7 @@
 -- what is missing.
 SELECT CONCAT('trigger ', trigger_name)
 FROM information_schema.triggers
-WHERE trigger_schema = DATABASE()
+WHERE event_object_schema = DATABASE()
 UNION ALL
 SELECT CONCAT(LOWER(routine_type), ' ', routine_name)
 FROM information_schema.routines

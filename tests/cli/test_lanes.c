@@ -21,7 +21,7 @@ static struct world {
 static int set_up(void **state)
 {
     (void)state;
-    fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=400\n");
+    fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=2s\n");
     w.config = database_option_file(w.f.db);
     return 0;
 }

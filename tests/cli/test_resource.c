@@ -25,7 +25,7 @@ static char program[512];
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=1s\n");
+    fixture_open(&f, "beat_ms=100\nsession_ms=3s\n");
     config = database_option_file(f.db);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
     return 0;

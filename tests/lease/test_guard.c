@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTINGS "beat_ms=100\nsession_ms=1s\n"
+#define SETTINGS "beat_ms=100\nsession_ms=2s\n"
 
 static fixture f;
 
@@ -190,7 +190,7 @@ static void guard_at(const char *isolation)
                  isolation);
     database_number(caller, "SELECT COUNT(*) FROM account");
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
-    sleep_ms(1500);
+    sleep_ms(3000);
     assert_true(tl_client_alive_ms(f.client) > 500);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     assert_status(try_once(f.other, "a6"), TL_BUSY);

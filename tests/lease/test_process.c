@@ -20,7 +20,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=1s\n");
+    fixture_open(&f, "beat_ms=100\nsession_ms=2s\n");
     return 0;
 }
 

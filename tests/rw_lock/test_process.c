@@ -19,7 +19,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=1s\nask_wait_min_ms=5ms\n"
+    fixture_open(&f, "beat_ms=100\nsession_ms=2s\nask_wait_min_ms=5ms\n"
                      "ask_wait_max_ms=20ms\n");
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (0, 0), (1, 0)");
@@ -216,11 +216,11 @@ static void test_leases_and_the_janitor(void **state)
     await_freed("late", 10000);
     assert_status(tl_rw_unlock(late), TL_LOST);
     tl_rw_free(late);
-    start_holder(&h, "outlives", 1, 4000);
+    start_holder(&h, "outlives", 1, 8000);
     kill(h.pid, SIGKILL);
     assert_int_equal(exit_code_of(h.pid), 128 + SIGKILL);
     tell_and_close(&h, 0);
-    sleep_ms(2000);
+    sleep_ms(3000);
     assert_status(try_read(f.client, "outlives"), TL_BUSY);
     await_freed("outlives", 15000);
 }

@@ -199,6 +199,27 @@ static void test_plans(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Whoever looks for the schema's parts leaves the other databases of the server alone. */
+static void test_parts_of_one_database(void **state)
+{
+    struct bench *bench = *state;
+    db_result plan = DB_RESULT_INIT;
+    char text[1024];
+    int one = 0;
+
+    snprintf(text, sizeof text, "EXPLAIN %s", sql_migrate_parts.text);
+    if (run_plain(bench, text, &plan) != DB_DONE)
+        server_panic("%s", db_error(bench->connection));
+    for (size_t row = 0; row < plan.rows; row++) {
+        const char *extra = db_get_text(&plan, row, EXPLAIN_EXTRA);
+
+        assert_null(strstr(extra, "all databases"));
+        one += strstr(extra, "Scanned 1 database") != NULL;
+    }
+    assert_int_equal(one, 2); /* triggers and views; routines stand in a table */
+    db_result_free(&plan);
+}
+
 /* ------------------------------------------------------------------- reads -- */
 
 static int run_case(struct bench *bench, const plan_case *c, unsigned *rows)
@@ -317,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_statement_has_a_case),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_parts_of_one_database),
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_a_scan_is_seen),
     };

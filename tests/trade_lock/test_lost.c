@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SETTINGS                                                                         \
-    "pool_wait_ms=400\ncommit_ms=400\nconnect_timeout_s=1\nread_timeout_s=2\n"
+    "pool_wait_ms=400\ncommit_ms=400\nconnect_timeout_s=1\nread_timeout_s=2\n"           \
+    "session_ms=60s\n"
 
 static fixture f;
 static tap *line;
