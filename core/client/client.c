@@ -179,7 +179,7 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     status = open_pool(client, options);
     if (status == TL_OK)
         status = transition_engine_new(&client->transitions, client->connections,
-                                       &client->logger);
+                                       &client->logger, &client->restored);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))

@@ -5,7 +5,9 @@
  * the channel.
  *
  * It is looked at with every new connection, since a failover breaks the old ones, and
- * with every heartbeat, since a restore can be declared at any time.
+ * with every heartbeat, since a restore can be declared at any time.  A step looks at what
+ * was found once it has its connection (transition.h): the first ask after a failover is
+ * the one that makes the new connection.
  */
 #ifndef TL_CLIENT_RESTORED_H
 #define TL_CLIENT_RESTORED_H

@@ -400,6 +400,14 @@ tl_status ask_sync_once(tl_lock *lock)
 
 /* --------------------------------------------------------------------- waiting -- */
 
+/* A mutex guards no money, and a claim only asks. */
+static tl_status check_restored(const tl_lock *lock)
+{
+    if (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock))
+        return TL_OK;
+    return restored_check(lock->client);
+}
+
 tl_status ask_over(tl_lock *lock, tl_status status)
 {
     tl_class class_ = tl_status_class(status);
@@ -411,6 +419,14 @@ tl_status ask_over(tl_lock *lock, tl_status status)
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     lock->state = LOCK_NEW;
+    /* Noticed on the way, by a new connection or while it waited: what a restored row says
+     * may have been overtaken in what was lost. */
+    if (class_ == TL_CLASS_CONFLICT || status == TL_FAILED) {
+        tl_status restored = check_restored(lock);
+
+        if (restored != TL_OK)
+            return restored;
+    }
     return status;
 }
 
@@ -473,10 +489,8 @@ tl_status ask_check(const tl_lock *lock)
         status = client_check_asking(lock->client);
     if (status == TL_UNREACHABLE && lock->state == LOCK_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
-    /* A mutex guards no money, and a claim only asks. */
-    if (status == TL_OK && lock->options.lane == TL_LANE_SYNC &&
-        !lock_is_repeatable(lock))
-        status = restored_check(lock->client);
+    if (status == TL_OK)
+        status = check_restored(lock);
     if (status == TL_OK && lock->state != LOCK_NEW && lock->state != LOCK_ASK_UNKNOWN)
         status =
             error_set(TL_WRONG_STATE, "this handle has been granted its lock already");

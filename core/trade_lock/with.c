@@ -158,6 +158,13 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
         return status == TL_UNREACHABLE || status == TL_OVERLOADED ? WITH_REPEAT
                                                                    : WITH_VERDICT;
     }
+    status = transition_check_restored(client->transitions, &w->t->step);
+    if (status != TL_OK) {
+        pool_put(client->connections, w->connection);
+        w->t->verdict = VERDICT_FAILED;
+        w->t->status = status;
+        return WITH_VERDICT;
+    }
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);

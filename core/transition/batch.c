@@ -83,6 +83,16 @@ static size_t undecided(transition **items, size_t count, transition **left)
     return kept;
 }
 
+/* Whether some of these may not be begun on the server that this connection leads to. */
+static int is_forbidden(const transition_engine *engine, transition *const *items,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (transition_is_forbidden(engine, &items[i]->step))
+            return 1;
+    return 0;
+}
+
 void batch_run(transition_engine *engine, transition **items, size_t count,
                int64_t deadline_ms)
 {
@@ -100,6 +110,11 @@ void batch_run(transition_engine *engine, transition **items, size_t count,
     if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms),
                  &connection) != TL_OK) {
         /* Each finds out for itself, within its own deadline. */
+        fail_all(items, count, TL_TRY_AGAIN);
+        return;
+    }
+    if (is_forbidden(engine, items, count)) {
+        pool_put(engine->connections, connection);
         fail_all(items, count, TL_TRY_AGAIN);
         return;
     }

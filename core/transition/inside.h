@@ -16,6 +16,7 @@ struct transition_engine {
     /* Fixed after start. */
     pool *connections;
     const struct logger *logger;
+    const atomic_int *restored;
     group_queue *groups;
     /* Atomic. */
     transition_counters counters;
@@ -36,6 +37,9 @@ void batch_run(transition_engine *engine, transition **items, size_t count,
 
 /* One try; 0 when it has to be settled or tried again. */
 int transition_attempt(transition_engine *engine, transition *t, int64_t deadline_ms);
+
+/* Whether this step may not be begun now; see transition_engine_new(). */
+int transition_is_forbidden(const transition_engine *engine, const step *s);
 
 /* One transition on a connection of its own, to the end. */
 void transition_run_one(transition_engine *engine, transition *t, int64_t deadline_ms);

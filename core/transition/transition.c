@@ -15,7 +15,7 @@
 #define REPEAT_MAX_MS 100
 
 tl_status transition_engine_new(transition_engine **out, pool *connections,
-                                const struct logger *logger)
+                                const struct logger *logger, const atomic_int *restored)
 {
     transition_engine *engine = memory_new(sizeof *engine);
 
@@ -23,6 +23,7 @@ tl_status transition_engine_new(transition_engine **out, pool *connections,
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     engine->connections = connections;
     engine->logger = logger;
+    engine->restored = restored;
     if (group_queue_new(&engine->groups) != TL_OK) {
         memory_free(engine);
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
@@ -47,6 +48,22 @@ transition_counters *transition_count(transition_engine *engine)
 pool *transition_pool(transition_engine *engine)
 {
     return engine->connections;
+}
+
+int transition_is_forbidden(const transition_engine *engine, const step *s)
+{
+    return (s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM) &&
+           atomic_load(engine->restored);
+}
+
+tl_status transition_check_restored(const transition_engine *engine, const step *s)
+{
+    if (!transition_is_forbidden(engine, s))
+        return TL_OK;
+    return error_set(TL_ASK_CHANNEL,
+                     "'%s': the server was restored or replaced, and payments may be "
+                     "missing in it: ask the channel first",
+                     step_name(s->kind));
 }
 
 /* What an error of the server means for a step that wrote nothing.  1062 names the key
@@ -181,7 +198,14 @@ static enum try_result try_on_pool(transition_engine *engine, transition *t,
         atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
         return TRY_AGAIN;
     }
-    tried = try_once(engine, t, connection);
+    status = transition_check_restored(engine, &t->step);
+    if (status == TL_OK) {
+        tried = try_once(engine, t, connection);
+    } else {
+        t->verdict = VERDICT_FAILED;
+        t->status = status;
+        tried = TRY_OVER;
+    }
     pool_put(engine->connections, connection);
     return tried;
 }

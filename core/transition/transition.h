@@ -46,11 +46,17 @@ typedef struct transition_counters {
 
 typedef struct transition_engine transition_engine;
 
+/* restored: not 0 while commits may be missing in the database, as each new connection
+ * shows.  Then no step is begun that money may be sent after (TL_ASK_CHANNEL), and nothing
+ * that locks a resource. */
 tl_status transition_engine_new(transition_engine **out, pool *connections,
-                                const struct logger *logger);
+                                const struct logger *logger, const atomic_int *restored);
 void transition_engine_free(transition_engine *engine);
 transition_counters *transition_count(transition_engine *engine);
 pool *transition_pool(transition_engine *engine);
+/* TL_OK, or TL_ASK_CHANNEL: to be asked once the connection is there, since it may be the
+ * one that shows it. */
+tl_status transition_check_restored(const transition_engine *engine, const step *s);
 
 /*
  * Carries out every transition of the array.  Database work that the server undid (1213,

@@ -46,8 +46,17 @@ static enum tried server_refused(transition_engine *engine, work *w, db *connect
 
 static enum tried try_on(transition_engine *engine, work *w, db *connection)
 {
-    db_answer answer = w->run(w->context, connection);
+    db_answer answer;
 
+    /* The connection may be the one that has shown it. */
+    if (w->asks && w->verdict != VERDICT_UNKNOWN && atomic_load(engine->restored)) {
+        w->verdict = VERDICT_FAILED;
+        w->status = error_set(TL_ASK_CHANNEL,
+                              "the server was restored or replaced, and who holds what "
+                              "may be missing in it: nothing is locked");
+        return OVER;
+    }
+    answer = w->run(w->context, connection);
     switch (answer) {
     case DB_DONE:
         w->verdict = VERDICT_APPLIED;

@@ -13,6 +13,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 static fixture f;
 
 static int setup(void **state)
@@ -128,11 +131,40 @@ static void test_fences_go_above_those_that_were_lost(void **state)
     tl_rw_free(rw);
 }
 
+/* The first one that meets the promoted server: nothing has told its client before. */
+static void fail_over(tl_status (*try)(tl_client *client, const char *resource))
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    char *file = database_option_file_at(f.db, server_socket(server_shared()),
+                                         "beat_ms=60s\nsession_ms=10m\n");
+
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    database_run(f.sql, "UPDATE tl_schema SET server_identity = 'the old one'");
+    database_cut(f.sql);
+    assert_status(try(client, "promoted"), TL_ASK_CHANNEL);
+    assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
+    tl_client_close(client);
+    remove(file);
+    free(file);
+}
+
+static void test_the_first_ask_after_a_failover(void **state)
+{
+    (void)state;
+    fail_over(try_once);
+    fail_over(try_read);
+    fail_over(try_write);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_granted_until_accepted),
         cmocka_unit_test(test_fences_go_above_those_that_were_lost),
+        cmocka_unit_test(test_the_first_ask_after_a_failover),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));

@@ -218,3 +218,17 @@ long long database_number(MYSQL *connection, const char *format, ...)
     free(text);
     return number;
 }
+
+void database_cut(MYSQL *connection)
+{
+    char *kill;
+
+    while ((kill = database_text(connection,
+                                 "SELECT CONCAT('KILL ', MIN(ID)) FROM "
+                                 "information_schema.PROCESSLIST WHERE "
+                                 "DB = DATABASE() AND ID > CONNECTION_ID()")) != NULL) {
+        (void)mysql_query(connection, kill); /* one that is going already is no error */
+        free(kill);
+        usleep(1000);
+    }
+}

@@ -40,4 +40,7 @@ long long database_number(MYSQL *connection, const char *format, ...)
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Ends all connections to this database that are newer than the given one. */
+void database_cut(MYSQL *connection);
+
 #endif
