@@ -341,13 +341,21 @@ tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
     return begin_as(lock, t, kind_of(lock), fresh_token);
 }
 
-/* A mutex is taken over where its holder is gone; a trade's row refuses whatever it is. */
+/*
+ * Whether the row as it was read refuses this ask whatever an open transaction makes of it:
+ * contents and kind never change, Y is terminal for a trade, and BUSY is the answer of a row
+ * that is held and of one that is being decided.  Any other row is asked by a statement,
+ * which alone sees that somebody has it locked: BUSY comes before FAILED and IN_DOUBT.
+ */
 static int would_refuse(const tl_lock *lock)
 {
-    if (lock->view.state == TL_STATE_ABSENT)
+    const tl_view *v = &lock->view;
+
+    if (v->state == TL_STATE_ABSENT)
         return 0;
-    return !lock_is_mutex(lock) || kind_differs(lock) ||
-           (lock->view.status == 'P' && lock->inside.alive);
+    if (kind_differs(lock) || (v->status == 'P' && lock->inside.alive))
+        return 1;
+    return !lock_is_mutex(lock) && (fingerprint_differs(lock) || v->status == 'Y');
 }
 
 /*

@@ -89,7 +89,8 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     text_copy(lock->op_code, sizeof lock->op_code, key->op_code);
     snprintf(lock->retry_op, sizeof lock->retry_op, "%.*s%s",
              (int)(TL_OP_MAX - strlen(TL_RETRY_SUFFIX)), key->op_code, TL_RETRY_SUFFIX);
-    snprintf(lock->wait_key, sizeof lock->wait_key, "%s/%s/%s", lock->cust_no,
+    /* A blank is in no name, so that two keys are never one here. */
+    snprintf(lock->wait_key, sizeof lock->wait_key, "%s %s %s", lock->cust_no,
              lock->serial_no, lock_row_op(lock));
 }
 

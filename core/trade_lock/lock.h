@@ -37,7 +37,7 @@ struct tl_lock {
     /* The key, and the names of its rows. */
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];
     char op_code[TL_OP_MAX + 1], retry_op[TL_OP_MAX + 1];
-    char wait_key[LOCK_WAIT_KEY]; /* of this process's waiters */
+    char wait_key[LOCK_WAIT_KEY]; /* of this process's waiters and readers */
 
     /* The options, with memory of their own. */
     tl_lock_options options;

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nothing here is expected to take long; machines are slow sometimes. */
+#define PATIENCE_MS 60000
 /* How long a thread that has the processor may think before it sends something. */
 #define LOOK_MS 300
 
@@ -22,6 +24,7 @@ static fixture f;
 
 struct scene {
     tap *line;
+    char *file;
     tl_client *far;
     const tl_lock_options *options;
     const char *serial;
@@ -71,30 +74,41 @@ static void act(void *context, int number)
     }
 }
 
+/* A client behind a line of its own; its next heartbeat is far away. */
+static void open_far(struct scene *scene)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+    scene->line = tap_start(server_socket(server_shared()));
+    scene->file = database_option_file_at(f.db, tap_socket(scene->line),
+                                          "beat_ms=60s\nsession_ms=10m\n"
+                                          "read_timeout_s=60\n");
+    options.config_file = scene->file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&scene->far, &options), TL_OK);
+}
+
+static void close_far(struct scene *scene)
+{
+    tl_client_close(scene->far);
+    tap_free(scene->line);
+    remove(scene->file);
+    free(scene->file);
+}
+
 /* The first ask was refused, and the read that tells it why does not come through; the
  * second one sends nothing meanwhile, and its answer is right all the same. */
 static void play(const char *serial, const tl_lock_options *options, tl_status expected)
 {
-    struct scene scene = {.line = tap_start(server_socket(server_shared())),
-                          .options = options,
-                          .serial = serial};
-    char *file = database_option_file_at(f.db, tap_socket(scene.line),
-                                         "beat_ms=20s\nsession_ms=60s\n"
-                                         "read_timeout_s=60\n");
-    tl_client_options client = TL_CLIENT_OPTIONS_INIT;
+    struct scene scene = {.options = options, .serial = serial};
 
-    client.config_file = file;
-    client.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&scene.far, &client), TL_OK);
+    open_far(&scene);
     /* The insert, and then the read. */
     tap_rule(scene.line, serial, 1, TAP_DELAY_REQUEST, 0);
     crew_threads(3, act, &scene);
     assert_status(scene.first, expected);
     assert_status(scene.second, expected);
-    tl_client_close(scene.far);
-    tap_free(scene.line);
-    remove(file);
-    free(file);
+    close_far(&scene);
 }
 
 static void test_a_trade(void **state)
@@ -122,6 +136,102 @@ static void test_a_mutex(void **state)
     tl_lock_free(held);
 }
 
+/* Somebody's open transaction may turn the failure into something else. */
+static void test_a_failure_that_is_being_decided(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *held = granted(f.client, "failed", "c1", &options);
+
+    (void)state;
+    assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    tl_lock_free(held);
+    database_run(f.sql, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE "
+                        "cust_no = 'c1' AND serial_no = 'failed' FOR UPDATE");
+    play("failed", &options, TL_BUSY);
+    database_run(f.sql, "ROLLBACK");
+    play("failed", &options, TL_FAILED);
+}
+
+static void act_beside(void *context, int number)
+{
+    struct scene *scene = context;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock *lock;
+
+    switch (number) {
+    case 0:
+        lock = ask(scene->far, "slash", "a/b", scene->options, &scene->first);
+        tl_lock_free(lock);
+        return;
+    case 1:
+        while (!tap_done(scene->line))
+            crew_sleep_ms(1);
+        lock = ask(scene->far, "b/slash", "a", scene->options, &scene->second);
+        tl_lock_free(lock);
+        atomic_store(&scene->asking, 1);
+        return;
+    default:
+        while (!atomic_load(&scene->asking) && crew_now_ms() < end_ms)
+            crew_sleep_ms(1);
+        CREW_CHECK(atomic_load(&scene->asking));
+        tap_release(scene->line);
+    }
+}
+
+/* Two keys are two, however their parts read one behind the other. */
+static void test_another_key(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct scene scene = {.options = &options};
+
+    (void)state;
+    tl_lock_free(granted(f.client, "slash", "a/b", &options));
+    open_far(&scene);
+    tap_rule(scene.line, "slash", 1, TAP_DELAY_REQUEST, 0);
+    crew_threads(3, act_beside, &scene);
+    assert_status(scene.first, TL_BUSY);
+    assert_status(scene.second, TL_GRANTED);
+    close_far(&scene);
+}
+
+static void act_restored(void *context, int number)
+{
+    struct scene *scene = context;
+    tl_lock *lock;
+
+    if (number == 0) {
+        scene->first = ask_once(scene);
+        return;
+    }
+    while (!tap_done(scene->line))
+        crew_sleep_ms(1);
+    CREW_STATUS(tl_restore_declare(f.client, "ann", "backup of monday"), TL_OK);
+    /* On a new connection, since the first ask has the only one that was open. */
+    lock = ask(scene->far, "fresh", "c1", scene->options, &scene->second);
+    tl_lock_free(lock);
+    tap_release(scene->line);
+}
+
+/* What the row says is read before a restore is noticed, and answered after it. */
+static void test_a_failure_meets_a_restore(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct scene scene = {.options = &options, .serial = "backup"};
+    tl_lock *held = granted(f.client, "backup", "c1", &options);
+
+    (void)state;
+    assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    tl_lock_free(held);
+    open_far(&scene);
+    tap_rule(scene.line, "backup", 1, TAP_DELAY_REQUEST, 0);
+    crew_threads(2, act_restored, &scene);
+    assert_status(scene.first, TL_ASK_CHANNEL);
+    assert_status(scene.second, TL_ASK_CHANNEL);
+    assert_row(&f, "fresh", "c1", "WITHDRAW", "-");
+    close_far(&scene);
+    assert_status(tl_restore_accept(f.client, "bob", "statements agree", NULL), TL_OK);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -138,8 +248,13 @@ static int teardown(void **state)
 
 int main(int count, char **arguments)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_trade),
-                                       cmocka_unit_test(test_a_mutex)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_trade),
+        cmocka_unit_test(test_a_mutex),
+        cmocka_unit_test(test_a_failure_that_is_being_decided),
+        cmocka_unit_test(test_another_key),
+        cmocka_unit_test(test_a_failure_meets_a_restore),
+    };
 
     crew_arguments(count, arguments);
     return server_report(cmocka_run_group_tests(tests, setup, teardown));
