@@ -83,7 +83,7 @@ static int meets(tap *self, const char *data, size_t size, tap_act *act)
             rule->skip--;
             continue;
         }
-        rule->armed = 0;
+        rule->armed = rule->act == TAP_STALL_ALL;
         *act = rule->act;
         if (rule->then_down)
             atomic_store(&self->down, 1);
@@ -138,6 +138,9 @@ static int apply(tap *self, tap_act act, int *client, int far, char *data, size_
         return size == 0 || !send_all(*client, data, size);
     case TAP_STALL:
         atomic_fetch_sub(&self->armed, 1);
+        wait_for(self, &self->stop);
+        return 1;
+    case TAP_STALL_ALL:
         wait_for(self, &self->stop);
         return 1;
     }

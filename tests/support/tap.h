@@ -17,7 +17,9 @@ typedef enum tap_act {
     TAP_HOLD_REQUEST, /* the client's end is closed; the request goes on at tap_release() */
     TAP_DELAY_REQUEST, /* goes on at tap_release(), as if nothing had been */
     TAP_DELAY_ANSWER,  /* carried out; the answer goes on at tap_release() */
-    TAP_STALL          /* swallowed; both ends stay open and silent */
+    TAP_STALL,         /* swallowed; both ends stay open and silent */
+    TAP_STALL_ALL      /* the same with this request and all later ones that match: the
+                       * rule is never used up, and tap_done() never true */
 } tap_act;
 
 tap *tap_start(const char *server_socket);
