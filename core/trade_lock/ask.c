@@ -361,8 +361,8 @@ static int would_refuse(const tl_lock *lock)
 /*
  * Others of this process were refused for the same key and are reading why: what a read
  * shows that begins now is this ask's answer too, where it is a refusal, and no statement
- * of its own is sent.  Never the way of an ask that nobody is in the way of, which goes
- * without any read.
+ * of its own is sent.  An ask for a key that nobody else of this process asks about goes
+ * without any read; one for a lock that was freed while they read waits for their read.
  */
 static int refused_with_others(tl_lock *lock, step_kind kind, tl_status *status)
 {
