@@ -60,6 +60,16 @@ void shared_reads_free(shared_reads *reads)
     memory_free(reads);
 }
 
+shared_row *shared_row_new(void)
+{
+    struct counted_row *counted = memory_new(sizeof *counted);
+
+    if (counted == NULL)
+        return NULL;
+    atomic_store(&counted->holders, 1);
+    return &counted->row;
+}
+
 void shared_row_release(const shared_row *row)
 {
     struct counted_row *counted = (struct counted_row *)(uintptr_t)row;

@@ -29,6 +29,8 @@ const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_
                               void *context);
 /* Whether somebody is reading this key's row just now, so that shared_read() would share. */
 int shared_read_under_way(shared_reads *reads, const char *key);
+/* A row that the caller fills by itself; NULL when out of memory. */
+shared_row *shared_row_new(void);
 void shared_row_release(const shared_row *row); /* accepts NULL */
 
 #endif

@@ -142,7 +142,7 @@ tl_status db_borrow(db **out, struct st_mysql *caller);
 struct st_mysql *db_raw(db *connection);
 
 /* Runs a statement with parameters, prepared once for each connection; result may be
- * NULL. */
+ * NULL.  Of a block with several SELECTs it is the last one's. */
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result);
 
@@ -189,6 +189,10 @@ db_answer db_commit_guarded(db *connection);
 db_answer db_savepoint_release(db *connection);
 
 unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
+/* After DB_UNANSWERED: the error by which the server says that work of a block went wrong,
+ * where it is not known how far it had come; 0: the answer itself was lost, or is one that
+ * may pass. */
+unsigned db_failed_with(const db *connection);
 const char *db_error(const db *connection);
 /* The last error says that an open transaction has the row, of a statement that does not
  * wait for rows.  The server has the same error 1205 for a table that is being altered and

@@ -43,6 +43,7 @@ struct db {
     int borrowed;
     int broken;          /* never used again */
     int rolled_back;     /* perhaps, by the last error */
+    int in_block;        /* the statement under way is one */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
@@ -110,9 +111,9 @@ void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows,
 
 /* -- error_class.c -- */
 
-/* Whether this error, as the answer of a COMMIT or of a statement that commits by
- * itself, leaves open whether the commit took place. */
-int db_error_is_doubtful(unsigned number, int is_commit);
+/* Whether the connection's last error, as the answer of a COMMIT, of a block, or of a
+ * statement that commits by itself, leaves open whether it took place. */
+int db_error_is_doubtful(const db *connection, int is_commit);
 /* Whether the server closes the connection with this error. */
 int db_error_ends_connection(unsigned number);
 tl_status db_connect_status(MYSQL *mysql);

@@ -75,18 +75,31 @@ db_error_class db_error_classify(unsigned number)
     return db_error_is_client(number) ? DB_CLASS_GONE : DB_CLASS_OTHER;
 }
 
-int db_error_is_doubtful(unsigned number, int is_commit)
+/* 1290 is every option that forbids a statement, and what the server kills one with that
+ * takes too much memory. */
+static int says_read_only(const db *connection)
 {
+    return connection->error_number != 1290 ||
+           strstr(connection->error_text, "read-only");
+}
+
+static int commit_is_doubtful(const db *connection)
+{
+    unsigned number = connection->error_number;
     const struct error_line *line = line_of(number);
 
+    if (number == ERROR_NO_SAVEPOINT)
+        return 0; /* the guarded commit stopped before its COMMIT */
     /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or
      * not allowed to begin. */
-    if (is_commit && number == ERROR_NO_SAVEPOINT)
-        return 0; /* the guarded commit stopped before its COMMIT */
-    if (is_commit)
-        return !line || (line->class_ != DB_CLASS_REPEAT &&
-                         !(line->class_ == DB_CLASS_READ_ONLY && number != 1047));
-    switch (number) {
+    return !line || (line->class_ != DB_CLASS_REPEAT &&
+                     !(line->class_ == DB_CLASS_READ_ONLY && number != 1047 &&
+                       says_read_only(connection)));
+}
+
+static int statement_is_doubtful(const db *connection)
+{
+    switch (connection->error_number) {
     case 3:    /* writing the binary log failed ... */
     case 1026: /* ... */
     case 1180: /* got an error during COMMIT */
@@ -94,8 +107,38 @@ int db_error_is_doubtful(unsigned number, int is_commit)
     case 1534: /* writing one row to the binary log failed */
         return 1;
     default:
-        return line && line->class_ == DB_CLASS_GONE;
+        return db_error_classify(connection->error_number) == DB_CLASS_GONE;
     }
+}
+
+static int block_is_doubtful(const db *connection)
+{
+    switch (db_error_classify(connection->error_number)) {
+    case DB_CLASS_REPEAT:
+    case DB_CLASS_DUPLICATE:
+    case DB_CLASS_ACCESS:
+    case DB_CLASS_SCHEMA:
+        return 0;
+    case DB_CLASS_READ_ONLY:
+        return connection->error_number == 1047 || !says_read_only(connection);
+    default:
+        return connection->error_number != 1243; /* the server has forgotten it */
+    }
+}
+
+int db_error_is_doubtful(const db *connection, int is_commit)
+{
+    if (is_commit)
+        return commit_is_doubtful(connection);
+    return connection->in_block ? block_is_doubtful(connection)
+                                : statement_is_doubtful(connection);
+}
+
+unsigned db_failed_with(const db *connection)
+{
+    unsigned number = connection->error_number;
+
+    return db_error_is_client(number) || statement_is_doubtful(connection) ? 0 : number;
 }
 
 int db_error_ends_connection(unsigned number)
@@ -186,7 +229,7 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
     case DB_ERROR:
         break;
     }
-    if (!line)
+    if (!line || !says_read_only(connection))
         return error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)", doing,
                          db_error(connection), number);
     switch (line->class_) {

@@ -11,7 +11,9 @@
  * An error that the server answered proves that nothing was committed, with exceptions
  * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been
  * committed when the server answers that it is shutting down, that the connection was
- * killed or the query interrupted, or that the commit went wrong.
+ * killed or the query interrupted, or that the commit went wrong.  Of a block (sql/query)
+ * one statement may have been committed, or stand open, when the error comes from another,
+ * and some errors pass its handlers by: only those that say why nothing was done prove it.
  */
 #include "db/db_internal.h"
 
@@ -139,7 +141,7 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
-    if (commits && db_error_is_doubtful(number, kind == FAULT_COMMIT)) {
+    if (commits && db_error_is_doubtful(connection, kind == FAULT_COMMIT)) {
         connection->broken = 1;
         return DB_UNANSWERED;
     }

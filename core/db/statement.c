@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SQL_BLOCK 2 /* struct sql_text */
 #define NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 
 struct execution {
@@ -251,6 +252,23 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
+/* A block answers with each SELECT in it, and with its own last packet, which says that
+ * it came to its end. */
+static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
+{
+    int failed = read_answer(connection, stmt, result);
+
+    while (!failed && mysql_stmt_more_results(stmt)) {
+        if (mysql_stmt_next_result(stmt)) {
+            keep_statement_error(connection, stmt);
+            return 1;
+        }
+        if (mysql_stmt_field_count(stmt))
+            failed = read_answer(connection, stmt, result);
+    }
+    return failed;
+}
+
 static int execute(db *connection, void *what)
 {
     struct execution *execution = what;
@@ -264,9 +282,12 @@ static int execute(db *connection, void *what)
         failed = mysql_stmt_execute(stmt);
     if (failed) {
         keep_statement_error(connection, stmt);
+        /* What could not be prepared was not begun. */
+        if (execution->direct && stmt->state < MYSQL_STMT_PREPARED)
+            connection->in_block = 0;
         return 1;
     }
-    return read_answer(connection, stmt, execution->result);
+    return read_answers(connection, stmt, execution->result);
 }
 
 /* ------------------------------------------------------------- the cache -- */
@@ -325,6 +346,46 @@ static char *statement_text(const struct sql_text *text, int nowait)
     return whole;
 }
 
+/* An error does not say whether a transaction stands open, and some pass the handlers of a
+ * block or a procedure by.  What was left open would be committed by whoever begins a
+ * transaction next. */
+static void roll_back_leftover(db *connection)
+{
+    unsigned number = connection->error_number;
+    int64_t trip_ms = connection->trip_ms;
+    char text[DB_ERROR_SIZE];
+
+    memcpy(text, connection->error_text, sizeof text);
+    if (db_rollback(connection) != DB_DONE)
+        db_spoil(connection);
+    /* Of the statement, not of this. */
+    connection->trip_ms = trip_ms;
+    db_keep_error(connection, number, text);
+}
+
+/*
+ * Nothing that is prepared leaves a transaction open when it was done, so where the answer
+ * says that the connection is in one, an earlier statement has left it, and this one is not
+ * committed.  It never will be: the connection is not used again.
+ */
+static db_answer trip(db *connection, struct execution *execution)
+{
+    int outside = !connection->borrowed && !db_in_transaction(connection);
+    db_answer answer;
+
+    connection->in_block = execution->text->kind == SQL_BLOCK;
+    answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
+                           execution);
+    connection->in_block = 0;
+    if (answer == DB_ERROR && outside && execution->text->kind != 0)
+        roll_back_leftover(connection);
+    if (answer != DB_DONE || !outside || !db_in_transaction(connection))
+        return answer;
+    db_spoil(connection);
+    db_set_error(connection, CR_SERVER_LOST, "a transaction had been left open");
+    return DB_UNANSWERED;
+}
+
 /* The first use on this connection, or any use on a caller's. */
 static db_answer run_first(db *connection, struct execution *execution, int nowait)
 {
@@ -345,8 +406,7 @@ static db_answer run_first(db *connection, struct execution *execution, int nowa
         if (mysql_stmt_bind_param(fresh.stmt, connection->binds))
             goto out;
     }
-    answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
-                           execution);
+    answer = trip(connection, execution);
     /* An error of the execution leaves the statement prepared; one of the preparation
      * does not. */
     if (!connection->borrowed && !connection->broken &&
@@ -381,8 +441,7 @@ static db_answer run_again(db *connection, struct execution *execution)
     mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
     if (execution->count && mysql_stmt_bind_param(stmt, connection->binds))
         return DB_NO_MEMORY;
-    return db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
-                         execution);
+    return trip(connection, execution);
 }
 
 static void forget(db *connection, struct db_prepared *prepared)
@@ -418,6 +477,11 @@ static db_answer run(db *connection, const struct sql_text *text, const db_value
         db_result_clear(result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
+    /* Its own transaction would commit the one that is open. */
+    if (text->kind == SQL_BLOCK && db_in_transaction(connection)) {
+        db_set_error(connection, 1568, "%s is not for a transaction", text->name);
+        return DB_ERROR;
+    }
     if (bind_values(connection, values, count))
         return DB_NO_MEMORY;
     return run_bound(connection, &execution, nowait);

@@ -21,6 +21,9 @@ struct janitor {
     int64_t deadline_ms;
     uint64_t opened, freed;
     int unfinished; /* rows that should have been opened are still there */
+    /* Of the first row that the server refuses to open; the others are gone on with. */
+    tl_status failure;
+    char why[200];
 };
 
 typedef db_answer (*reap_read_fn)(db *connection, const char *op_code,
@@ -64,6 +67,13 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
         j->opened++;
         log_line(j->logger, TL_WARNING, &key, fence,
                  "the holder is dead: the retry lane was opened");
+    } else if (t.verdict == VERDICT_FAILED && j->failure == TL_OK &&
+               tl_status_class(t.status) == TL_CLASS_BROKEN) {
+        j->failure = t.status;
+        text_copy(j->why, sizeof j->why, tl_error_message());
+        log_line(j->logger, TL_WARNING, &key, fence,
+                 "the holder is dead, and the retry lane could not be opened: %s",
+                 j->why);
     }
 }
 
@@ -267,6 +277,9 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
         status = free_holders(&j, NULL, read_holders_overdue);
     if (status == TL_OK)
         status = sweep_sessions(&j, &operations);
+    if (status == TL_OK && j.failure != TL_OK)
+        status =
+            error_set(j.failure, "not every dead holder's trade was opened: %s", j.why);
     db_result_free(&operations);
     *opened += j.opened;
     *freed += j.freed;

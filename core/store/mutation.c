@@ -84,6 +84,7 @@ static const struct sql_text *make(const struct sql_text *from, unsigned rules)
     to->head = mutate(from->head, rules);
     to->row = mutate(from->row, rules);
     to->tail = mutate(from->tail, rules);
+    to->kind = from->kind;
     made.from[made.count] = from;
     made.rules[made.count++] = rules;
     return to;

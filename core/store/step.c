@@ -1,10 +1,5 @@
 #include "store/step.h"
 
-int step_is_compound(step_kind kind)
-{
-    return kind == STEP_OPEN || kind == STEP_REAP;
-}
-
 int step_is_grant(step_kind kind)
 {
     return kind == STEP_ASK || kind == STEP_ASK_REPEATABLE || kind == STEP_RECLAIM ||

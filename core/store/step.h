@@ -7,6 +7,8 @@
 
 #include <tradelock/engine.h>
 
+struct db_result;
+
 #define STEP_TOKEN 16
 #define STEP_OP_SPACE (TL_OP_MAX + 1)
 
@@ -60,10 +62,14 @@ typedef struct step {
     int in_caller; /* an ending in the caller's own transaction */
     tl_findings findings;
 
+    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(): a block
+     * that commits by itself.  NULL: the statement alone, also within a transaction. */
+    struct db_result *row;
+
     /* What the server said. */
     int changed; /* the compare-and-set, or the insert, took effect */
-    /* After ASK, ASK_REPEATABLE (RETURNING) and ARM; an UPDATE cannot return what it made,
-     * so after RECLAIM and CLAIM the row is read (0 here). */
+    /* After ASK, ASK_REPEATABLE (RETURNING), ARM, and where the step knew it before or
+     * has a row; 0: it has to be read. */
     uint64_t fence;
     uint32_t epoch;
 } step;
@@ -71,8 +77,6 @@ typedef struct step {
 /* By whom a waiting row is claimed: who may take parked ones, and not yet due ones. */
 enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 
-/* Whether the step is two statements, the second depending on the first. */
-int step_is_compound(step_kind kind);
 /* Whether an answer that was lost and turns out committed still needs a living P: asks,
  * claims and armings, whose value is what may be done after them. */
 int step_is_grant(step_kind kind);

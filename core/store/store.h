@@ -8,12 +8,10 @@
 #include "db/db.h"
 #include "store/step.h"
 
-/* Runs the step's (first) statement.  nowait: on a connection whose statements wait for
- * row locks, this one does not. */
+/* Runs the step.  An opening, and a step with a row, is a block of statements with a
+ * commit in it, not for a connection that is in a transaction.  nowait: on a connection
+ * whose statements wait for row locks, this one does not; not for blocks. */
 db_answer store_step(db *connection, step *s, int nowait);
-
-/* The second statement of a compound step, after the first one changed its row. */
-db_answer store_step_second(db *connection, const step *s);
 
 /* A row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,

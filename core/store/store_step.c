@@ -6,10 +6,17 @@
 
 #include "sql_text.h"
 #include "store/mutation.h"
+#include "store/view.h"
 
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The question marks of statements that are a part of a block. */
+#define VIEW_KEY 3       /* view_by_key */
+#define HELD_VALUES 16   /* open_held */
+#define DEAD_VALUES 6    /* open_dead */
+#define OPENING_VALUES 9 /* open_retry */
 
 static db_answer run(db *connection, const struct sql_text *statement,
                      const db_value *values, size_t count, db_result *result, int nowait)
@@ -63,6 +70,25 @@ static db_answer run_changing(db *connection, const struct sql_text *statement,
     if (answer == DB_DONE)
         s->changed = result.affected > 0;
     db_result_free(&result);
+    return answer;
+}
+
+/* A block that grants and then reads the row, which is ours when it carries our token. */
+static db_answer run_granting(db *connection, const struct sql_text *block,
+                              const db_value *values, size_t count, step *s)
+{
+    db_answer answer = run(connection, block, values, count, s->row, 0);
+    tl_view view;
+    view_inside inside;
+
+    if (answer != DB_DONE || s->row->rows != 1)
+        return answer;
+    view_read(&view, &inside, s->row, 0);
+    if (memcmp(inside.token, s->token, STEP_TOKEN) != 0)
+        return answer;
+    s->changed = 1;
+    s->fence = view.fence;
+    s->epoch = view.epoch;
     return answer;
 }
 
@@ -136,10 +162,16 @@ static db_answer reclaim(db *connection, step *s, int nowait)
         db_uint(s->reclaim_fence),
         db_uint(s->reclaim_fence),
         db_bytes(s->fingerprint, TL_FINGERPRINT),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
     };
     db_answer answer;
 
-    answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values), s, nowait);
+    if (s->row != NULL)
+        return run_granting(connection, &sql_reclaim_now, values, COUNT(values), s);
+    answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values) - VIEW_KEY,
+                          s, nowait);
     /* Whoever named the fence knows the one that was written. */
     if (answer == DB_DONE && s->changed && s->reclaim_fence != 0) {
         s->fence = s->reclaim_fence + 1;
@@ -215,9 +247,27 @@ static int not_found_change(const tl_findings *findings)
     return findings->not_found_first ? 1 : 0;
 }
 
+/* The second half of an opening. */
+static void add_opening(db_value *to, const step *s)
+{
+    const db_value values[OPENING_VALUES] = {
+        db_int(s->findings.apply_failed),
+        milliseconds_or_null(s->next_run_ms),
+        db_text(s->park_reason),
+        db_text(s->remark),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
+        db_bytes(s->token, STEP_TOKEN),
+        db_int(!s->keep_claims),
+    };
+
+    memcpy(to, values, sizeof values);
+}
+
 static db_answer open_held(db *connection, step *s, int nowait)
 {
-    const db_value values[] = {
+    db_value values[HELD_VALUES + OPENING_VALUES] = {
         db_text(s->name),
         db_text(s->thread_no),
         db_text(s->log_no),
@@ -236,17 +286,22 @@ static db_answer open_held(db *connection, step *s, int nowait)
         db_bytes(s->held_token, STEP_TOKEN),
     };
 
-    return run_changing(connection, &sql_open_held, values, COUNT(values), s, nowait);
+    if (s->kind == STEP_RELEASE)
+        return run_changing(connection, &sql_open_held, values, HELD_VALUES, s, nowait);
+    add_opening(values + HELD_VALUES, s);
+    return run_changing(connection, &sql_open_now, values, COUNT(values), s, 0);
 }
 
 static db_answer open_dead(db *connection, step *s, int nowait)
 {
-    const db_value values[] = {
+    db_value values[DEAD_VALUES + OPENING_VALUES] = {
         db_bytes(s->token, STEP_TOKEN), db_text(s->actor),   db_text(s->cust_no),
         db_text(s->serial_no),          db_text(s->op_code), db_uint(s->held_fence),
     };
 
-    return run_changing(connection, &sql_open_dead, values, COUNT(values), s, nowait);
+    (void)nowait;
+    add_opening(values + DEAD_VALUES, s);
+    return run_changing(connection, &sql_reap_now, values, COUNT(values), s, 0);
 }
 
 static db_answer claim(db *connection, step *s, int nowait)
@@ -270,9 +325,15 @@ static db_answer claim(db *connection, step *s, int nowait)
         db_int(s->claim_as),
         db_int(s->claim_as),
         db_uint(s->claim_as == CLAIM_OVERRIDE ? s->override_fence : 0),
+        db_text(s->cust_no),
+        db_text(s->serial_no),
+        db_text(s->op_code),
     };
 
-    return run_changing(connection, &sql_claim, values, COUNT(values), s, nowait);
+    if (s->row != NULL)
+        return run_granting(connection, &sql_claim_now, values, COUNT(values), s);
+    return run_changing(connection, &sql_claim, values, COUNT(values) - VIEW_KEY, s,
+                        nowait);
 }
 
 static db_answer arm(db *connection, step *s, int nowait)
@@ -349,21 +410,4 @@ db_answer store_step(db *connection, step *s, int nowait)
 
     s->changed = 0;
     return run_kind[s->kind](connection, s, nowait);
-}
-
-db_answer store_step_second(db *connection, const step *s)
-{
-    const db_value values[] = {
-        db_int(s->findings.apply_failed),
-        milliseconds_or_null(s->next_run_ms),
-        db_text(s->park_reason),
-        db_text(s->remark),
-        db_text(s->cust_no),
-        db_text(s->serial_no),
-        db_text(s->op_code),
-        db_bytes(s->token, STEP_TOKEN),
-        db_int(!s->keep_claims),
-    };
-
-    return db_run(connection, &sql_open_retry, values, COUNT(values), NULL);
 }

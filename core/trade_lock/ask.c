@@ -186,20 +186,9 @@ int ask_is_mine(const tl_lock *lock)
 }
 
 /*
- * The hold as the row has it, of a step that could not return it.
- *
- * A claim, or a reclaim that names an epoch and no fence, is one UPDATE and one commit, and
- * then this plain read, which locks nothing and writes nothing.  UPDATE has no RETURNING,
- * and nobody knows the fence before: whoever claims names a key.  What else there is was tried (MariaDB 10.11):
- *   - fence = LAST_INSERT_ID(fence + 1) comes with the answer, but not from a table that
- *     has a trigger, whatever the trigger does;
- *   - INSERT ... SELECT ... ON DUPLICATE KEY UPDATE ... RETURNING gives the fence, but says
- *     each condition twice, of the row that was seen and of the row that is locked, and
- *     would insert a row that was purged between the two;
- *   - a prepared BEGIN NOT ATOMIC UPDATE ...; SELECT ...; END saves the trip, about a
- *     quarter of the time, not the statement; EXPLAIN cannot look into it, and it would be
- *     a second way to read a row beside the one that callers of a key share.
- * And a claim needs the row for more than its fence: payload, channel key, sends, evidence.
+ * The hold as the row has it, where the step's own answer does not tell or is too old: a
+ * step that was settled, a claim of a batch, a reclaim that names no fence and carries
+ * business rows, a thread that was stopped.
  */
 static tl_status read_grant(tl_lock *lock, const transition *t)
 {
@@ -248,7 +237,7 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
         (is_certain(lock, before_ms) || fault_mutated("session"))) {
         lock_hold(lock, t, before_ms, lock->options.max_hold_ms);
         lock->epoch = t->step.epoch;
-        lock_view_granted(lock);
+        lock_view_granted(lock, t);
     } else {
         tl_status status = read_grant(lock, t);
 
@@ -331,9 +320,12 @@ static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fres
     tl_status status = ask_make_channel_key(
         lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
 
-    if (status == TL_OK)
-        ask_fill(lock, t, kind, fresh_token);
-    return status;
+    if (status != TL_OK)
+        return status;
+    ask_fill(lock, t, kind, fresh_token);
+    /* Whoever named the fence knows what a reclaim makes of the row. */
+    return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t)
+                                                              : TL_OK;
 }
 
 tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)

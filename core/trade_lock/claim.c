@@ -132,6 +132,9 @@ tl_status ask_retry_once(tl_lock *lock)
 
         lock_begin_step(lock, &t, STEP_CLAIM, lock->state != LOCK_ASK_UNKNOWN || try > 0);
         fill_claim(lock, &t.step);
+        status = lock_read_with(lock, &t);
+        if (status != TL_OK)
+            return status;
         run_step(lock, &t);
         if (t.verdict == VERDICT_APPLIED) {
             client_add(&lock->client->counters.claimed, 1);

@@ -152,6 +152,7 @@ void tl_lock_free(tl_lock *lock)
     if (lock == NULL)
         return;
     shared_row_release(lock->row);
+    shared_row_release(lock->coming);
     memory_free(lock->payload);
     memory_free(lock);
 }
@@ -381,10 +382,27 @@ tl_status lock_read(tl_lock *lock)
     return TL_OK;
 }
 
-void lock_view_granted(tl_lock *lock)
+tl_status lock_read_with(tl_lock *lock, transition *t)
+{
+    shared_row_release(lock->coming);
+    lock->coming = shared_row_new();
+    if (lock->coming == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the row");
+    t->step.row = &lock->coming->rows;
+    return TL_OK;
+}
+
+void lock_view_granted(tl_lock *lock, const transition *t)
 {
     tl_view *v = &lock->view;
 
+    if (t->step.row != NULL) {
+        shared_row_release(lock->row);
+        lock->row = lock->coming;
+        lock->coming = NULL;
+        view_read(v, &lock->inside, &lock->row->rows, 0);
+        return;
+    }
     view_clear(v, &lock->inside);
     text_copy(v->serial_no, sizeof v->serial_no, lock->serial_no);
     text_copy(v->cust_no, sizeof v->cust_no, lock->cust_no);

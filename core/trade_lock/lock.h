@@ -73,6 +73,7 @@ struct tl_lock {
     tl_view view;
     view_inside inside;
     const shared_row *row; /* what the view's payload and result point into */
+    shared_row *coming;    /* of a step that reads as it grants; NULL */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
 };
 
@@ -98,8 +99,11 @@ void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
-/* The view of a hold that was just granted, from what is known without reading. */
-void lock_view_granted(tl_lock *lock);
+/* Makes room for the row that the step reads as it grants. */
+tl_status lock_read_with(tl_lock *lock, transition *t);
+/* The view of a hold that was just granted: the step's row where it has one, else from what
+ * is known without reading. */
+void lock_view_granted(tl_lock *lock, const transition *t);
 
 /* Files what a fenced-out holder knew of the outcome; best effort, logged. */
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending);

@@ -28,6 +28,8 @@
 
 /* Groups under way at once: while one waits for the disk another can be worked on. */
 #define LEADERS 2
+/* Members of a lost group that settle for themselves at once: each opens a connection. */
+#define SETTLERS 4
 /* What one statement takes at most, besides GROUP_ROWS. */
 #define GROUP_BYTES (1024 * 1024)
 
@@ -50,6 +52,7 @@ struct group_queue {
     struct member *first, *last;
     unsigned leaders;
     size_t waiting, under_way; /* steps in the queue, and in groups or with leaders */
+    sem_t settlers;            /* free places of SETTLERS */
 };
 
 tl_status group_queue_new(group_queue **out)
@@ -59,6 +62,7 @@ tl_status group_queue_new(group_queue **out)
     if (queue == NULL)
         return TL_NO_MEMORY;
     pthread_mutex_init(&queue->mutex, NULL);
+    sem_init(&queue->settlers, 0, SETTLERS);
     *out = queue;
     return TL_OK;
 }
@@ -67,6 +71,7 @@ void group_queue_free(group_queue *queue)
 {
     if (queue == NULL)
         return;
+    sem_destroy(&queue->settlers);
     pthread_mutex_destroy(&queue->mutex);
     memory_free(queue);
 }
@@ -179,12 +184,43 @@ static void run_batch(transition_engine *engine, transition **items, size_t coun
     atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
 }
 
+static struct timespec until(int64_t deadline_ms)
+{
+    struct timespec at;
+    int64_t left_ms = clock_left_ms(deadline_ms);
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += left_ms / 1000;
+    at.tv_nsec += (left_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+/* The leader's time was over before the group was settled, and this thread has time left. */
+static void settle_alone(transition_engine *engine, transition *t, int64_t deadline_ms)
+{
+    sem_t *settlers = &engine->groups->settlers;
+    struct timespec at = until(deadline_ms);
+
+    while (sem_clockwait(settlers, CLOCK_MONOTONIC, &at) != 0)
+        if (errno != EINTR)
+            return;
+    transition_run_one(engine, t, deadline_ms);
+    sem_post(settlers);
+}
+
 /* What a group could not decide is carried out alone: a lost answer was settled and did
- * not happen, or the statement was undone. */
+ * not happen, or the statement was undone; or it could not be settled yet. */
 static void run_leftover(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
     if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN)
         transition_run_one(engine, t, deadline_ms);
+    else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
+             clock_left_ms(deadline_ms) > 0)
+        settle_alone(engine, t, deadline_ms);
 }
 
 void group_run_batch(transition_engine *engine, transition **items, size_t count,
@@ -243,17 +279,9 @@ static void await(struct member *me)
 /* Waits to be served or to lead; 0 when the deadline came before either. */
 static int await_until(group_queue *queue, struct member *me, int64_t deadline_ms)
 {
-    struct timespec until;
-    int64_t left_ms = clock_left_ms(deadline_ms);
+    struct timespec at = until(deadline_ms);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += left_ms / 1000;
-    until.tv_nsec += (left_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    while (sem_clockwait(&me->woken, CLOCK_MONOTONIC, &until) != 0) {
+    while (sem_clockwait(&me->woken, CLOCK_MONOTONIC, &at) != 0) {
         if (errno == EINTR)
             continue;
         if (leave(queue, me))

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "store/store.h"
 #include "store/store_group.h"
 #include "transition/inside.h"
@@ -82,20 +83,6 @@ static void fail(transition *t, const db *connection, db_answer answer)
     t->status = db_error_status(connection, answer, step_name(t->step.kind));
 }
 
-/* The two statements of a compound step and their commit. */
-static db_answer run_compound(db *connection, step *s)
-{
-    db_answer answer = db_begin(connection);
-
-    if (answer == DB_DONE)
-        answer = store_step(connection, s, 0);
-    if (answer == DB_DONE && s->changed)
-        answer = store_step_second(connection, s);
-    if (answer == DB_DONE)
-        answer = s->changed ? db_commit(connection) : db_rollback(connection);
-    return answer;
-}
-
 /* A row that is taken means on asking that somebody is deciding; endings come back. */
 static int may_repeat(const transition *t, const db *connection, db_answer answer)
 {
@@ -111,6 +98,8 @@ enum try_result { TRY_OVER, TRY_AGAIN };
 static enum try_result leave_behind(transition *t, const db *connection)
 {
     memcpy(t->lost_connection, db_name(connection), sizeof t->lost_connection);
+    t->failed_with = db_failed_with(connection);
+    text_copy(t->lost_because, sizeof t->lost_because, db_error(connection));
     t->verdict = VERDICT_UNKNOWN;
     t->status = TL_UNKNOWN;
     return TRY_OVER;
@@ -132,17 +121,13 @@ static enum try_result judge_error(transition_engine *engine, transition *t,
     } else {
         fail(t, connection, answer);
     }
-    if (db_in_transaction(connection))
-        (void)db_rollback(connection);
     return result;
 }
 
 /* One try on one connection. */
 static enum try_result try_once(transition_engine *engine, transition *t, db *connection)
 {
-    db_answer answer = step_is_compound(t->step.kind)
-                           ? run_compound(connection, &t->step)
-                           : store_step(connection, &t->step, 0);
+    db_answer answer = store_step(connection, &t->step, 0);
 
     switch (answer) {
     case DB_DONE:
@@ -151,16 +136,12 @@ static enum try_result try_once(transition_engine *engine, transition *t, db *co
     case DB_UNANSWERED:
         return leave_behind(t, connection);
     case DB_NOT_SENT:
-        if (db_lost_in_transaction(connection, answer))
-            return leave_behind(t, connection);
         fail(t, connection, answer);
         return TRY_AGAIN;
     case DB_ERROR:
     case DB_NO_MEMORY:
         break;
     }
-    if (db_lost_in_transaction(connection, answer))
-        return leave_behind(t, connection);
     return judge_error(engine, t, connection, answer);
 }
 
@@ -176,8 +157,14 @@ static enum try_result settle_lost(transition_engine *engine, transition *t,
     if (t->verdict != VERDICT_REFUSED)
         return TRY_OVER;
     t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_TRY_AGAIN, "the connection was lost before '%s' was done",
-                          step_name(t->step.kind));
+    if (t->failed_with != 0) {
+        t->status = error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)",
+                              step_name(t->step.kind), t->lost_because, t->failed_with);
+        return TRY_OVER;
+    }
+    t->status = error_set(TL_TRY_AGAIN, "'%s' was not done; its answer was lost: %s",
+                          step_name(t->step.kind),
+                          t->lost_because[0] != '\0' ? t->lost_because : "earlier");
     return TRY_AGAIN;
 }
 
@@ -227,11 +214,16 @@ void transition_run_one(transition_engine *engine, transition *t, int64_t deadli
             tried = try_on_pool(engine, t, deadline_ms);
         if (t->lost_connection[0] != '\0')
             tried = settle_lost(engine, t, deadline_ms);
-        if (tried == TRY_OVER || clock_left_ms(deadline_ms) == 0)
-            return;
+        if (tried == TRY_OVER)
+            break;
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        /* With no time left the next try could only say so, and not what went wrong. */
+        if (clock_left_ms(deadline_ms) == 0)
+            return;
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
     }
+    if (t->verdict == VERDICT_APPLIED)
+        error_clear(); /* what an earlier try said */
 }
 
 static int may_be_grouped(const transition *t)

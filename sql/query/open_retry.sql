@@ -17,7 +17,7 @@ SELECT s.cust_no, s.serial_no, CONCAT(s.op_code, _ascii '_RETRY'), 'R', 'F', s.s
     ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
 FROM trade_lock s
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
-    AND s.token = ?
+    AND ? = s.token
 ON DUPLICATE KEY UPDATE
     attempts = IF(trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'
         AND trade_lock.next_run_at IS NULL AND trade_lock.parked IS NULL), 0,

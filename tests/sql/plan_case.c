@@ -95,6 +95,18 @@ const plan_case plan_cases[] = {
     {&sql_operator_retry, "", 2, FEW, PLAN_KEYS,
      {RETRY, THREAD, LOG, FRESH, S("ann"), S("why"), THREAD, LOG, FRESH, S("ann"), S("why"),
       KEY("Q7"), N(1000)}},
+    /* Blocks commit, so that they are run where nothing is to be done. */
+    {&sql_open_now, "refused", 0, FEW, PLAN_NONE,
+     {S("unknown"), THREAD, LOG, FRESH, N(0), N(0), N(0), N(0), NONE, NONE, NONE, KEY("L7"),
+      N(1001), TOKEN_7, N(0), N(90000), NONE, NONE, KEY("L7"), FRESH, N(0)}},
+    {&sql_reap_now, "refused", 0, FEW, PLAN_NONE,
+     {FRESH, NONE, KEY("D7"), N(1001), N(0), N(90000), NONE, NONE, KEY("D7"), FRESH, N(0)}},
+    {&sql_claim_now, "refused", 1, FEW, PLAN_NONE,
+     {RETRY, THREAD, LOG, ALIVE, FRESH, N(60000), N(60000), THREAD, LOG, ALIVE, FRESH,
+      KEY("L7"), N(0), N(0), N(0), KEY("L7")}},
+    {&sql_reclaim_now, "refused", 1, FEW, PLAN_NONE,
+     {THREAD, LOG, ALIVE, FRESH, N(1), N(60000), NONE, N(0), NONE, NONE, NONE, KEY("L7"),
+      N(1), N(0), N(0), NONE, KEY("L7")}},
     /* lost answers */
     {&sql_token_now, "", 1, FEW, PLAN_KEYS, {TOKEN_7, ALIVE, KEY("L7")}},
     {&sql_token_seen, "", 1, FEW, PLAN_NONE, {KEY("L7"), TOKEN_7}},

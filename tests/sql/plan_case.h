@@ -5,7 +5,7 @@
 #include "db/db.h"
 #include "sql_text.h"
 
-#define PLAN_VALUES 24
+#define PLAN_VALUES 28
 /* A row for each trigger, function, procedure and view of the migrations. */
 #define EVERY_PART (~0U)
 
@@ -14,8 +14,9 @@ typedef struct plan_case {
     const char *what; /* tells two cases of one statement apart; "" */
     unsigned rows;    /* returned or affected, exactly; or EVERY_PART */
     unsigned reads;   /* of the server's handler, at most */
-    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row.  WALK: it
-     * walks one index up to a limit.  TEXT: as KEYS, of a statement that is sent as text. */
+    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a
+     * block, whose statements have their own cases.  WALK: it walks one index up to a
+     * limit.  TEXT: as KEYS, of a statement that is sent as text. */
     enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK, PLAN_TEXT } plan;
     db_value values[PLAN_VALUES]; /* as many as it has question marks */
 } plan_case;

@@ -268,7 +268,7 @@ static unsigned judge_reads(struct bench *bench, const plan_case *c)
         grow(bench);
         /* In this order: FLUSH commits. */
         if (run_plain(bench, "FLUSH STATUS", NULL) != DB_DONE ||
-            db_begin(bench->connection) != DB_DONE)
+            (c->statement->kind != 2 && db_begin(bench->connection) != DB_DONE))
             server_panic("%s", db_error(bench->connection));
         if (!run_case(bench, c, &rows))
             bad = 1;
@@ -325,7 +325,8 @@ static void test_a_scan_is_seen(void **state)
 {
     static const struct sql_text scan = {
         "scan", "SELECT COUNT(*) FROM trade_lock WHERE serial_no = ? AND remark IS NULL",
-        NULL, NULL, NULL};
+        NULL,   NULL,
+        NULL,   0};
     const plan_case planted = {&scan, "planted", 1,
                                12,    PLAN_KEYS, {{DB_TEXT, 0, "W7", 2}}};
     struct bench *bench = *state;

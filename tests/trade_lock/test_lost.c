@@ -136,13 +136,20 @@ static void test_unknown_until_it_is_known(void **state)
     }
 }
 
-/* A reclaim that names no fence, and a claim, cannot return theirs; the row that holds it is read after
- * them.  When that reading fails the lock is granted all the same, and must not be
- * forgotten. */
+static tl_status give_back(void *context, struct st_mysql *connection)
+{
+    (void)connection;
+    return *(const tl_status *)context;
+}
+
+/* A reclaim with business rows that names no fence is read after its commit.  When that
+ * reading fails the lock is granted all the same, and must not be forgotten.  Nor is a
+ * claim, whose answer carries the row and was lost. */
 static void test_granted_but_not_read(void **state)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_ending ending = TL_ENDING_INIT;
+    tl_status go_on = TL_OK;
     tl_lock *lock = granted(f.client, "t-d1", "c1", &options);
 
     (void)state;
@@ -155,16 +162,16 @@ static void test_granted_but_not_read(void **state)
     options.reclaim_epoch = 1;
     lock = lock_new(far, "t-d1", "c1", &options);
     lose("t-d1", 1, TAP_LOSE_REQUEST, 1);
-    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
-    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    assert_status(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_UNKNOWN);
+    assert_status(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_UNKNOWN);
     line_up();
-    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_GRANTED);
     assert_int_equal(tl_lock_view(lock)->epoch, 2);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
 
     lock = lock_new(far, "t-d1", "c1", &retry);
-    lose("t-d1", 1, TAP_LOSE_REQUEST, 1);
+    lose("t-d1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
     line_up();
@@ -172,12 +179,6 @@ static void test_granted_but_not_read(void **state)
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     assert_row(&f, "t-d1", "c1", "WITHDRAW", "Y 2 1");
     tl_lock_free(lock);
-}
-
-static tl_status give_back(void *context, struct st_mysql *connection)
-{
-    (void)connection;
-    return *(const tl_status *)context;
 }
 
 /* An ask that was lost did not happen, and the next one with rows was stopped by its
@@ -280,7 +281,7 @@ static void test_settling_an_opening(void **state)
     tl_lock *lock = granted(far, "t-h1", "c1", &options);
 
     (void)state;
-    lose("COMMIT", 0, TAP_LOSE_ANSWER, 1);
+    lose("t-h1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
     assert_status(tl_lock_settle(lock), TL_IN_DOUBT);
@@ -289,14 +290,14 @@ static void test_settling_an_opening(void **state)
 
     lock = granted(far, "t-h2", "c1", &options);
     ending.park_reason = "by test";
-    lose("COMMIT", 0, TAP_LOSE_ANSWER, 1);
+    lose("t-h2", 0, TAP_LOSE_ANSWER, 1);
     assert_status(tl_lock_finish(lock, &ending), TL_UNKNOWN);
     line_up();
     assert_status(tl_lock_settle(lock), TL_PARKED);
     tl_lock_free(lock);
 
     lock = granted(far, "t-h3", "c1", &options);
-    lose("COMMIT", 0, TAP_LOSE_REQUEST, 1);
+    lose("t-h3", 0, TAP_LOSE_REQUEST, 1);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
     assert_status(tl_lock_settle(lock), TL_GRANTED);
@@ -441,6 +442,70 @@ static void test_killed_connections(void **state)
                      8 * cycle.rounds);
 }
 
+/* Two asks that keep both places of the groups, an ask with little time that leads the next
+ * group, and an ending with much time in it. */
+struct shared_fate {
+    tl_client *client;
+    tl_lock *locks[4];
+    tl_status status[4];
+};
+
+static void share_a_fate(void *context, int number)
+{
+    struct shared_fate *all = context;
+
+    if (number == 4) {
+        int64_t until_ms = crew_now_ms() + 60000;
+
+        crew_sleep_ms(900);
+        tap_release(line);
+        while (!tap_done(line) && crew_now_ms() < until_ms)
+            crew_sleep_ms(10);
+        crew_sleep_ms(3000);
+        tap_down(line, 0);
+        return;
+    }
+    crew_sleep_ms(number < 2 ? 0 : 300 * (number - 1));
+    all->status[number] =
+        number < 3 ? tl_lock_ask(all->locks[number], 0)
+                   : finish(all->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+}
+
+/* Whoever has time goes on settling where the leader's time is over. */
+static void test_a_group_that_is_cut(void **state)
+{
+    tl_lock_options lock_options = sync_options("x");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    struct shared_fate all = {NULL, {NULL}, {TL_OK}};
+    char *file = database_option_file_at(
+        f.db, tap_socket(line),
+        "pool_wait_ms=1500\ncommit_ms=60s\nconnect_timeout_s=1\nread_timeout_s=20\n"
+        "session_ms=60s\n");
+
+    (void)state;
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&all.client, &options), TL_OK);
+    for (int i = 0; i < 4; i++) {
+        char serial[] = {'t', '-', 'q', (char)('0' + i), '\0'};
+
+        all.locks[i] = lock_new(all.client, serial, "c1", &lock_options);
+    }
+    assert_status(tl_lock_ask(all.locks[3], 0), TL_GRANTED);
+    lose("t-q0", 0, TAP_DELAY_REQUEST, 0);
+    lose("t-q1", 0, TAP_DELAY_REQUEST, 0);
+    lose("t-q3", 0, TAP_LOSE_ANSWER, 1);
+    crew_threads(5, share_a_fate, &all);
+    assert_true(tap_done(line));
+    assert_status(all.status[3], TL_SUCCEEDED);
+    assert_row(&f, "t-q3", "c1", "WITHDRAW", "Y 1 1");
+    for (int i = 0; i < 4; i++)
+        tl_lock_free(all.locks[i]);
+    tl_client_close(all.client);
+    remove(file);
+    free(file);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +519,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_another_ending_meanwhile),
         cmocka_unit_test(test_a_lost_arming),
         cmocka_unit_test(test_killed_connections),
+        cmocka_unit_test(test_a_group_that_is_cut),
     };
 
     crew_arguments(count, arguments);

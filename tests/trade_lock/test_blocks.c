@@ -1,0 +1,316 @@
+/*
+ * Blocks of statements, and a procedure, that meet an error in their midst: one that the server's handlers
+ * see and one that passes them by (a recursion that is too deep, 1436), in the first
+ * statement, in the second, and while the row is read.  Whatever happens, no transaction is
+ * left open, what was answered is on the rows, and the next grant on the same connection is
+ * one that others see.
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static fixture f;
+
+/* The next statement that comes by goes wrong, once: the table knows no transactions. */
+static const char *const accident[] = {
+    "CREATE TABLE accident (place VARCHAR(16) NOT NULL, kind VARCHAR(16) NOT NULL) "
+    "ENGINE = Aria TRANSACTIONAL = 0",
+    "INSERT INTO accident VALUES ('', '')",
+    "CREATE PROCEDURE deep(n INT) BEGIN IF n > 0 THEN CALL deep(n - 1); END IF; END",
+    "CREATE PROCEDURE accident_at(here VARCHAR(16)) BEGIN "
+    "  DECLARE what VARCHAR(16) DEFAULT (SELECT kind FROM accident WHERE place = here); "
+    "  IF what IS NOT NULL THEN "
+    "    UPDATE accident SET place = ''; "
+    "    CASE what "
+    "    WHEN 'signal' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'an accident'; "
+    "    WHEN 'memory' THEN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, "
+    "      MESSAGE_TEXT = 'running with the --max-session-mem-used option'; "
+    "    WHEN 'read-only' THEN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, "
+    "      MESSAGE_TEXT = 'running with the --read-only option'; "
+    "    ELSE SET SESSION max_sp_recursion_depth = 255; CALL deep(250); "
+    "    END CASE; "
+    "  END IF; "
+    "END",
+    "CREATE TRIGGER accident_updated AFTER UPDATE ON trade_lock FOR EACH ROW BEGIN "
+    "  IF NEW.lane = 'S' THEN CALL accident_at('first'); END IF; END",
+    "CREATE TRIGGER accident_inserted AFTER INSERT ON trade_lock FOR EACH ROW BEGIN "
+    "  IF NEW.lane = 'R' THEN CALL accident_at('second'); END IF; END",
+    "CREATE TRIGGER accident_deleted AFTER DELETE ON trade_lock FOR EACH ROW BEGIN "
+    "  IF OLD.serial_no = 'old-1' THEN CALL accident_at('purge'); END IF; END",
+    "CREATE FUNCTION accident_reading() RETURNS INT MODIFIES SQL DATA BEGIN "
+    "  CALL accident_at('reading'); RETURN 1; END",
+    "RENAME TABLE trade_lock_state TO quiet_state",
+    "CREATE SQL SECURITY DEFINER VIEW trade_lock_state AS "
+    "  SELECT * FROM quiet_state WHERE accident_reading() = 1",
+};
+
+/* One connection for everything, so that the next statement meets what was left. */
+static tl_client *client;
+
+static int setup(void **state)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+    (void)state;
+    fixture_open(&f, "pool_size=1\nsession_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n");
+    for (size_t i = 0; i < sizeof accident / sizeof accident[0]; i++)
+        database_run(f.sql, "%s", accident[i]);
+    options.config_file = database_option_file(f.db);
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    tl_client_close(client);
+    fixture_close(&f);
+    return 0;
+}
+
+static void plan(const char *place, const char *kind)
+{
+    database_run(f.sql, "UPDATE accident SET place = '%s', kind = '%s'", place, kind);
+}
+
+/* It has happened. */
+static void assert_happened(void)
+{
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM accident WHERE place <> ''"), 0);
+}
+
+/* Connections that sleep within a transaction.  The server shows its transactions as they
+ * were up to a tenth of a second ago, so a heartbeat's may seem to be one for a moment. */
+static long long asleep_within(void)
+{
+    return database_number(f.sql,
+                           "SELECT COUNT(*) FROM information_schema.innodb_trx t "
+                           "JOIN information_schema.processlist p ON "
+                           "p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE() AND "
+                           "p.command = 'Sleep'");
+}
+
+static void assert_nothing_left(const char *next)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *after;
+
+    for (int look = 0; look < 10 && asleep_within() > 0; look++)
+        crew_sleep_ms(150);
+    assert_int_equal(asleep_within(), 0);
+    after = granted(client, next, "c2", &options);
+    assert_row(&f, next, "c2", "WITHDRAW", "P 1 1");
+    assert_status(finish(after, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_row(&f, next, "c2", "WITHDRAW", "Y 1 1");
+    tl_lock_free(after);
+}
+
+/* A trade of this name is made ready; then the call that the accident happens to. */
+struct block {
+    const char *name;
+    void (*prepare)(const char *serial);
+    tl_status (*call)(const char *serial);
+    tl_status done;      /* the answer once it is done */
+    const char *rows[2]; /* of both lanes, before and after */
+    const char *places[3];
+};
+
+static tl_lock *lock;
+
+static void ask_for(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+
+    lock = granted(client, serial, "c1", &options);
+}
+
+static void leave_waiting(const char *serial)
+{
+    tl_lock_options retry = retry_options();
+
+    ask_for(serial);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    lock = lock_new(client, serial, "c1", &retry);
+}
+
+static void leave_failed(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+
+    ask_for(serial);
+    ending.outcome = TL_OUTCOME_FAILURE;
+    ending.proof = TL_PROOF_DECLINED;
+    ending.retryable = 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+    tl_lock_free(lock);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    lock = lock_new(client, serial, "c1", &options);
+}
+
+static tl_status put_back(const char *serial)
+{
+    (void)serial;
+    return finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
+}
+
+static tl_status ask_again(const char *serial)
+{
+    (void)serial;
+    return tl_lock_ask(lock, 0);
+}
+
+static void assert_both(const char *serial, const char *row, const char *retry_row)
+{
+    assert_row(&f, serial, "c1", "WITHDRAW", row);
+    assert_row(&f, serial, "c1", "WITHDRAW_RETRY", retry_row);
+}
+
+static const struct block blocks[] = {
+    {"open",
+     ask_for,
+     put_back,
+     TL_IN_DOUBT,
+     {"P 1 1/-", "P 1 1/F 1 0"},
+     {"first", "second", NULL}},
+    {"claim",
+     leave_waiting,
+     ask_again,
+     TL_GRANTED,
+     {"P 1 1/F 1 0", "P 1 1/P 1 0"},
+     {"first", "reading", NULL}},
+    {"reclaim",
+     leave_failed,
+     ask_again,
+     TL_GRANTED,
+     {"F 1 1/-", "P 2 1/-"},
+     {"first", "reading", NULL}},
+};
+
+static void assert_rows(const char *serial, const char *both)
+{
+    char row[32];
+    const char *slash = strchr(both, '/');
+
+    snprintf(row, sizeof row, "%.*s", (int)(slash - both), both);
+    assert_both(serial, row, slash + 1);
+}
+
+/* What failed did not happen, and is said to have failed; what could not be read has. */
+static void meet(const struct block *b, const char *place, const char *kind)
+{
+    char serial[40], next[48];
+    tl_status status;
+
+    snprintf(serial, sizeof serial, "%s-%s-%s", b->name, place, kind);
+    snprintf(next, sizeof next, "%s-next", serial);
+    b->prepare(serial);
+    plan(place, kind);
+    status = b->call(serial);
+    assert_happened();
+    if (strcmp(place, "reading") != 0) {
+        assert_status(status, TL_SERVER_ERROR);
+        assert_non_null(strstr(tl_error_message(), "(error "));
+        assert_rows(serial, b->rows[0]);
+        assert_nothing_left(next);
+        status = b->call(serial);
+    }
+    assert_status(status, b->done);
+    assert_rows(serial, b->rows[1]);
+    if (b->done == TL_GRANTED) {
+        assert_int_equal(tl_lock_view(lock)->payload_size, 1);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    }
+    tl_lock_free(lock);
+    strcat(next, "2");
+    assert_nothing_left(next);
+}
+
+static void test_accidents(void **state)
+{
+    static const char *const kinds[] = {"signal", "memory", "deep"};
+
+    (void)state;
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+        for (int place = 0; blocks[b].places[place] != NULL; place++)
+            for (int kind = 0; kind < 3; kind++)
+                meet(&blocks[b], blocks[b].places[place], kinds[kind]);
+}
+
+/* A purge that breaks off in the midst of a batch has purged nothing of it. */
+static void test_purge(void **state)
+{
+    const int64_t year_ms = INT64_C(31536000000);
+    tl_purged purged = {0};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "old-%d", i);
+        ask_for(serial);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    database_run(f.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR, "
+                 "send_until = NULL WHERE serial_no LIKE 'old-%%'");
+    plan("purge", "deep");
+    assert_status(tl_purge(client, year_ms, &purged), TL_SERVER_ERROR);
+    assert_happened();
+    assert_nothing_left("purge-next");
+    assert_int_equal(
+        database_number(f.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'"),
+        3);
+    assert_status(tl_purge(client, year_ms, &purged), TL_OK);
+    assert_int_equal(purged.trades, 3);
+}
+
+/* An error that says why nothing was done is believed at once. */
+static void test_read_only(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_status status;
+
+    (void)state;
+    lock = granted(client, "read-only", "c1", &options);
+    plan("first", "read-only");
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_READ_ONLY);
+    assert_row(&f, "read-only", "c1", "WITHDRAW", "P 1 1");
+    assert_nothing_left("read-only-next-1");
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    plan("first", "read-only");
+    lock = ask(client, "read-only", "c1", &retry, &status);
+    assert_status(status, TL_READ_ONLY);
+    assert_row(&f, "read-only", "c1", "WITHDRAW_RETRY", "F 1 0");
+    assert_nothing_left("read-only-next-2");
+    tl_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accidents),
+        cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_read_only),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}
