@@ -29,6 +29,7 @@ struct asking {
     rw_step step;
     int wait; /* leaves an intent when it writes and is refused */
     int taken, intent_made;
+    int gate_is_held;                         /* for longer than a moment */
     unsigned claimed_slot;                    /* 0: nothing was claimed */
     int64_t before_ms, hold_left_ms, left_ms; /* of a step that was settled */
 };
@@ -159,6 +160,7 @@ static db_answer run_ask(void *context, db *connection)
     a->taken = a->intent_made = 0;
     a->claimed_slot = 0;
     answer = enter_gate(connection, a->rw->resource);
+    a->gate_is_held = answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT;
     if (answer == DB_DONE)
         answer = decide(a, connection);
     if (answer != DB_DONE)
@@ -259,6 +261,12 @@ static tl_status ask_once(tl_rw *rw, int wait)
         return TL_BUSY;
     case VERDICT_UNKNOWN:
         return unknown(rw, &a, &w);
+    case VERDICT_FAILED:
+        /* By a process that was stopped within its ask, until the server ends that
+         * transaction. */
+        if (a.gate_is_held && w.status == TL_TRY_AGAIN)
+            return TL_BUSY;
+        return w.status;
     default:
         return w.status != TL_OK ? w.status : TL_INTERNAL;
     }

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +83,40 @@ static void start_asking(struct asker *asker, tl_client *client, const char *res
     asker->writes = writes;
     asker->wait_ms = 30000;
     pthread_create(&asker->thread, NULL, ask_in_thread, asker);
+}
+
+/* A process that was stopped within its ask keeps the gate until the server ends its
+ * transaction: whoever waits goes on waiting. */
+static void test_a_gate_that_is_held(void **state)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    char *file = database_option_file_at(f.db, server_socket(server_shared()),
+                                         "pool_wait_ms=500ms\nsession_ms=30s\n");
+    MYSQL *stopped = database_connect(f.db);
+    tl_client *client = NULL;
+    struct asker asker;
+    tl_rw *rw;
+
+    (void)state;
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    assert_status(try_write(client, "gate"), TL_GRANTED);
+    database_run(stopped, "BEGIN");
+    database_run(stopped, "SELECT * FROM rw_lock WHERE resource = 'gate' FOR UPDATE");
+    rw = rw_new(client, "gate", 0);
+    assert_status(tl_rw_write(rw, 0), TL_BUSY);
+    start_asking(&asker, client, "gate", 1);
+    sleep_ms(3000);
+    database_run(stopped, "ROLLBACK");
+    pthread_join(asker.thread, NULL);
+    assert_status(asker.status, TL_GRANTED);
+    tl_rw_free(asker.rw);
+    tl_rw_free(rw);
+    tl_client_close(client);
+    mysql_close(stopped);
+    remove(file);
+    free(file);
 }
 
 /* Waits until the server shows the writer's intent. */
@@ -223,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_a_gate_that_is_held),
         cmocka_unit_test(test_a_waiting_writer_keeps_new_readers_out),
         cmocka_unit_test(test_writers_are_not_starved),
         cmocka_unit_test(test_one_asks_for_all),
