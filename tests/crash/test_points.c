@@ -134,10 +134,17 @@ static child start_janitor(town *self, const outcome *what,
     return reap(self, environment);
 }
 
-static const char *const heart_points[] = {
-    "session_insert", "session_beat", "session_others",   "session_expire",
-    "operations",     "reap_overdue", "session_to_sweep", "reap_session",
-    "session_swept",  "open_dead",    "open_retry",       NULL};
+static const char *const heart_points[] = {"session_insert",
+                                           "session_beat",
+                                           "session_others",
+                                           "session_expire",
+                                           "operations",
+                                           "reap_overdue",
+                                           "session_to_sweep",
+                                           "reap_session",
+                                           "session_swept",
+                                           "reap_now",
+                                           NULL};
 
 static const role service = {"service", 4, 4, 20000, NULL, start_service};
 static const role worker = {"worker", 1, 3, 4000, NULL, start_worker};

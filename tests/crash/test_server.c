@@ -52,12 +52,14 @@ static child *one(crowd *self, unsigned who)
     return who < SERVICES ? &self->services[who] : &self->workers[who - SERVICES];
 }
 
-static void kill_one(crowd *self)
+/* A service begins its lines anew each time, and with thousands of them would never come
+ * to the last one: it dies as long as there are trades to begin, workers to the end. */
+static void kill_one(crowd *self, int more)
 {
     unsigned who = next_random(self, SERVICES + WORKERS);
     child *victim = one(self, who);
 
-    if (victim->pid == 0)
+    if (victim->pid == 0 || (who < SERVICES && !more))
         return;
     kill(victim->pid, SIGKILL);
     assert_int_not_equal(child_wait(victim, 20000), -1);
@@ -66,9 +68,10 @@ static void kill_one(crowd *self)
     start_one(self, who);
 }
 
-/* A service that ended has answered its lines; a worker ends only when it cannot connect
- * at its start. */
-static unsigned look_after(crowd *self)
+/* A service that ended has answered its lines, those that it had no server for with that,
+ * so it begins anew as long as there are trades to begin; a worker ends only when it cannot
+ * connect at its start. */
+static unsigned look_after(crowd *self, int more)
 {
     unsigned busy = 0;
     int status;
@@ -77,7 +80,7 @@ static unsigned look_after(crowd *self)
         child *of = one(self, who);
 
         if (of->pid != 0 && child_ended(of, &status)) {
-            if (who >= SERVICES || WEXITSTATUS(status) == 3) {
+            if (who >= SERVICES || more || WEXITSTATUS(status) == 3) {
                 usleep(100000);
                 start_one(self, who);
             }
@@ -110,11 +113,16 @@ static void run_crowd(crowd *self)
 
     for (unsigned who = 0; who < SERVICES + WORKERS; who++)
         start_one(self, who);
-    while (look_after(self) > 0 || killed < self->kills) {
+    for (;;) {
+        long long rows = begun(self);
+        int more = rows < (long long)self->trades;
+
+        if (look_after(self, more) == 0 && killed == self->kills)
+            break;
         usleep(1000 * (50 + next_random(self, 250)));
-        kill_one(self);
+        kill_one(self, more);
         if (killed < self->kills &&
-            begun(self) * (self->kills + 1) >= (long long)self->trades * (killed + 1)) {
+            rows * (self->kills + 1) >= (long long)self->trades * (killed + 1)) {
             kill_server(self);
             killed++;
         }
