@@ -1,7 +1,7 @@
 -- The committed step before a compensating attempt sends: one more send may have left,
 -- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
 -- success evidence, a deadline that passed, or after a cancel.
-UPDATE trade_lock
+UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,
     max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,

@@ -2,7 +2,7 @@
 -- names the epoch it saw: of two reclaimers one finds another epoch and is refused.  Whoever
 -- asked the channel about the old keys names the fence too: a failure that operators, or
 -- another attempt, have decided anew since then is one that nobody asked about.  0: any.
-UPDATE trade_lock
+UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET status = 'P', step = 'reclaim', thread_no = ?, log_no = ?, session_id = ?, token = ?,
     fence = fence + 1, rev = rev + 1, epoch = epoch + 1, sends = ?,
     max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,

@@ -6,7 +6,7 @@
 -- The last parameter is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
-UPDATE trade_lock
+UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET status = ?, step = 'end', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
     thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
     retryable = ?, channel_ref = COALESCE(?, channel_ref), result = ?,

@@ -2,7 +2,7 @@
 -- stays P.  A send that provably did nothing is taken off again.
 -- A mutex has no retry row by which it could be found among the finished rows; it stands at
 -- a moment that is never due.
-UPDATE trade_lock
+UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = ?, session_id = NULL, max_hold_until = NULL,
     next_run_at = IF(repeatable = 1 AND lane = 'S', '1970-01-01', NULL),
     thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1,

@@ -3,7 +3,7 @@
 -- sent; open_retry makes its lane due in the same transaction, and the workflow's own
 -- program ends it as Y together with its business rows.  Another trade of an exclusive
 -- customer that is in process refuses this one by its unique key.
-UPDATE trade_lock
+UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'resolve paid', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, status = 'P', conflict = 0, success_epoch = epoch, proof = '-',
     retryable = 0, result = NULL, actor = ?, remark = ?, updated_at = UTC_TIMESTAMP(6)
