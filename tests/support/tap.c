@@ -118,9 +118,10 @@ static int apply(tap *self, tap_act act, int *client, int far, char *data, size_
         (void)take_answer(far, data);
         break;
     case TAP_HOLD_REQUEST:
+        /* Who is cut off may ask at once whether the rule was used up. */
+        atomic_fetch_sub(&self->armed, 1);
         close(*client);
         *client = -1;
-        atomic_fetch_sub(&self->armed, 1);
         wait_for(self, &self->released);
         (void)send_all(far, data, size);
         (void)take_answer(far, data);
@@ -283,9 +284,14 @@ void tap_rule(tap *self, const char *word, unsigned skip, tap_act act, int down)
     pthread_mutex_unlock(&self->mutex);
 }
 
+int tap_left(const tap *self)
+{
+    return atomic_load(&self->armed);
+}
+
 int tap_done(const tap *self)
 {
-    return atomic_load(&self->armed) == 0;
+    return tap_left(self) == 0;
 }
 
 void tap_release(tap *self)

@@ -31,6 +31,8 @@ const char *tap_socket(const tap *self);
 void tap_rule(tap *self, const char *word, unsigned skip, tap_act act, int down);
 /* Whether all rules have been used up. */
 int tap_done(const tap *self);
+/* How many have not. */
+int tap_left(const tap *self);
 void tap_release(tap *self);
 
 /* Down: all connections are cut and new ones are cut at once. */
