@@ -13,14 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTINGS "beat_ms=100\nsession_ms=2s\n"
+/* Who is to die does so soon; who looks on must not, on however slow a machine. */
+#define LASTING "beat_ms=200\nsession_ms=30s\n"
+#define MORTAL "beat_ms=100\nsession_ms=4s\n"
+/* Nothing here is expected to take long; machines are slow sometimes. */
+#define PATIENCE_MS 60000
 
 static fixture f;
 
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, SETTINGS);
+    fixture_open(&f, LASTING);
+    database_set(f.db, MORTAL); /* of the children's clients */
     database_run(f.sql,
                  "CREATE TABLE account (id INT PRIMARY KEY, cents BIGINT NOT NULL)");
     return 0;
@@ -45,15 +50,18 @@ static long long account(void)
 
 static void test_possession_is_kept_until_the_commit(void **state)
 {
-    tl_mutex_options options = lease_options(200);
-    tl_mutex *mutex = locked(f.client, "a1", &options), *next;
+    tl_mutex_options options = lease_options(4000);
     MYSQL *caller = caller_new(&f);
+    tl_mutex *mutex, *next;
 
     (void)state;
     account_set(100);
+    mutex = locked(f.client, "a1", &options);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     caller_run(caller, "UPDATE account SET cents = cents - 30 WHERE id = 1");
-    sleep_ms(300);
+    while (tl_mutex_remaining_ms(mutex) > 0)
+        sleep_ms(10);
+    sleep_ms(100);
     /* The lease is over, and still nobody gets in. */
     options = lease_options(0);
     next = mutex_new(f.other, "a1", &options);
@@ -63,7 +71,7 @@ static void test_possession_is_kept_until_the_commit(void **state)
         tl_resource_unlock(f.other, "a1", tl_mutex_fence(mutex, NULL), "ann", "hangs"),
         TL_BUSY);
     caller_run(caller, "COMMIT");
-    assert_status(tl_mutex_lock(next, 2000), TL_GRANTED);
+    assert_status(tl_mutex_lock(next, PATIENCE_MS), TL_GRANTED);
     assert_int_equal(account(), 70);
     mysql_close(caller);
     tl_mutex_free(mutex);
@@ -80,7 +88,8 @@ static void test_a_late_holder_must_roll_back(void **state)
     /* Late by its own clock, before anybody took over. */
     sleep_ms(150);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
-    next = locked(f.other, "a2", &options);
+    next = mutex_new(f.other, "a2", &options);
+    assert_status(tl_mutex_lock(next, PATIENCE_MS), TL_GRANTED);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
     assert_int_equal(tl_status_class(TL_ROLL_BACK), TL_CLASS_ROLL_BACK);
     tl_mutex_free(next);
@@ -176,6 +185,14 @@ static void test_a_transaction_that_is_gone(void **state)
     tl_mutex_free(mutex);
 }
 
+static uint64_t beats_of(const tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats;
+}
+
 /* Whatever the isolation, an open guarded transaction stops neither heartbeats nor the
  * locks of others. */
 static void guard_at(const char *isolation)
@@ -183,14 +200,20 @@ static void guard_at(const char *isolation)
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "a6", &options);
     MYSQL *caller = database_connect(f.db);
+    int64_t until_ms = now_ms() + PATIENCE_MS;
+    uint64_t beats;
 
     database_run(caller,
-                 "SET idle_transaction_timeout = 60;"
+                 "SET idle_transaction_timeout = 120;"
                  "SET TRANSACTION ISOLATION LEVEL %s; START TRANSACTION",
                  isolation);
     database_number(caller, "SELECT COUNT(*) FROM account");
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
+    beats = beats_of(f.client);
     sleep_ms(3000);
+    while (beats_of(f.client) < beats + 10 && now_ms() < until_ms)
+        sleep_ms(10);
+    assert_true(beats_of(f.client) >= beats + 10);
     assert_true(tl_client_alive_ms(f.client) > 500);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     assert_status(try_once(f.other, "a6"), TL_BUSY);
@@ -222,8 +245,8 @@ static _Noreturn void live_as_zombie(const struct zombie *z)
 {
     tl_mutex_options options = lease_options(z->lease_ms);
     tl_client *client = client_new(&f);
-    tl_mutex *mutex = locked(client, "money", &options);
     MYSQL *caller = caller_new(&f);
+    tl_mutex *mutex = locked(client, "money", &options);
     char byte = 'x';
 
     /* It looks, and may still pay. */
@@ -278,7 +301,7 @@ static long long pay_beside_a_zombie(int64_t lease_ms, int guarded, int *zombie_
     account_set(50);
     start_zombie(&z);
     mutex = mutex_new(f.client, "money", &options);
-    assert_status(tl_mutex_lock(mutex, 10000), TL_GRANTED);
+    assert_status(tl_mutex_lock(mutex, PATIENCE_MS), TL_GRANTED);
     caller = caller_new(&f);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     caller_run(caller, "UPDATE account SET cents = cents - 40 WHERE id = 1");
@@ -295,7 +318,7 @@ static void test_a_zombie_cannot_commit_money(void **state)
     int code;
 
     (void)state;
-    assert_int_equal(pay_beside_a_zombie(500, 1, &code), 10);
+    assert_int_equal(pay_beside_a_zombie(3000, 1, &code), 10);
     assert_int_equal(code, 10);
     assert_int_equal(pay_beside_a_zombie(0, 1, &code), 10);
     assert_int_equal(code, 10);
@@ -307,7 +330,7 @@ static void test_without_the_guard_it_pays_twice(void **state)
     int code;
 
     (void)state;
-    assert_int_equal(pay_beside_a_zombie(500, 0, &code), -30);
+    assert_int_equal(pay_beside_a_zombie(3000, 0, &code), -30);
     assert_int_equal(code, 0);
 }
 
