@@ -2,6 +2,8 @@
  * back in the same process. */
 #include "fixture.h"
 
+#include "support/crew.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +13,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* Of the settings' least pause, what is left after the jitter. */
@@ -43,21 +44,6 @@ struct waiting {
     atomic_int thread; /* its number for the system, once it runs */
 };
 
-/* Whether a thread of this process sleeps. */
-static int is_asleep(int thread)
-{
-    char path[64], state = '?';
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    file = fopen(path, "re");
-    if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = '?';
-    if (file != NULL)
-        fclose(file);
-    return state == 'S';
-}
-
 static uint64_t asks(void)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
@@ -73,7 +59,8 @@ static void wait_until_queued(struct waiting *w, uint64_t asks_wanted)
 
     for (int i = 0; i < 6000 && seen < 3; i++) {
         sleep_ms(10);
-        seen = asks() >= asks_wanted && is_asleep(atomic_load(&w->thread)) ? seen + 1 : 0;
+        seen = asks() >= asks_wanted && crew_is_asleep(atomic_load(&w->thread)) ? seen + 1
+                                                                                : 0;
     }
     assert_int_equal(seen, 3);
 }

@@ -170,6 +170,20 @@ void crew_threads(int count, crew_fn fn, void *context)
     free(hands);
 }
 
+int crew_is_asleep(int thread)
+{
+    char path[64], state = '?';
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = '?';
+    if (file != NULL)
+        fclose(file);
+    return state == 'S';
+}
+
 int64_t crew_now_ms(void)
 {
     struct timespec now;

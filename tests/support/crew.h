@@ -41,6 +41,9 @@ void crew_barrier_init(pthread_barrier_t *barrier, unsigned count);
 /* The same with threads of this process; returns when all are done. */
 void crew_threads(int count, crew_fn fn, void *context);
 
+/* Whether a thread of this process, by its gettid(), sleeps. */
+int crew_is_asleep(int thread);
+
 int64_t crew_now_ms(void);
 void crew_sleep_ms(int64_t ms);
 
