@@ -509,3 +509,17 @@ void pool_count(pool *p, db_counters *sum, uint64_t *reconnects)
         db_count_add(sum, extra->connection);
     unlock(p);
 }
+
+unsigned pool_waiting(pool *p, pool_kind kind)
+{
+    const struct waiter *waiter;
+    unsigned count = 0;
+
+    if (p->generation != thread_context_generation())
+        return 0;
+    lock(p);
+    for (waiter = p->queues[kind].first; waiter; waiter = waiter->next)
+        count++;
+    unlock(p);
+    return count;
+}

@@ -46,4 +46,7 @@ void pool_close_extra(pool *p, db *connection);
 /* Sums the counters of all connections, closed ones included. */
 void pool_count(pool *p, db_counters *sum, uint64_t *reconnects);
 
+/* How many queue for a connection of this kind now. */
+unsigned pool_waiting(pool *p, pool_kind kind);
+
 #endif
