@@ -22,7 +22,7 @@ struct crowd {
     pool *p;
     database *base;
     atomic_int lent[POOL_KINDS], most[POOL_KINDS];
-    atomic_int ended, trouble;
+    atomic_int ended, trouble, replaced;
     atomic_long committed, unanswered;
 };
 
@@ -73,7 +73,8 @@ static void *member_run(void *context)
     uint64_t reconnects;
     int round;
 
-    for (round = 0; round < ROUNDS; round++) {
+    /* Until one that was killed has been replaced: who kills may come late. */
+    for (round = 0; round < ROUNDS || !atomic_load(&crowd->replaced); round++) {
         pool_kind kind = (self->number + round) % 2 ? POOL_QUICK : POOL_BUSINESS;
         db *connection = NULL;
         tl_status status = pool_get(crowd->p, kind, 60000, &connection);
@@ -89,8 +90,11 @@ static void *member_run(void *context)
         work(crowd, connection, round);
         count_lent(crowd, kind, -1);
         pool_put(crowd->p, connection);
-        if (round % 8 == 0)
+        if (round % 8 == 0) {
             pool_count(crowd->p, &sum, &reconnects);
+            if (reconnects > 0)
+                atomic_store(&crowd->replaced, 1);
+        }
     }
     atomic_fetch_add(&crowd->ended, 1);
     return NULL;
