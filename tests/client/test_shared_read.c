@@ -18,6 +18,7 @@ enum { THREADS = 16, ROUNDS = 200, KEYS = 3 };
 static shared_reads *reads;
 static atomic_long truth[KEYS], taken[KEYS];
 static atomic_long stale, failed, unseen;
+static pthread_barrier_t all_here; /* a thread alone has nobody to share with */
 
 struct asked {
     int key;
@@ -43,6 +44,7 @@ static void *ask_again_and_again(void *argument)
     struct asked asked = {.key = (int)((intptr_t)argument % KEYS)};
 
     snprintf(asked.name, sizeof asked.name, "key%d", asked.key);
+    pthread_barrier_wait(&all_here);
     for (int i = 0; i < ROUNDS; i++) {
         long before = atomic_fetch_add(&truth[asked.key], 1) + 1;
         const shared_row *row = shared_read(reads, asked.name, look, &asked);
@@ -64,6 +66,7 @@ static void test_fresh_and_shared(void **state)
     (void)state;
     reads = shared_reads_new();
     assert_non_null(reads);
+    assert_int_equal(pthread_barrier_init(&all_here, NULL, THREADS), 0);
     for (intptr_t i = 0; i < THREADS; i++)
         assert_int_equal(
             pthread_create(&threads[i], NULL, ask_again_and_again, (void *)i), 0);
@@ -77,6 +80,7 @@ static void test_fresh_and_shared(void **state)
     assert_true(atomic_load(&failed) > 0); /* a problem is shared as well */
     assert_in_range(all, ROUNDS, THREADS * ROUNDS / 2);
     shared_reads_free(reads);
+    pthread_barrier_destroy(&all_here);
 }
 
 int main(void)
