@@ -51,7 +51,7 @@ static tl_status try_options(const char *lines)
 
     write_options(path, sizeof(path), lines);
     options = options_at(path);
-    options.connect_timeout_s = 2;
+    options.connect_timeout_s = 60;
     status = db_open(&connection, &options);
     unlink(path);
     if (status == TL_OK)
@@ -120,7 +120,7 @@ static void the_name_leads_to_the_connection(void **state)
                                      id),
                      1);
     db_close(connection);
-    for (int i = 0; i < 500 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name);
+    for (int i = 0; i < 6000 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name);
          i++)
         usleep(10000);
     assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name),
