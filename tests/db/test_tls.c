@@ -13,7 +13,7 @@
 
 static char directory[] = "/tmp/tradelock.tls.XXXXXX";
 static server *own;
-static int port;
+static int port, port_keeper;
 
 static void make_certificates(void)
 {
@@ -32,17 +32,20 @@ static void make_certificates(void)
         server_panic("openssl could not make certificates in %s", directory);
 }
 
-static int free_port(void)
+/* A port that nobody else is given, neither before the server listens nor while it is
+ * started anew: this socket, which never listens, stays bound to it. */
+static int keep_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
+    port_keeper = fd;
     return ntohs(address.sin_port);
 }
 
@@ -62,7 +65,7 @@ static int set_up(void **state)
     if (!mkdtemp(directory))
         return 1;
     make_certificates();
-    port = free_port();
+    port = keep_port();
     snprintf(port_option, sizeof(port_option), "--port=%d", port);
     snprintf(ca, sizeof(ca), "--ssl-ca=%s/ca.pem", directory);
     snprintf(certificate, sizeof(certificate), "--ssl-cert=%s/server.pem", directory);
@@ -80,6 +83,7 @@ static int tear_down(void **state)
 
     (void)state;
     server_free(own);
+    close(port_keeper);
     snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     return system(command);
 }
@@ -154,7 +158,7 @@ static void a_connection_killed_under_tls_sends_nothing(void **state)
     connection = open_at(path);
     snprintf(name, sizeof(name), "tl:%s", db_name(connection));
     database_run(plain, "KILL %llu", (unsigned long long)db_thread_id(connection));
-    for (tries = 0; tries < 500; tries++) {
+    for (tries = 0; tries < 6000; tries++) {
         if (database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name) &&
             !db_alive(connection))
             break;
