@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static server *own;
@@ -44,6 +45,14 @@ static int tear_down(void **state)
 STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id, n");
 STATEMENT(add_one, "UPDATE t SET n = n + 1 WHERE id = ?");
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static int has_row(int id)
 {
     return (int)database_number(plain, "SELECT COUNT(*) FROM t WHERE id = %d", id);
@@ -53,7 +62,7 @@ static void wait_until_gone(uint64_t thread_id)
 {
     int tries;
 
-    for (tries = 0; tries < 500; tries++) {
+    for (tries = 0; tries < 6000; tries++) {
         if (!database_number(plain,
                              "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                              "WHERE ID = %llu",
@@ -235,7 +244,7 @@ static void start_slow(struct slow_call *call)
     int tries;
 
     assert_int_equal(pthread_create(&call->thread, NULL, slow, call), 0);
-    for (tries = 0; tries < 500; tries++) {
+    for (tries = 0; tries < 6000; tries++) {
         if (database_number(plain,
                             "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                             "WHERE ID = %llu AND STATE = 'User sleep'",
@@ -318,18 +327,34 @@ static void stop_server(void)
     }
 }
 
-static void a_silent_server(void **state)
+/* A connection that does not wait longer than a second, and its statement prepared.  The
+ * disk may take longer than that second: then another one. */
+static db *open_impatient(void)
 {
     db_options options = options_at(database_option_file(base));
-    db *connection;
+    db *connection = NULL;
+    db_value one = db_int(1);
+
+    options.read_timeout_s = 1;
+    for (;;) {
+        if (db_open(&connection, &options) != TL_OK)
+            continue;
+        if (db_run(connection, &add_one, &one, 1, NULL) == DB_DONE)
+            return connection;
+        EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_NOT_SENT);
+        wait_until_gone(db_thread_id(connection));
+        db_close(connection);
+    }
+}
+
+static void a_silent_server(void **state)
+{
+    db *connection = open_impatient();
     db_value one = db_int(1);
     db_answer answer;
     long long before;
 
     (void)state;
-    options.read_timeout_s = 1;
-    connection = open_with(&options);
-    EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
     before = database_number(plain, "SELECT n FROM t WHERE id = 1");
     stop_server();
     answer = db_run(connection, &add_one, &one, 1, NULL);
@@ -342,17 +367,33 @@ static void a_silent_server(void **state)
     db_close(connection);
 }
 
-static void a_silent_transaction_is_ended_by_the_server(void **state)
+/* A transaction with a row in it, on a connection that the server ends when such a one is
+ * silent for a second; NULL when this thread was silent for so long itself. */
+static db *begin_to_be_silent(int id)
 {
     db_options options = options_at(database_option_file(base));
     db *connection;
-    db_value value = db_int(50);
+    db_value value = db_int(id);
+    int64_t begun_ms = now_ms();
 
-    (void)state;
     options.idle_transaction_s = 1;
     connection = open_with(&options);
-    EXPECT(connection, db_begin(connection), DB_DONE);
-    EXPECT(connection, db_run(connection, &insert_row, &value, 1, NULL), DB_DONE);
+    if (db_begin(connection) == DB_DONE &&
+        db_run(connection, &insert_row, &value, 1, NULL) == DB_DONE)
+        return connection;
+    assert_true(now_ms() - begun_ms >= 1000);
+    wait_until_gone(db_thread_id(connection));
+    db_close(connection);
+    return NULL;
+}
+
+static void a_silent_transaction_is_ended_by_the_server(void **state)
+{
+    db *connection = NULL;
+
+    (void)state;
+    while (connection == NULL)
+        connection = begin_to_be_silent(50);
     wait_until_gone(db_thread_id(connection));
     EXPECT(connection, db_commit(connection), DB_NOT_SENT);
     assert_int_equal(has_row(50), 0);
@@ -377,8 +418,11 @@ static void a_server_that_dies(void **state)
     server_kill9(own);
     pthread_join(call.thread, NULL);
     EXPECT(call.connection, call.answer, DB_UNANSWERED);
+    /* A dying process closes one socket after the other, and may listen for a while
+     * longer. */
+    for (int i = 0; db_alive(idle) && i < TRIES_WHILE_DYING; i++)
+        usleep(10 * 1000);
     EXPECT(idle, db_run(idle, &add_one, &one, 1, NULL), DB_NOT_SENT);
-    /* A dying process may listen for a while longer. */
     for (int i = 0; i == 0 || (strstr(tl_error_message(), server_socket(own)) == NULL &&
                                i < TRIES_WHILE_DYING);
          i++) {

@@ -92,7 +92,7 @@ static void wait_until_gone(uint64_t thread_id)
 {
     int tries;
 
-    for (tries = 0; tries < 500; tries++) {
+    for (tries = 0; tries < 6000; tries++) {
         if (!database_number(plain,
                              "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                              "WHERE ID = %llu",
