@@ -25,7 +25,7 @@ static char program[512];
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=3s\n");
+    fixture_open(&f, "beat_ms=100\nsession_ms=1m\n");
     config = database_option_file(f.db);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
     return 0;
@@ -453,7 +453,7 @@ static int end_of(pid_t pid)
 
 static uint64_t wait_until_locked(const char *resource)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 3000; i++) {
         long long fence = database_number(
             f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'",
             resource);
@@ -466,40 +466,62 @@ static uint64_t wait_until_locked(const char *resource)
     return 0;
 }
 
+/* A file that a command makes when it is so far, or that lets it go on. */
+static const char *mark(void)
+{
+    static char path[640];
+
+    snprintf(path, sizeof path, "%s.mark", config);
+    return path;
+}
+
+static void wait_for_mark(void)
+{
+    for (int i = 0; i < 3000 && access(mark(), F_OK) != 0; i++)
+        sleep_ms(20);
+    assert_int_equal(unlink(mark()), 0);
+}
+
 static void test_a_lost_lock_ends_the_command(void **state)
 {
-    static const char *const shells[] = {"sleep 30",
-                                         "trap '' TERM; sleep 30 & wait; sleep 30"};
+    static const char *const shells[] = {
+        ": >\"$0\"; sleep 30", "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *const arguments[] = {"run",   "--lock",   "lost",    "--kill-after",
-                                         "500ms", "--config", config,    "--",
-                                         "sh",    "-c",       shells[i], NULL};
+        const char *const arguments[] = {
+            "run", "--lock", "lost", "--kill-after", "500ms", "--config", config,
+            "--",  "sh",     "-c",   shells[i],      mark(),  NULL};
         int64_t begun_ms;
         pid_t pid = start(arguments);
         uint64_t fence = wait_until_locked("lost");
 
-        sleep_ms(200);
+        wait_for_mark();
         begun_ms = now_ms();
         assert_status(tl_resource_unlock(f.client, "lost", fence, "ann", "test"), TL_OK);
         assert_int_equal(end_of(pid), 76);
-        assert_in_range(now_ms() - begun_ms, 0, 10000);
+        assert_in_range(now_ms() - begun_ms, 0, 20000);
     }
 }
 
 static void test_signals_are_passed_on(void **state)
 {
     const char *const arguments[] = {
-        "run",      "--lock", "signals",
-        "--config", config,   "--",
-        "sh",       "-c",     "trap 'exit 43' TERM; while :; do sleep 0.05; done",
+        "run",
+        "--lock",
+        "signals",
+        "--config",
+        config,
+        "--",
+        "sh",
+        "-c",
+        "trap 'exit 43' TERM; : >\"$0\"; while :; do sleep 0.05; done",
+        mark(),
         NULL};
     pid_t pid = start(arguments);
 
     (void)state;
-    wait_until_locked("signals");
-    sleep_ms(300);
+    wait_for_mark();
     kill(pid, SIGTERM);
     assert_int_equal(end_of(pid), 43);
     assert_status(try_once(f.client, "signals"), TL_GRANTED);
@@ -515,36 +537,69 @@ static void test_a_signal_while_waiting(void **state)
     int64_t begun_ms;
 
     (void)state;
-    sleep_ms(700);
+    /* Who has a session asks next. */
+    while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld",
+                           (long)pid) == 0)
+        sleep_ms(20);
+    sleep_ms(300);
     begun_ms = now_ms();
     kill(pid, SIGINT);
     assert_int_equal(end_of(pid), 128 + SIGINT);
-    assert_in_range(now_ms() - begun_ms, 0, 5000);
+    assert_in_range(now_ms() - begun_ms, 0, 30000);
     tl_mutex_free(mutex);
+}
+
+static pid_t run_under_lease(const char *lease)
+{
+    const char *const arguments[] = {"run",
+                                     "--lock",
+                                     "lease",
+                                     "--lease",
+                                     lease,
+                                     "--config",
+                                     config,
+                                     "--",
+                                     "sh",
+                                     "-c",
+                                     "while [ -e \"$0\" ]; do sleep 0.05; done",
+                                     mark(),
+                                     NULL};
+    FILE *file = fopen(mark(), "we");
+
+    assert_non_null(file);
+    fclose(file);
+    return start(arguments);
+}
+
+static long long renewals(void)
+{
+    return database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE "
+                                  "resource='lease' AND step='renew'");
 }
 
 /* A lease of its own is renewed for as long as the command runs. */
 static void test_lease(void **state)
 {
-    const char *const arguments[] = {"run",   "--lock",   "lease", "--lease",
-                                     "600ms", "--config", config,  "--",
-                                     "sleep", "2",        NULL};
-    pid_t pid = start(arguments);
+    pid_t pid = run_under_lease("6s");
+    tl_status status;
 
     (void)state;
     wait_until_locked("lease");
-    sleep_ms(1200);
+    /* A third of the lease lies between them. */
+    while (renewals() < 3 && waitpid(pid, NULL, WNOHANG) == 0)
+        sleep_ms(20);
     assert_status(try_once(f.client, "lease"), TL_BUSY);
+    assert_int_equal(unlink(mark()), 0);
     assert_int_equal(end_of(pid), 0);
-    assert_true(database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE "
-                                       "resource='lease' AND step='renew'") >= 2);
     /* Killed itself, it leaves no command behind, and the lease frees the lock. */
-    pid = start(arguments);
+    pid = run_under_lease("2s");
     wait_until_locked("lease");
     kill(pid, SIGKILL);
     assert_int_equal(end_of(pid), 1000 + SIGKILL);
-    sleep_ms(800);
-    assert_status(try_once(f.client, "lease"), TL_GRANTED);
+    while ((status = try_once(f.client, "lease")) == TL_BUSY)
+        sleep_ms(20);
+    assert_status(status, TL_GRANTED);
+    assert_int_equal(unlink(mark()), 0);
 }
 
 /* A job waits for the operator as well. */
