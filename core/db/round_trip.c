@@ -18,6 +18,7 @@
 #include "db/db_internal.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/thread_context.h"
 
 #include <errmsg.h>
@@ -36,7 +37,7 @@ int db_error_is_client(unsigned number)
 void db_keep_error(db *connection, unsigned number, const char *text)
 {
     connection->error_number = number;
-    snprintf(connection->error_text, sizeof(connection->error_text), "%s", text);
+    text_copy(connection->error_text, sizeof(connection->error_text), text);
 }
 
 void db_set_error(db *connection, unsigned number, const char *format, ...)

@@ -205,7 +205,7 @@ int transition_attempt(transition_engine *engine, transition *t, int64_t deadlin
 
 void transition_run_one(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
-    int64_t pause_ms = REPEAT_MIN_MS;
+    int64_t pause_ms = REPEAT_MIN_MS, again_ms;
 
     for (;;) {
         enum try_result tried = TRY_AGAIN;
@@ -216,10 +216,11 @@ void transition_run_one(transition_engine *engine, transition *t, int64_t deadli
             tried = settle_lost(engine, t, deadline_ms);
         if (tried == TRY_OVER)
             break;
-        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
+        again_ms = clock_deadline(random_jitter_ms(pause_ms, 100));
         /* With no time left the next try could only say so, and not what went wrong. */
-        if (clock_left_ms(deadline_ms) == 0)
+        if (again_ms >= deadline_ms)
             return;
+        clock_sleep_until_ms(again_ms);
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
     }
     if (t->verdict == VERDICT_APPLIED)
