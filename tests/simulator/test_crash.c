@@ -44,9 +44,10 @@ static void sleep_ms(long wait_ms)
 #define CLIENTS 8
 #define ORDERS_MAX 4000
 #define KILLS 8
+#define ANSWERS 7 /* at least, in each life */
 
 static atomic_int kills_left;
-static atomic_int orders;
+static atomic_int orders, answers;
 static char answered[ORDERS_MAX][40]; /* the reference each order was answered with */
 
 /* Sends one order until it is answered, and keeps the reference. */
@@ -60,8 +61,10 @@ static void pay_until_answered(int order)
         struct answer answer = sim_ask(&sim, NULL, "/v1/pay", body, 10000);
         const char *ref = json_string_value(json_object_get(answer.json, "channel_ref"));
 
-        if (answer.status == 200 && ref)
+        if (answer.status == 200 && ref) {
             snprintf(answered[order], sizeof(answered[order]), "%s", ref);
+            answers++;
+        }
         answer_free(&answer);
         if (answered[order][0])
             break;
@@ -102,11 +105,15 @@ static void run_kills(const char *kind)
 
     memset(answered, 0, sizeof(answered));
     orders = 0;
+    answers = 0;
     kills_left = KILLS;
     sim_start(&sim, arguments);
     for (int i = 0; i < CLIENTS; i++)
         assert_int_equal(pthread_create(&client[i], NULL, client_run, NULL), 0);
     while (kills_left > 0) {
+        /* In each life some are answered, however slow the disk is. */
+        while (answers < (KILLS - kills_left + 1) * ANSWERS)
+            sleep_ms(5);
         sleep_ms(60 + 7 * kills_left);
         sim_kill(&sim);
         sim_start(&sim, arguments);
@@ -126,7 +133,7 @@ static void run_kills(const char *kind)
             assert_int_equal(text_count(csv, key), 1);
         sent++;
     }
-    assert_true(sent > 50);
+    assert_true(sent >= KILLS * ANSWERS);
     paid = text_count(csv, "\n") - 1;
     requests = file_read(sim.request_log);
     assert_true(text_count(requests, "\"event\":\"received\"") >= paid);
@@ -340,7 +347,7 @@ static void check_stop(const char *rule, const char *fault, int64_t open)
     started_ms = now_ms();
     sim_stop(&sim, 0);
     pthread_join(slow, NULL);
-    assert_true(now_ms() - started_ms < 10000);
+    assert_true(now_ms() - started_ms < 30000);
     assert_int_equal(ledger_count(&sim, NULL), 0);
     assert_int_not_equal(access(sim.port_file, F_OK), 0);
     sim_start(&sim, NULL);
