@@ -363,7 +363,7 @@ void session_count(const session *s, session_counters *counters)
 tl_status session_observe_once(pool *connections, const struct logger *logger,
                                int64_t timeout_ms, int64_t beat_ms, uint64_t *ended)
 {
-    int64_t deadline_ms = clock_deadline(timeout_ms + beat_ms);
+    int64_t deadline_ms = 0;
     observer *o = NULL;
     db *connection = NULL;
     tl_status status = observer_new(&o, "", logger);
@@ -372,6 +372,9 @@ tl_status session_observe_once(pool *connections, const struct logger *logger,
         status = pool_open_extra(connections, POOL_QUICK, &connection);
     while (status == TL_OK) {
         status = observer_look(o, connection, ended);
+        /* Silence begins with the first look, however long it was in coming. */
+        if (deadline_ms == 0)
+            deadline_ms = clock_deadline(timeout_ms + beat_ms);
         if (status != TL_OK || clock_left_ms(deadline_ms) == 0)
             break;
         clock_sleep_until_ms(clock_deadline(beat_ms));
