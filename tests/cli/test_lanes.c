@@ -9,26 +9,33 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 static struct world {
     fixture f;
     const char *config;
+    char *reap_config; /* one that does not wait long until a session is silent */
 } w;
 
 static int set_up(void **state)
 {
     (void)state;
-    fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=2s\n");
+    fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
+    w.reap_config = database_option_file_at(w.f.db, server_socket(server_shared()),
+                                            "janitor=0\nbeat_ms=50\nsession_ms=2s\n");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    unlink(w.reap_config);
+    free(w.reap_config);
     fixture_close(&w.f);
     return 0;
 }
@@ -159,7 +166,7 @@ static void test_reap(void **state)
     database_run(w.f.sql,
                  "UPDATE trade_lock SET session_id = "
                  "'d0000000-0000-4000-8000-000000000001' WHERE serial_no = 'R2'");
-    o = RUN("reap", "--config", w.config);
+    o = RUN("reap", "--config", w.reap_config);
     EXPECT_CODE(o, 0);
     /* The test's own clients observe too, and may be the ones that end the session. */
     EXPECT_WORDS(o, " sessions ended, 1 trades opened");
@@ -171,7 +178,7 @@ static void test_reap(void **state)
     assert_int_equal(is_due("R2"), 1);
     assert_status(finish(live, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(live);
-    o = RUN("reap", "--json", "--config", w.config);
+    o = RUN("reap", "--json", "--config", w.reap_config);
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "\"opened\": 0");
     output_free(o);
@@ -394,7 +401,7 @@ static void test_fields_are_listed(void **state)
                   ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
     expect_listed("evidence ls", RUN("evidence", "ls", "--json", "--config", w.config,
                                      "J1", "C1", "WITHDRAW"));
-    expect_listed("reap", RUN("reap", "--json", "--config", w.config));
+    expect_listed("reap", RUN("reap", "--json", "--config", w.reap_config));
     expect_listed("purge",
                   RUN("purge", "--json", "--older", "90d", "--config", w.config));
     database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
