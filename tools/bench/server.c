@@ -22,14 +22,44 @@ static const char counters_sql[] =
     "'MEMORY_USED') UNION ALL SELECT NAME, COUNT FROM information_schema.INNODB_METRICS "
     "WHERE NAME = 'trx_rw_commits'";
 
+static const char others_sql[] =
+    "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() "
+    "AND COMMAND <> 'Daemon' AND USER <> 'system user'";
+
+#define ALONE_TRIES 2000
+#define ALONE_TRY_US 5000
+
 static MYSQL *connection;
 static double own_statements; /* of this connection, since it was opened */
 static int64_t process;
+
+static unsigned count_others(void)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    unsigned count;
+
+    if (mysql_query(connection, others_sql) != 0 ||
+        (result = mysql_store_result(connection)) == NULL ||
+        (row = mysql_fetch_row(result)) == NULL)
+        bench_fail("connections: %s", mysql_error(connection));
+    count = (unsigned)strtoul(row[0], NULL, 10);
+    mysql_free_result(result);
+    return count;
+}
+
+/* Whoever has ended may be taking its leave still, which is counted as a statement. */
+static void wait_until_alone(void)
+{
+    for (int i = 0; i < ALONE_TRIES && count_others() > 0; i++)
+        bench_sleep_us(ALONE_TRY_US);
+}
 
 void server_open(const bench_options *options)
 {
     connection = sql_connect(options);
     process = options->server_pid;
+    wait_until_alone();
     sql_run(connection, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
     own_statements = 0;
 }
