@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nothing here is expected to take long; machines are slow sometimes. */
+#define PATIENCE_MS 60000
+
 static server *own; /* innodb_snapshot_isolation=ON, and it may be restarted */
 static scene s;
 static unsigned calls; /* of callbacks */
@@ -65,6 +68,9 @@ static tl_stats stats_of(const tl_client *client)
 struct holder {
     MYSQL *sql;
     int64_t until_ms;
+    /* Met by this client, which has waited for so many locks before; NULL: not awaited. */
+    tl_client *met_by;
+    uint64_t lock_waits;
     pthread_t thread;
 };
 
@@ -72,21 +78,40 @@ static void *let_go(void *context)
 {
     struct holder *holder = context;
 
+    int64_t patience_ms = clock_deadline(PATIENCE_MS);
+
     mysql_thread_init();
     clock_sleep_until_ms(holder->until_ms);
+    while (holder->met_by != NULL && clock_left_ms(patience_ms) > 0 &&
+           stats_of(holder->met_by).lock_waits == holder->lock_waits)
+        clock_sleep_until_ms(clock_deadline(5));
     database_run(holder->sql, "ROLLBACK");
     mysql_thread_end();
     return NULL;
 }
 
-/* Another transaction holds the trade's sync row for a while. */
-static void hold_row(struct holder *holder, int64_t hold_ms)
+/* Another transaction holds the trade's sync row. */
+static void hold_row(struct holder *holder)
 {
     holder->sql = database_connect(s.db);
     database_run(holder->sql,
                  "START TRANSACTION; SELECT 1 FROM trade_lock WHERE cust_no='%s' AND "
                  "serial_no='%s' AND op_code='WITHDRAW' FOR UPDATE",
                  s.cust, s.serial);
+}
+
+static void end_hold(struct holder *holder)
+{
+    database_run(holder->sql, "ROLLBACK");
+    mysql_close(holder->sql);
+}
+
+/* The same for a while, and until s.near has met it. */
+static void hold_row_for(struct holder *holder, int64_t hold_ms)
+{
+    holder->met_by = s.near;
+    holder->lock_waits = stats_of(s.near).lock_waits;
+    hold_row(holder);
     holder->until_ms = clock_deadline(hold_ms);
     assert_int_equal(pthread_create(&holder->thread, NULL, let_go, holder), 0);
 }
@@ -110,7 +135,7 @@ static void end_behind_holder(tl_lane lane, tl_outcome outcome, tl_status expect
     s.lock = scene_granted(&s, s.near, lane, 0);
     before = stats_of(s.near);
     began_ms = clock_boottime_ms();
-    hold_row(&holder, 300);
+    hold_row_for(&holder, 300);
     assert_status(tl_lock_finish(s.lock, &ending), expected);
     assert_true(clock_boottime_ms() - began_ms >= 300);
     await_holder(&holder);
@@ -143,10 +168,10 @@ static void test_a_lock_wait_that_outlasts_the_ending(void **state)
 
         scene_begin(&s, 1); /* gives up after 60 ms */
         s.lock = scene_granted(&s, s.far, TL_LANE_SYNC, 0);
-        hold_row(&holder, 400);
+        hold_row(&holder);
         assert_status(tl_lock_finish(s.lock, &ending), TL_TRY_AGAIN);
         assert_string_equal(scene_hold_problem(&s, s.lock), "");
-        await_holder(&holder);
+        end_hold(&holder);
         assert_status(tl_lock_finish(s.lock, &ending), ends[i]);
         scene_end(&s);
     }
@@ -160,7 +185,7 @@ static void test_arming_outlasts_a_lock_wait(void **state)
     scene_next_trade(&s);
     scene_past(&s, TL_OUTCOME_UNKNOWN);
     s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
-    hold_row(&holder, 200);
+    hold_row_for(&holder, 200);
     assert_status(tl_lock_arm(s.lock, 50000), TL_OK);
     await_holder(&holder);
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
@@ -230,7 +255,7 @@ static void test_callbacks_are_repeated_within_the_time(void **state)
     began_ms = clock_boottime_ms();
     assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300),
                   TL_TRY_AGAIN);
-    assert_in_range(clock_boottime_ms() - began_ms, 300, 3000);
+    assert_in_range(clock_boottime_ms() - began_ms, 300, 15000);
     assert_int_equal(scene_ledger(&s), 0);
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
     failures_left = 0;
@@ -277,12 +302,12 @@ static void test_a_lock_wait_of_the_callers(void **state)
     scene_next_trade(&s);
     caller = database_connect(s.db);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
-    hold_row(&holder, 200);
+    hold_row(&holder);
     database_run(caller, "SET innodb_lock_wait_timeout=0; START TRANSACTION");
     assert_int_equal(scene_book(&s, caller), TL_OK);
     assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_ROLL_BACK);
     database_run(caller, "ROLLBACK");
-    await_holder(&holder);
+    end_hold(&holder);
     assert_int_equal(scene_ledger(&s), 0);
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
     mysql_close(caller);
@@ -292,6 +317,7 @@ static void test_a_lock_wait_of_the_callers(void **state)
 /* Two trades whose business rows are booked crosswise: the server picks one of them, and
  * both end. */
 struct crossing {
+    tl_client *client;
     const char *serial;
     int first, second;
     pthread_t thread;
@@ -325,11 +351,12 @@ static void *cross(void *context)
     tl_lock *lock = NULL;
 
     options.max_hold_ms = 60000;
-    c->answer = tl_lock_new(&lock, s.near, &key, &options);
+    c->answer = tl_lock_new(&lock, c->client, &key, &options);
     if (c->answer == TL_OK)
         c->answer = tl_lock_ask(lock, 0);
     if (c->answer == TL_GRANTED)
-        c->answer = tl_lock_finish_with(lock, &ending, book_crosswise, c, 5000);
+        c->answer =
+            tl_lock_finish_with(lock, &ending, book_crosswise, c, PATIENCE_MS / 2);
     tl_lock_free(lock);
     return NULL;
 }
@@ -337,11 +364,22 @@ static void *cross(void *context)
 static void test_a_real_deadlock(void **state)
 {
     pthread_barrier_t barrier;
-    struct crossing two[2] = {{"x1", 1, 2, 0, &barrier, 0, TL_OK},
-                              {"x2", 2, 1, 0, &barrier, 0, TL_OK}};
-    tl_stats before = stats_of(s.near), after;
+    /* Nobody's wait ends before the two have met. */
+    char *file = database_option_file_at(s.db, server_socket(own),
+                                         "beat_ms=20s\nsession_ms=60s\n"
+                                         "business_lock_wait_s=60\n"
+                                         "read_timeout_s=120\n");
+    tl_client_options settings = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    tl_stats before, after;
 
     (void)state;
+    settings.config_file = file;
+    settings.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &settings), TL_OK);
+    struct crossing two[2] = {{client, "x1", 1, 2, 0, &barrier, 0, TL_OK},
+                              {client, "x2", 2, 1, 0, &barrier, 0, TL_OK}};
+    before = stats_of(client);
     database_run(s.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) "
                         "ENGINE=InnoDB; INSERT INTO account VALUES (1, 0), (2, 0)");
     pthread_barrier_init(&barrier, NULL, 2);
@@ -354,10 +392,13 @@ static void test_a_real_deadlock(void **state)
     assert_status(two[1].answer, TL_SUCCEEDED);
     assert_int_equal(two[0].runs + two[1].runs, 3);
     assert_int_equal(database_number(s.sql, "SELECT SUM(n) FROM account"), 4);
-    after = stats_of(s.near);
+    after = stats_of(client);
     assert_true(after.repeats > before.repeats);
     /* The callback met it, and told the library so. */
     assert_true(after.rollbacks > before.rollbacks);
+    tl_client_close(client);
+    remove(file);
+    free(file);
 }
 
 /* ------------------------------------------------------ the server as a whole -- */
@@ -401,7 +442,7 @@ static void test_a_read_only_server(void **state)
 static void test_too_many_connections(void **state)
 {
     MYSQL *crowd[9];
-    struct holder holder;
+    struct holder holder = {0};
     tl_stats before;
 
     (void)state;
