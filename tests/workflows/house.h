@@ -12,11 +12,16 @@
 #define HOUSE_WINDOW_MS 60000
 #define ALARMS_MAX 64
 
-/* Fast enough for tests, slow enough for a busy machine. */
-#define HOUSE_SETTINGS                                                                   \
-    "site=test\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"        \
+/* Fast enough for tests, slow enough for a busy machine.  Who is to die gets a session of
+ * its own: nobody else shall. */
+#define HOUSE_SETTINGS_OF(session_ms)                                                    \
+    "site=test\nbeat_ms=100ms\nsession_ms=" session_ms                                   \
+    "\nmax_hold_ms=2s\nexecute_ms=800ms\n"                                               \
     "commit_ms=1s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=30s\ngrace_ms=200ms\n"   \
     "business_lock_wait_s=1\n"
+#define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
+/* The longest that a worker may take for what is left to it. */
+#define HOUSE_PATIENCE_MS 60000
 
 typedef struct house {
     server *own; /* NULL: the shared one */

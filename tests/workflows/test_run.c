@@ -142,7 +142,7 @@ static void a_lost_answer_is_in_doubt_until_the_worker_asks(void **state)
     tl_answer_clear(&answer);
     house_balance(self, "C1", "1000 100");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 2, 10000);
+    counts = house_work(self, 2, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.succeeded, 1);
     assert_int_equal(counts.sends, 0);
     house_row(self, "W1", "Y 1 1 -");
@@ -167,7 +167,7 @@ static void what_never_left_is_queued_and_sent_later(void **state)
     sim_start(&self->sim, arguments);
     snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u", self->sim.port);
     house_reopen(self);
-    counts = house_work(self, 1, 10000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.sends, 1);
     assert_int_equal(counts.queries, 0);
     house_row(self, "W1", "Y 1 1 -");
@@ -181,7 +181,7 @@ static void a_rate_limit_is_queued(void **state)
     house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");
     house_expect(self, "W1", "C1", 100, TL_QUEUED);
     house_row(self, "W1", "P 1 0 -");
-    house_work(self, 1, 10000);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
 }
@@ -193,7 +193,7 @@ static void what_is_accepted_is_paid_later(void **state)
 
     house_rule(self, "{\"kind\":\"accepted\",\"delay_ms\":300}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 1, 10000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.succeeded, 1);
     assert_int_equal(counts.sends, 0);
     assert_true(counts.queries >= 1); /* two, when the first one comes in time */
@@ -211,7 +211,7 @@ static void the_same_key_is_sent_again(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", before);
-    counts = house_work(self, 1, 15000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     house_key(self, "W1", after);
     assert_string_equal(before, after);
     assert_int_equal(counts.sends, 1);
@@ -230,7 +230,7 @@ static void a_replayed_decline_counts(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_rule(self, "{\"kind\":\"decline\"}");
-    house_work(self, 1, 15000);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
     house_row(self, "W1", "F 1 2 D");
     house_balance(self, "C1", "1000 0");
     house_books(self, 0);
@@ -247,7 +247,7 @@ static void a_cancelled_payment_is_tried_anew(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", first);
-    counts = house_work(self, 1, 15000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.sends, 0);
     assert_int_equal(counts.cancels, 1);
     house_row(self, "W1", "F 1 1 C");
@@ -275,7 +275,7 @@ static void fail_by_absence(house *self, char key[TL_CHANNEL_KEY_MAX + 1])
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", key);
-    house_work(self, 1, 15000);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
     house_row(self, "W1", "F 1 1 N");
 }
 
@@ -455,7 +455,7 @@ static void a_lagging_query_is_not_believed(void **state)
     house_rule(self, "{\"kind\":\"drop_after\"}");
     house_rule(self, "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":1500}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    house_work(self, 1, 15000);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_true(sim_faults(&self->sim, "not_found_first") > 0);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
@@ -473,7 +473,7 @@ static void one_withdrawal_of_a_customer_at_a_time(void **state)
     house_expect(self, "W2", "C1", 100, TL_CUSTOMER_BUSY);
     house_row(self, "W2", "none");
     house_expect(self, "W3", "C2", 100, TL_SUCCEEDED);
-    house_work(self, 1, 10000);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
     house_expect(self, "W2", "C1", 100, TL_SUCCEEDED);
     house_books(self, 3);
 }
@@ -506,7 +506,7 @@ static void a_failing_apply_is_booked_by_evidence(void **state)
     house_row(self, "W1", "P 1 1 -");
     house_balance(self, "C1", "1000 100");
     database_run(self->sql, "RENAME TABLE hidden TO ledger");
-    counts = house_work(self, 1, 10000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.queries + counts.sends, 0);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
@@ -519,7 +519,7 @@ static void an_apply_that_keeps_failing_is_parked(void **state)
 
     database_run(self->sql, "RENAME TABLE ledger TO hidden");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 1, 15000);
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     assert_int_equal(counts.claimed, 8);
     assert_int_equal(counts.parked, 1);
     house_retry_row(self, "W1", "F", "apply failed");
