@@ -18,7 +18,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=50ms\nsession_ms=2s\n");
+    fixture_open(&f, "beat_ms=50ms\nsession_ms=60s\n");
     return 0;
 }
 

@@ -16,7 +16,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=3s\n");
+    fixture_open(&f, "beat_ms=100\nsession_ms=6s\n");
     return 0;
 }
 
