@@ -23,8 +23,9 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    /* Who is to die does so soon; who looks on must not, on however slow a machine. */
-    fixture_open(&f, "beat_ms=200\nsession_ms=30s\n" WAITS);
+    /* Who is to die does so soon; who looks on must not, on however slow a machine, nor
+     * begin anew to count because two beats of its own were too far apart. */
+    fixture_open(&f, "beat_ms=1s\nsession_ms=30s\n" WAITS);
     database_set(f.db, "beat_ms=100\nsession_ms=4s\n" WAITS); /* of other clients */
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (0, 0), (1, 0)");
