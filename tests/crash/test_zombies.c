@@ -129,12 +129,12 @@ static void woken_with_the_answer(void **state)
 
 /* ------------------------------------------------- alive, and forgot its lock -- */
 
-static tl_client *open_client(void)
+static tl_client *open_client(const char *file)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 
-    options.config_file = self.service_config;
+    options.config_file = file;
     options.program = "forgetful";
     if (tl_client_open(&client, &options) != TL_OK)
         server_panic("%s", tl_error_message());
@@ -145,20 +145,25 @@ static void max_hold_opens_a_forgotten_lock(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
-    tl_client *client = open_client();
+    char *file =
+        database_option_file_at(self.db, server_socket(self.own),
+                                TOWN_SETTINGS "beat_ms=1s\nsession_ms=30s\njanitor=0\n");
+    tl_client *client = open_client(file);
     tl_lock *lock = NULL;
     tl_key key = {"FORGOTTEN", "C1", "PAYOUT"};
     const char *const arguments[] = {"reap", "--config", self.janitor_config, NULL};
     child janitor;
 
     (void)state;
-    options.max_hold_ms = 300;
+    options.max_hold_ms = 4000;
     options.payload = "x";
     options.payload_size = 1;
     assert_int_equal(tl_lock_new(&lock, client, &key, &options), TL_OK);
     assert_int_equal(tl_lock_ask(lock, 0), TL_GRANTED);
     assert_true(tl_may_send(lock, 1));
-    usleep(320000);
+    while (tl_lock_remaining_ms(lock) > 0)
+        usleep(10000);
+    usleep(20000);
     assert_false(tl_may_send(lock, 1));
     assert_int_equal(tl_lock_remaining_ms(lock), 0);
     janitor = town_start(&self, "tradelock", arguments, NULL);
@@ -181,6 +186,8 @@ static void max_hold_opens_a_forgotten_lock(void **state)
         1);
     tl_lock_free(lock);
     tl_client_close(client);
+    remove(file);
+    free(file);
     /* Nobody serves this operation here; two operators would decide. */
     database_run(self.sql, "DELETE FROM trade_lock WHERE serial_no = 'FORGOTTEN'; "
                            "DELETE FROM trade_lock_log WHERE serial_no = 'FORGOTTEN'");
