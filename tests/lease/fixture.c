@@ -119,10 +119,7 @@ void assert_log_whole(const fixture *f)
 
 long long server_counter(const fixture *f, const char *name)
 {
-    return database_number(f->sql,
-                           "SELECT CAST(VARIABLE_VALUE AS UNSIGNED) FROM "
-                           "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='%s'",
-                           name);
+    return database_counter(f->sql, name);
 }
 
 int is_long_run(void)

@@ -219,6 +219,22 @@ long long database_number(MYSQL *connection, const char *format, ...)
     return number;
 }
 
+long long database_counter(MYSQL *connection, const char *name)
+{
+    char *text = database_text(connection,
+                               "SELECT VARIABLE_VALUE FROM information_schema."
+                               "GLOBAL_STATUS WHERE VARIABLE_NAME = '%s'",
+                               name);
+    long long number;
+
+    /* An unknown one would never change. */
+    if (text == NULL)
+        server_panic("the server does not count %s", name);
+    number = strtoll(text, NULL, 10);
+    free(text);
+    return number;
+}
+
 void database_cut(MYSQL *connection)
 {
     char *kill;

@@ -37,6 +37,8 @@ void database_run(MYSQL *connection, const char *format, ...)
  * freed with free() (NULL for NULL or no row). */
 long long database_number(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A counter of the server's; ends the test where there is none of that name. */
+long long database_counter(MYSQL *connection, const char *name);
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
