@@ -19,7 +19,7 @@ struct entry {
     store_audit_place at;
     char step[17], status, proof, session_id[TL_UUID_TEXT];
     unsigned char token[STEP_TOKEN];
-    uint64_t fence, row_rev;
+    uint64_t fence, row_rev, row_created_us;
     uint32_t epoch;
     int64_t logged_us, max_hold_us, ended_us;
     int has_row, due;
@@ -30,6 +30,7 @@ struct history {
     audit *audit;
     struct entry last;
     int has_last;       /* last is a step of the row that is being read */
+    uint64_t first_rev; /* of its life */
     int successes;      /* since the row was granted as a mutex, or made */
     int decided_failed; /* by two operators, in this epoch */
 };
@@ -61,6 +62,7 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
     e->ended_us = db_get_int(page, row, AUDIT_LOG_ENDED_US);
     e->has_row = !db_is_null(page, row, AUDIT_LOG_ROW_REV);
     e->row_rev = db_get_uint(page, row, AUDIT_LOG_ROW_REV);
+    e->row_created_us = db_get_uint(page, row, AUDIT_LOG_CREATED_US);
     e->due = (int)db_get_int(page, row, AUDIT_LOG_DUE);
     e->operators = (int)db_get_int(page, row, AUDIT_LOG_OPERATORS);
 }
@@ -82,12 +84,21 @@ static int may_begin(const struct entry *e)
 
 static void check_first(struct history *h, const struct entry *e)
 {
+    int begins = may_begin(e) && e->at.rev == e->fence;
+
     h->successes = 0;
     h->decided_failed = 0;
-    if (!may_begin(e) || e->at.rev != e->fence)
+    h->first_rev = e->at.rev;
+    if (!begins)
         audit_report(h->audit, "gap", &e->at,
                      "the history begins with '%s', which is never a row's first step",
                      e->step);
+    else if (e->status == 'Y')
+        audit_report(h->audit, "stale-success", &e->at,
+                     "it was made as a success, and nobody held it");
+    else if (e->status == 'F' && !audit_is_retry_op(e->at.op_code))
+        audit_report(h->audit, "no-proof", &e->at,
+                     "it was made as a failure, and nobody held it");
 }
 
 /* ----------------------------------------------------------- one after another -- */
@@ -114,12 +125,16 @@ static void check_order(struct history *h, const struct entry *e)
         audit_report(h->audit, "removed", &e->at, "the row was removed by hand");
 }
 
+static int holder_was_dead(const struct entry *last, const struct entry *e)
+{
+    return last->max_hold_us <= e->logged_us ||
+           (last->ended_us != 0 && last->ended_us <= e->logged_us);
+}
+
 /* A mutex is taken over from a holder that is dead; everything else is opened first. */
 static int hold_was_over(const struct entry *last, const struct entry *e)
 {
-    return is_step(e, "reask") &&
-           (last->max_hold_us <= e->logged_us ||
-            (last->ended_us != 0 && last->ended_us <= e->logged_us));
+    return is_step(e, "reask") && holder_was_dead(last, e);
 }
 
 static void check_holds(struct history *h, const struct entry *e)
@@ -132,6 +147,12 @@ static void check_holds(struct history *h, const struct entry *e)
         last->session_id[0] != '\0' && other && !hold_was_over(last, e))
         audit_report(h->audit, "overlap", &e->at,
                      "session %s got the lock while session %s held it", e->session_id,
+                     last->session_id);
+    /* Whoever got it next held it beside the one that was living still. */
+    if (is_step(e, "reap") && last->status == 'P' && last->session_id[0] != '\0' &&
+        !holder_was_dead(last, e))
+        audit_report(h->audit, "overlap", &e->at,
+                     "it was taken from session %s as from a dead one, which lived",
                      last->session_id);
 }
 
@@ -205,6 +226,12 @@ static void check_last(struct history *h)
         audit_report(h->audit, "gap", &last->at,
                      "the row is at revision %llu, its history ends at %llu",
                      (unsigned long long)last->row_rev, (unsigned long long)last->at.rev);
+    } else if (h->first_rev != last->row_created_us) {
+        /* A row's revisions begin with the moment at which it is made. */
+        audit_report(h->audit, "gap", &last->at,
+                     "the row was made at revision %llu, its history begins at %llu",
+                     (unsigned long long)last->row_created_us,
+                     (unsigned long long)h->first_rev);
     }
 }
 

@@ -29,7 +29,8 @@ enum store_audit_log_column {
     AUDIT_LOG_ENDED_US,
     AUDIT_LOG_ROW_REV, /* NULL: there is no row */
     AUDIT_LOG_DUE,
-    AUDIT_LOG_OPERATORS /* of a decision: how many accounts made it; else 0 */
+    AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; else 0 */
+    AUDIT_LOG_CREATED_US /* of the row; 0: there is no row */
 };
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);

@@ -111,6 +111,12 @@ static void make_mutex(const char *serial)
     tl_lock_free(granted(w.f.other, serial, "C1", &options));
 }
 
+/* The violation is how the row comes to be. */
+static void make_nothing(const char *serial)
+{
+    (void)serial;
+}
+
 static void make_conflict(const char *serial)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
@@ -243,6 +249,15 @@ struct planted {
     "DELETE l FROM trade_lock_log l JOIN (SELECT rev FROM trade_lock_log " ROW           \
     " ORDER BY rev LIMIT 1 OFFSET " n ") x USING (rev) "                                 \
     "WHERE l.serial_no = '%1$s' AND l.op_code = 'WITHDRAW'"
+#define FIRST_TWO(op)                                                                    \
+    "DELETE FROM trade_lock_log WHERE serial_no = '%1$s' AND op_code = '" op "' "        \
+    "ORDER BY rev LIMIT 2"
+#define MADE_AS(status)                                                                  \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
+    "thread_no, session_id, token, fence, rev, proof, created_at, updated_at) "          \
+    "VALUES ('C1', '%1$s', 'WITHDRAW', 'S', '" status "', 'ask', UUID(), UUID(), "       \
+    "RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), "     \
+    "fence, 'D', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
 #define AS_STEP(step)                                                                    \
     "step = '" step "', rev = rev + 1, fence = fence + 1, "                              \
     "token = UNHEX(MD5(RAND()))"
@@ -255,6 +270,8 @@ static const struct planted planted[] = {
     {"gap", "RETRY", make_compensated,
      "DELETE FROM trade_lock_log WHERE serial_no = '%1$s' AND op_code = 'WITHDRAW_RETRY' "
      "ORDER BY rev LIMIT 1"},
+    {"gap", "RETRY-HEAD", make_compensated, FIRST_TWO("WITHDRAW_RETRY")},
+    {"gap", "MUTEX-HEAD", make_mutex, FIRST_TWO("WITHDRAW")},
     {"gap", "JUMP", make_live, "UPDATE trade_lock SET rev = rev + 2 " ROW},
     {"fence", "FALLEN", make_live,
      "UPDATE trade_lock SET fence = fence - 5, rev = rev + 1, step = 'evidence' " ROW},
@@ -266,6 +283,9 @@ static const struct planted planted[] = {
      "UPDATE trade_lock SET max_hold_until = max_hold_until, " AS_STEP("claim") " " ROW},
     {"overlap", "MUTEX", make_live,
      "UPDATE trade_lock SET session_id = UUID(), " AS_STEP("reask") " " ROW},
+    {"overlap", "REAPED", make_live,
+     "UPDATE trade_lock SET session_id = NULL, max_hold_until = NULL, "
+     "next_run_at = NULL, " AS_STEP("reap") " " ROW},
     {"after-success", "UNDONE", make_paid,
      "UPDATE trade_lock SET status = 'F', proof = 'D', " AS_STEP("end") " " ROW},
     {"succeeded-twice", "AGAIN", make_paid,
@@ -276,6 +296,8 @@ static const struct planted planted[] = {
      "UPDATE trade_lock SET status = 'Y', " AS_STEP("end") " " ROW},
     {"stale-success", "OLD", make_live,
      "UPDATE trade_lock SET status = 'Y', step = 'end', rev = rev + 1 " ROW},
+    {"stale-success", "BORN", make_nothing, MADE_AS("Y")},
+    {"no-proof", "STILLBORN", make_nothing, MADE_AS("F")},
     {"no-proof", "GUESSED", make_live,
      "SET SESSION check_constraint_checks = 0;"
      "UPDATE trade_lock SET status = 'F', proof = '-', " AS_STEP("end") " " ROW},
