@@ -2,6 +2,8 @@
  * what the janitor does about it. */
 #include "rw_lock/fixture.h"
 
+#include "sql_text.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +13,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +215,58 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
     tl_rw_free(writer);
 }
 
+/* The statement that frees the dead, as the janitor runs it without the gate, but asleep for
+ * two seconds when it has come to the second holder. */
+static void start_slow_freeing(MYSQL *connection, const char *resource)
+{
+    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL,
+                                         "1"};
+    const char *text = sql_rw_free.text, *mark, *place;
+    char sql[2000] = "", name[80];
+    int at = 0;
+
+    snprintf(name, sizeof name, "'%s' AND (slot <> 2 OR SLEEP(2) = 0)", resource);
+    for (; (mark = strchr(text, '?')) != NULL; text = mark + 1, at++) {
+        assert_true(at < 5);
+        place = values[at] != NULL ? values[at] : name;
+        snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%.*s%s",
+                 (int)(mark - text), text, place);
+    }
+    snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%s", text);
+    assert_int_equal(at, 5);
+    database_run(connection, "SET SESSION tx_isolation = 'READ-COMMITTED'");
+    assert_int_equal(mysql_send_query(connection, sql, strlen(sql)), 0);
+    for (int64_t until_ms = now_ms() + 10000;
+         database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                "WHERE STATE = 'User sleep'") == 0;)
+        assert_true(now_ms() < until_ms);
+}
+
+/* While the dead are looked for, a process begins and takes a row that the statement comes
+ * to later: its session is younger than what the statement sees of the sessions. */
+static void test_the_newborn_are_not_the_dead(void **state)
+{
+    tl_rw *one = reading(f.client, "newborn", 0), *two = reading(f.client, "newborn", 0);
+    tl_rw *gone = reading(f.client, "newborn", 0), *newborn;
+    MYSQL *slow = database_connect(f.db);
+    tl_client *client;
+
+    (void)state;
+    assert_status(tl_rw_unlock(gone), TL_OK);
+    start_slow_freeing(slow, "newborn");
+    client = client_new(&f);
+    newborn = reading(client, "newborn", 0);
+    assert_int_equal(mysql_read_query_result(slow), 0);
+    assert_int_equal(mysql_affected_rows(slow), 0);
+    mysql_close(slow);
+    assert_status(tl_rw_unlock(newborn), TL_OK);
+    tl_rw_free(newborn);
+    tl_client_close(client);
+    tl_rw_free(gone);
+    tl_rw_free(two);
+    tl_rw_free(one);
+}
+
 /* A lease that is over is freed though its process lives; a lease of its own outlives its
  * process. */
 static void test_leases_and_the_janitor(void **state)
@@ -297,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_fork_with_a_lock_held),
         cmocka_unit_test(test_a_thread_that_ended),
         cmocka_unit_test(test_the_janitor_frees_the_dead_alone),
+        cmocka_unit_test(test_the_newborn_are_not_the_dead),
         cmocka_unit_test(test_leases_and_the_janitor),
         cmocka_unit_test(test_a_zombies_business_fails),
         cmocka_unit_test(test_reap),
