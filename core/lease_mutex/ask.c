@@ -1,6 +1,7 @@
 /*
  * Asking for a mutex.  One statement when nobody is in the way; for several resources one
- * transaction of one statement.  A refusal wrote nothing.
+ * transaction of one statement.  A refusal wrote nothing.  Then the rows that refused are
+ * read, and where all of their holders are dead it is asked again, naming them.
  */
 #include "lease_mutex/mutex.h"
 
@@ -10,18 +11,21 @@
 #include "base/random.h"
 #include "client/restored.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define WAIT_KEY_SPACE (TL_RESOURCE_MAX + 2)
 #define WAIT_MAX_MS TL_HOLD_MAX_MS
+#define DEAD_SPACE (TL_RESOURCES_MAX * (TL_RESOURCE_MAX + 24) + 3)
 
 struct asking {
     tl_mutex *m;
     resource_step step;
     uint64_t fences[TL_RESOURCES_MAX];
-    int taken;
+    int taken, is_mine[TL_RESOURCES_MAX];
     size_t refused;
+    char dead[DEAD_SPACE];
     int64_t before_ms, lease_left_ms, hold_left_ms; /* of a step that was settled */
 };
 
@@ -32,20 +36,22 @@ static void read_rows(struct asking *a, const db_result *result)
 {
     a->taken = result->rows == a->step.count;
     a->refused = 0;
-    for (size_t i = 0; i < result->rows && a->taken; i++) {
+    for (size_t i = 0; i < result->rows; i++) {
         size_t size;
         const void *token = db_get_bytes(result, i, 0, &size);
 
         a->fences[i] = db_get_uint(result, i, 1);
-        a->taken =
+        a->is_mine[i] =
             size == RESOURCE_TOKEN && memcmp(token, a->step.token, RESOURCE_TOKEN) == 0;
-        a->refused = i;
+        if (a->taken && !a->is_mine[i]) {
+            a->taken = 0;
+            a->refused = i;
+        }
     }
 }
 
-static db_answer run_ask(void *context, db *connection)
+static db_answer ask_rows(struct asking *a, db *connection)
 {
-    struct asking *a = context;
     db_result result = DB_RESULT_INIT;
     int several = a->step.count > 1;
     db_answer answer = several ? db_begin(connection) : DB_DONE;
@@ -58,6 +64,50 @@ static db_answer run_ask(void *context, db *connection)
     if (answer == DB_DONE && several)
         answer = a->taken ? db_commit(connection) : db_rollback(connection);
     return answer;
+}
+
+/* Whether all that refused have dead holders; then a->dead names them. */
+static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = DB_DONE;
+    size_t used = 0;
+
+    *all_dead = 1;
+    for (size_t i = 0; i < a->step.count && answer == DB_DONE && *all_dead; i++) {
+        tl_resource_view view;
+
+        if (a->is_mine[i])
+            continue;
+        answer = store_resource_show(connection, a->step.resources[i], &result);
+        *all_dead = answer == DB_DONE && result.rows == 1;
+        if (!*all_dead)
+            break;
+        resource_view_read(&view, &result, 0);
+        *all_dead = view.state == TL_RESOURCE_EXPIRED;
+        a->refused = i;
+        used += (size_t)snprintf(a->dead + used, sizeof a->dead - used, "  %s %" PRIu64,
+                                 view.resource, view.fence);
+    }
+    snprintf(a->dead + used, sizeof a->dead - used, "  ");
+    db_result_free(&result);
+    return answer;
+}
+
+static db_answer run_ask(void *context, db *connection)
+{
+    struct asking *a = context;
+    int all_dead = 0;
+    db_answer answer;
+
+    a->step.dead = NULL;
+    answer = ask_rows(a, connection);
+    if (answer == DB_DONE && !a->taken)
+        answer = find_dead(a, connection, &all_dead);
+    if (answer != DB_DONE || !all_dead)
+        return answer;
+    a->step.dead = a->dead;
+    return ask_rows(a, connection);
 }
 
 /* What one resource says of an ask whose answer was lost: whether it was committed, and

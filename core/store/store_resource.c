@@ -17,7 +17,12 @@ static db_value milliseconds_or_null(int64_t number)
 db_answer store_resource_ask(db *connection, const resource_step *s, db_result *result)
 {
     db_value values[TL_RESOURCES_MAX * ASK_VALUES], *to = values;
-    store_rows rows = {.rows = values, .row_values = ASK_VALUES, .count = s->count};
+    const db_value dead = db_text(s->dead != NULL ? s->dead : "");
+    store_rows rows = {.rows = values,
+                       .row_values = ASK_VALUES,
+                       .count = s->count,
+                       .tail = &dead,
+                       .tail_count = 1};
 
     for (size_t i = 0; i < s->count; i++) {
         *to++ = db_text(s->resources[i]);

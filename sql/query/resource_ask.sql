@@ -3,7 +3,10 @@
 -- and one whose minimum hold is not over, is left exactly as it is, so a refusal writes
 -- nothing.  The token is assigned first and tells the later assignments, and the caller,
 -- whether the row was taken.
--- Sessions are read without a lock; ended_at was committed before and never comes back.
+-- Sessions are not looked at here: a subquery of an INSERT would lock the holder's session
+-- row, and its heartbeat with it, for as long as this transaction lasts.  A caller that was
+-- refused reads the rows; holders whose session is dead, which is final, it names in the
+-- last parameter, each by the fence that it saw: '  name fence  name fence  '.
 -- Several rows are locked in the order given; who cannot have all rolls back.
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
@@ -17,10 +20,8 @@ VALUES /*rows(*/(?, 'L', 'lock', ?, ?, ?, ?,
 ON DUPLICATE KEY UPDATE
     token = IF((free_at IS NULL OR free_at <= UTC_TIMESTAMP(6))
             AND (status = 'U' OR max_hold_until <= UTC_TIMESTAMP(6)
-                OR IF(lease_until IS NULL,
-                    session_id IS NULL OR NOT EXISTS (SELECT 1 FROM tl_session x
-                        WHERE x.session_id = resource_lock.session_id
-                            AND x.ended_at IS NULL),
+                OR IF(lease_until IS NULL, session_id IS NULL
+                        OR LOCATE(CONCAT('  ', resource, ' ', fence, '  '), ?) > 0,
                     lease_until <= UTC_TIMESTAMP(6))),
         VALUES(token), token),
     step = IF(token = VALUES(token), IF(status = 'U', 'lock', 'take over'), step),

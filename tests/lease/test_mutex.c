@@ -243,6 +243,41 @@ static tl_status try_at_last(tl_client *client, const char *resource)
     return status;
 }
 
+/* An ask looks at the holder's session and never locks it: one that is stopped halfway, as
+ * of a set it may be, would stop the holder's heartbeat.  So it does not wait for it either. */
+static void ask_beside_a_locked_session(const char *const *resources, size_t count)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_client *client = client_new(&f);
+    tl_mutex *dead = locked(client, resources[0], &options), *mutex = NULL;
+    MYSQL *admin = database_connect(f.db);
+
+    database_run(
+        admin,
+        "SELECT session_id INTO @s FROM resource_lock WHERE resource = '%s';"
+        "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = @s;"
+        "BEGIN; UPDATE tl_session SET beat = beat + 1 WHERE session_id = @s",
+        resources[0]);
+    assert_status(tl_mutex_new_set(&mutex, f.other, resources, count, &options), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    database_run(admin, "ROLLBACK");
+    mysql_close(admin);
+    assert_status(tl_mutex_unlock(dead), TL_LOST);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    tl_mutex_free(mutex);
+    tl_mutex_free(dead);
+    tl_client_close(client);
+}
+
+static void test_sessions_are_never_locked(void **state)
+{
+    static const char *const resources[] = {"session/2", "session/1", "session/3"};
+
+    (void)state;
+    ask_beside_a_locked_session(resources, 1);
+    ask_beside_a_locked_session(resources, 3);
+}
+
 /* The heartbeat counts for the lock: no write for it, however long. */
 static void test_renewed_by_the_session_until_max_hold(void **state)
 {
@@ -551,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_four_answers_of_unlock),
         cmocka_unit_test(test_a_refusal_writes_nothing_and_says_who),
         cmocka_unit_test(test_renewed_by_the_session_until_max_hold),
+        cmocka_unit_test(test_sessions_are_never_locked),
         cmocka_unit_test(test_renewing_by_hand),
         cmocka_unit_test(test_automatic_renewal_stops_when_told),
         cmocka_unit_test(test_minimum_hold),

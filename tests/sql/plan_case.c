@@ -156,9 +156,11 @@ const plan_case plan_cases[] = {
      {OP, S("C5"), S("C5"), S("W5"), N(512)}},
     /* resources */
     {&sql_resource_ask, "first", 1, FEW, PLAN_NONE,
-     {S("new"), THREAD, LOG, ALIVE, FRESH, NONE, N(60000), NONE, NONE, NONE, NONE}},
+     {S("new"), THREAD, LOG, ALIVE, FRESH, NONE, N(60000), NONE, NONE, NONE, NONE,
+      S("")}},
     {&sql_resource_ask, "held", 1, FEW, PLAN_NONE,
-     {S("held/7"), THREAD, LOG, ALIVE, FRESH, NONE, N(60000), NONE, NONE, NONE, NONE}},
+     {S("held/7"), THREAD, LOG, ALIVE, FRESH, NONE, N(60000), NONE, NONE, NONE, NONE,
+      S("  held/7 1000  ")}},
     {&sql_resource_unlock, "", 1, FEW, PLAN_KEYS,
      {THREAD, LOG, FRESH, TOKEN_7, S("held/7")}},
     {&sql_resource_renew, "", 1, FEW, PLAN_KEYS,
