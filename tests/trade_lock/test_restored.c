@@ -57,19 +57,19 @@ static void await_answer(const char *cust, tl_status expected)
     assert_status(ask_until(cust, expected), expected);
 }
 
-static tl_lock *queued_then_claimed(void)
+static tl_lock *queued_then_claimed(const char *serial)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
-    tl_lock *lock = granted(f.client, "q1", "c1", &options);
+    tl_lock *lock = granted(f.client, serial, "c1", &options);
 
     assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
     tl_lock_free(lock);
-    return granted(f.client, "q1", "c1", &retry);
+    return granted(f.client, serial, "c1", &retry);
 }
 
 static void test_declared_and_accepted(void **state)
 {
-    tl_lock *claimed = queued_then_claimed();
+    tl_lock *claimed = queued_then_claimed("q1");
     tl_lock_options mutex = TL_LOCK_OPTIONS_INIT;
     uint64_t doubtful = 0;
 
@@ -90,6 +90,23 @@ static void test_declared_and_accepted(void **state)
     assert_int_equal(doubtful, 1);
     assert_row(&f, "q1", "c1", "WITHDRAW", "P 1 1");
     await_answer("accepted", TL_GRANTED);
+}
+
+/* A worker's claim came through and its arming did not: what it sent is not known here,
+ * whether it lives or not, and whoever comes next must ask the channel. */
+static void test_a_claim_without_its_arming(void **state)
+{
+    tl_lock *claimed = queued_then_claimed("q2");
+    uint64_t doubtful = 0;
+
+    (void)state;
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    assert_status(tl_restore_accept(f.other, "bob", "promoted", &doubtful), TL_OK);
+    assert_int_equal(doubtful, 1);
+    assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 1");
+    await_answer("promoted", TL_GRANTED);
+    assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
+    tl_lock_free(claimed);
 }
 
 static void test_another_server_is_noticed(void **state)
@@ -300,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declared_and_accepted),
+        cmocka_unit_test(test_a_claim_without_its_arming),
         cmocka_unit_test(test_another_server_is_noticed),
         cmocka_unit_test(test_the_first_ask_after_a_failover),
         cmocka_unit_test(test_the_first_asks_together),
