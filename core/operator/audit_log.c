@@ -200,7 +200,7 @@ static void check_endings(struct history *h, const struct entry *e)
                          "it succeeded by nobody who held it under the newest fence");
     }
     if (e->status == 'F' && last->status != 'F' &&
-        (e->proof == '-' || tl_proof_text((tl_proof)e->proof)[0] == '\0' ||
+        (e->proof == '-' || strcmp(tl_proof_name((tl_proof)e->proof), "?") == 0 ||
          !is_step(e, "end")))
         audit_report(h->audit, "no-proof", &e->at, "it failed without a proof");
     if (e->status == 'P' && last->status == 'F' && !is_step(e, "reclaim") &&

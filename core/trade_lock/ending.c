@@ -24,8 +24,8 @@ static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
         return error_set(TL_INVALID,
                          "a failure needs a proof; without one the outcome is "
                          "TL_OUTCOME_UNKNOWN");
-    if (strcmp(tl_proof_text(ending->proof), "") == 0)
-        return error_set(TL_INVALID, "proof '%c' is not known", (char)ending->proof);
+    if (strcmp(tl_proof_name(ending->proof), "?") == 0)
+        return error_set(TL_INVALID, "proof %d is not known", (int)ending->proof);
     /* A compensating attempt carries out what they decided; the statement looks whether
      * they did.  They decide of trades, and a standalone row is none. */
     if (ending->proof == TL_PROOF_OPERATORS &&

@@ -301,6 +301,8 @@ static const struct planted planted[] = {
     {"no-proof", "GUESSED", make_live,
      "SET SESSION check_constraint_checks = 0;"
      "UPDATE trade_lock SET status = 'F', proof = '-', " AS_STEP("end") " " ROW},
+    {"no-proof", "FOREIGN", make_live,
+     "UPDATE trade_lock SET status = 'F', proof = 'Z', " AS_STEP("end") " " ROW},
     {"no-proof", "FELL", make_live,
      "UPDATE trade_lock SET status = 'F', proof = 'D', " AS_STEP("reap") " " ROW},
     {"no-proof", "EVIDENCE", make_failed,

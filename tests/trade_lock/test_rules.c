@@ -183,6 +183,26 @@ static void test_bad_arguments(void **state)
     tl_lock_free(lock);
 }
 
+/* Nothing becomes F by a proof that there is not. */
+static void test_unknown_proofs(void **state)
+{
+    static const int proofs[] = {'-', 0, 'Z', 'd', 300, -1};
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_lock *lock = granted(f.client, "p1", "c1", &options);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
+        assert_status(finish(lock, TL_OUTCOME_FAILURE, (tl_proof)proofs[i]), TL_INVALID);
+    assert_row(&f, "p1", "c1", "WITHDRAW", "P 1 1");
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    lock = granted(f.other, "p1", "c1", &retry);
+    for (size_t i = 1; i < sizeof proofs / sizeof proofs[0]; i++)
+        assert_status(finish(lock, TL_OUTCOME_FAILURE, (tl_proof)proofs[i]), TL_INVALID);
+    assert_row(&f, "p1", "c1", "WITHDRAW", "P 1 1");
+    tl_lock_free(lock);
+}
+
 struct finisher {
     tl_lock *lock;
     tl_status status;
@@ -322,6 +342,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_reclaiming_an_absent_trade),
         cmocka_unit_test(test_a_refusal_that_committed),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_unknown_proofs),
         cmocka_unit_test(test_a_waiting_ending_stops_nobody_else),
         cmocka_unit_test(test_a_mutex_locks_no_session),
         cmocka_unit_test(test_a_dead_sessions_mutex_is_taken_over),
