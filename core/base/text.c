@@ -71,6 +71,38 @@ tl_status key_check(const tl_key *key)
     return status;
 }
 
+/* The size of the character at `at`, 0 when it is none. */
+static size_t utf8_size(const unsigned char *at)
+{
+    size_t size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+
+    if (size > 1 && (at[0] < 0xc2 || at[0] > 0xf4))
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    /* Over-long forms, surrogates, and what lies beyond Unicode. */
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return size;
+}
+
+tl_status text_check_utf8(const char *what, const char *value)
+{
+    const unsigned char *at = (const unsigned char *)value;
+
+    while (at != NULL && *at != '\0') {
+        size_t size = utf8_size(at);
+
+        if (size == 0)
+            return error_set(TL_INVALID, "%s: byte %zu is not UTF-8 (0x%02x)", what,
+                             (size_t)(at - (const unsigned char *)value) + 1, *at);
+        at += size;
+    }
+    return TL_OK;
+}
+
 int text_copy(char *to, size_t space, const char *from)
 {
     size_t size = 0;

@@ -18,6 +18,10 @@ tl_status key_check(const tl_key *key);
 /* The same for any other name; what: how the sentence calls it. */
 tl_status text_check_name(const char *what, const char *value, size_t max);
 
+/* TL_OK when the text, NULL included, is UTF-8, or TL_INVALID with one sentence: the server
+ * would refuse the bytes in the middle of a statement. */
+tl_status text_check_utf8(const char *what, const char *value);
+
 /* Copies what fits and ends it; 1 when everything fitted, 0 when it was cut (before, not
  * inside, a UTF-8 character).  NULL copies as "". */
 int text_copy(char *to, size_t space, const char *from);

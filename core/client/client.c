@@ -196,6 +196,9 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
+    if (text_check_utf8("program", options->program) != TL_OK ||
+        text_check_utf8("operations", options->operations) != TL_OK)
+        return TL_INVALID;
     if (options->config_file == NULL)
         return error_set(TL_BAD_CONFIG, "no settings file was named");
     client = memory_new(sizeof *client);

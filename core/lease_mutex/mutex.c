@@ -55,6 +55,9 @@ static tl_status check_options(const tl_mutex_options *o, size_t count)
         return error_set(TL_INVALID, "the remark has more than %d bytes", TL_REMARK_MAX);
     if (o->actor != NULL && strlen(o->actor) > sizeof((tl_mutex *)0)->actor - 1)
         return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
+    if (text_check_utf8("remark", o->remark) != TL_OK ||
+        text_check_utf8("actor", o->actor) != TL_OK)
+        return TL_INVALID;
     return check_times(o);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 /* Small enough to be over before anybody waits for a row of it. */
+#define OLDEST_MS INT64_C(3155760000000) /* 36525 days, as in the settings */
 #define PAGE 200
 /* Pages that met a row lock or a deadlock are run again. */
 #define REPEATS 20
@@ -155,6 +156,8 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
                          " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
+    if (older_ms > OLDEST_MS)
+        older_ms = OLDEST_MS;
     if (status == TL_OK)
         /* Its statements step over locked rows: not with a lock wait of 0 (claim.c). */
         status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,

@@ -56,6 +56,13 @@ tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read,
     return status;
 }
 
+tl_status read_check_words(const char *actor, const char *reason)
+{
+    tl_status status = text_check_utf8("the operator's name", actor);
+
+    return status == TL_OK ? text_check_utf8("the reason", reason) : status;
+}
+
 tl_status read_check_person(const char *actor, const char *reason)
 {
     if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
@@ -65,5 +72,5 @@ tl_status read_check_person(const char *actor, const char *reason)
         return error_set(TL_INVALID,
                          "an operator's decision needs a reason of at most %d bytes",
                          TL_REMARK_MAX);
-    return TL_OK;
+    return read_check_words(actor, reason);
 }

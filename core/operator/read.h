@@ -20,6 +20,9 @@ typedef db_answer (*read_fn)(db *connection, const tl_key *key, db_result *rows)
 tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read,
                         const char *doing, db_result *rows);
 
+/* Both are UTF-8. */
+tl_status read_check_words(const char *actor, const char *reason);
+
 /* An operator's decision needs a name and a reason. */
 tl_status read_check_person(const char *actor, const char *reason);
 

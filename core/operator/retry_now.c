@@ -31,7 +31,7 @@ static tl_status check(const struct retry_now *r)
         return error_set(TL_INVALID, "an operator's decision needs a reason");
     if (strlen(r->reason) > TL_REMARK_MAX)
         return error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX);
-    return TL_OK;
+    return read_check_words(r->actor, r->reason);
 }
 
 /* TL_OK: done.  TL_LOST: the rows are not what the step rests on.  Else why not. */

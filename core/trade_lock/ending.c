@@ -46,6 +46,15 @@ static int is_plain_text(const char *text, size_t most)
     return size <= most;
 }
 
+static tl_status check_texts(const tl_ending *ending)
+{
+    tl_status status = text_check_utf8("channel_ref", ending->channel_ref);
+
+    if (status == TL_OK)
+        status = text_check_utf8("remark", ending->remark);
+    return status == TL_OK ? text_check_utf8("actor", ending->actor) : status;
+}
+
 tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
 {
     if (ending == NULL || ending->version != TL_ENDING_VERSION)
@@ -80,7 +89,9 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
     if (ending->park_reason != NULL && lock->options.lane == TL_LANE_SYNC &&
         ending_is_final(lock, ending))
         return error_set(TL_INVALID, "a final ending is not parked");
-    return ending->outcome == TL_OUTCOME_FAILURE ? check_failure(lock, ending) : TL_OK;
+    if (ending->outcome == TL_OUTCOME_FAILURE && check_failure(lock, ending) != TL_OK)
+        return TL_INVALID;
+    return check_texts(ending);
 }
 
 static step_kind kind_of(const tl_lock *lock, const tl_ending *ending)

@@ -134,6 +134,13 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
         (e->channel_ref != NULL && strlen(e->channel_ref) > TL_REF_MAX) ||
         (e->channel_key != NULL && strlen(e->channel_key) > TL_CHANNEL_KEY_MAX))
         return error_set(TL_INVALID, "remark, reference or channel key is too long");
+    if (text_check_utf8("source", e->source) != TL_OK ||
+        text_check_utf8("remark", e->remark) != TL_OK ||
+        text_check_utf8("channel_ref", e->channel_ref) != TL_OK)
+        return TL_INVALID;
+    if (e->channel_key != NULL &&
+        text_check_name("channel key", e->channel_key, TL_CHANNEL_KEY_MAX) != TL_OK)
+        return TL_INVALID;
     for (size_t i = 0; e->outcome != NULL && i < sizeof outcomes / sizeof *outcomes; i++)
         if (strcmp(e->outcome, outcomes[i]) == 0)
             return TL_OK;

@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_CHARS_MIN 20 /* 80 bits */
-#define REREAD_MS 10     /* between two readings, when a connection failed */
+#define KEY_CHARS_MIN 20                     /* 80 bits */
+#define DEADLINE_MAX_MS INT64_C(31622400000) /* 366 days, as in the settings */
+#define REREAD_MS 10 /* between two readings, when a connection failed */
 #define KNOWN_FLAGS                                                                      \
     (TL_ASK_EXCLUSIVE | TL_ASK_REPEATABLE | TL_ASK_STANDALONE | TL_ASK_RECLAIM |         \
      TL_ASK_OVERRIDE)
@@ -40,6 +41,17 @@ static tl_status check_flags(const tl_lock_options *o)
     return TL_OK;
 }
 
+static tl_status check_texts(const tl_lock_options *o)
+{
+    tl_status status = text_check_utf8("remark", o->remark);
+
+    if (status == TL_OK)
+        status = text_check_utf8("actor", o->actor);
+    if (status == TL_OK && o->channel != NULL)
+        status = text_check_name("channel", o->channel, TL_CHANNEL_MAX);
+    return status;
+}
+
 static tl_status check_sizes(const tl_lock_options *o)
 {
     if (o->max_hold_ms <= 0 || o->max_hold_ms > TL_HOLD_MAX_MS)
@@ -49,6 +61,9 @@ static tl_status check_sizes(const tl_lock_options *o)
                          (long long)o->max_hold_ms, (long long)TL_HOLD_MAX_MS);
     if (o->deadline_ms < 0)
         return error_set(TL_INVALID, "deadline_ms is negative");
+    if (o->deadline_ms > DEADLINE_MAX_MS)
+        return error_set(TL_INVALID, "deadline_ms is %lld; it must be at most %lld",
+                         (long long)o->deadline_ms, (long long)DEADLINE_MAX_MS);
     if (o->payload_size > TL_PAYLOAD_MAX)
         return error_set(TL_INVALID, "the payload has %zu bytes; at most %d are kept",
                          o->payload_size, TL_PAYLOAD_MAX);
@@ -64,9 +79,7 @@ static tl_status check_sizes(const tl_lock_options *o)
          o->channel_key_chars > TL_CHANNEL_KEY_MAX))
         return error_set(TL_INVALID, "channel_key_chars is %u; it must be %d to %d",
                          o->channel_key_chars, KEY_CHARS_MIN, TL_CHANNEL_KEY_MAX);
-    if (o->channel != NULL)
-        return text_check_name("channel", o->channel, TL_CHANNEL_MAX);
-    return TL_OK;
+    return check_texts(o);
 }
 
 static tl_status check_options(const tl_lock_options *o)

@@ -100,6 +100,33 @@ static void test_retry_suffix(void **state)
     assert_problem(try_key("s", "c", "_RETRY"), TL_INVALID, sentence);
 }
 
+static void test_utf8(void **state)
+{
+    static const char *const bad[] = {
+        "\xff",
+        "\xc3",
+        "\xe2\x82",
+        "\xf0\x9f\x98",
+        "\xc0\x80",
+        "\xe0\x80\x80",
+        "\x80",
+        "\xed\xa0\x80",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xf0\x80\x80\x80",
+    };
+
+    (void)state;
+    assert_int_equal(text_check_utf8("remark", NULL), TL_OK);
+    assert_int_equal(text_check_utf8("remark", ""), TL_OK);
+    assert_int_equal(text_check_utf8("remark", "a\n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
+                     TL_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(text_check_utf8("remark", bad[i]), TL_INVALID);
+    assert_problem(text_check_utf8("remark", "R\xe9sum\xe9"), TL_INVALID,
+                   "remark: byte 2 is not UTF-8 (0xe9)");
+}
+
 static void test_copy(void **state)
 {
     char to[8];
@@ -199,7 +226,7 @@ int main(void)
         cmocka_unit_test(test_too_long),     cmocka_unit_test(test_bad_bytes),
         cmocka_unit_test(test_retry_suffix), cmocka_unit_test(test_copy),
         cmocka_unit_test(test_hex),          cmocka_unit_test(test_buffer),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest),      cmocka_unit_test(test_utf8),
     };
 
     memset(long_text, 'x', sizeof(long_text) - 1);

@@ -147,6 +147,17 @@ static void test_evidence_is_refused(void **state)
     o = ADD("NONE", "--outcome", "SUCCEEDED");
     EXPECT_SENTENCE(o, 1, "no such trade");
     output_free(o);
+    /* What the server could not store is not sent to it. */
+    o = ADD("E1", "--outcome", "PENDING", "--remark", "R\xe9sum\xe9");
+    EXPECT_SENTENCE(o, 2, "remark: byte 2 is not UTF-8 (0xe9)");
+    output_free(o);
+    o = RUN("retry", "--config", w.config, "E1", "C1", "WITHDRAW", "--fence", "1",
+            "--reason", "\xff");
+    EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
+    output_free(o);
+    o = RUN("restore", "declare", "--config", w.config, "--reason", "\xff");
+    EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
+    output_free(o);
 }
 
 /* One holder is dead and silent, one lives: only the first one's lane is opened. */
@@ -259,6 +270,7 @@ static void test_purge_leaves_what_may_matter(void **state)
     EXPECT_SENTENCE(o, 2, "kept for 90 days at least");
     output_free(o);
     expect_purged("92d", 0);
+    expect_purged("999999999d", 0);
     expect_purged("90d", 3);
     assert_int_equal(count_of("trade_lock", "G1") + count_of("trade_lock_log", "G1"), 0);
     assert_int_equal(count_of("trade_lock", "G2") + count_of("trade_lock_log", "G2") +

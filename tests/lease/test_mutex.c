@@ -515,6 +515,9 @@ static void test_bad_input(void **state)
     bad.payload = name;
     bad.payload_size = TL_RESOURCE_PAYLOAD_MAX + 1;
     refuse_new("ok", &bad);
+    bad = good;
+    bad.remark = "R\xe9sum\xe9";
+    refuse_new("ok", &bad);
     mutex = mutex_new(f.client, "never-locked", &good);
     assert_status(tl_mutex_lock(mutex, -1), TL_INVALID);
     assert_status(tl_mutex_lock(mutex, INT64_MAX), TL_INVALID);

@@ -339,6 +339,9 @@ static void test_bad_options(void **state)
     bad.max_hold_ms = -1;
     assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
     bad = good;
+    bad.remark = "R\xe9sum\xe9";
+    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
+    bad = good;
     bad.lease_ms = -1;
     assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
     bad.lease_ms = good.max_hold_ms + 1;

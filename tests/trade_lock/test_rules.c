@@ -183,6 +183,38 @@ static void test_bad_arguments(void **state)
     tl_lock_free(lock);
 }
 
+/* Text that the server would refuse is refused before, and times that it cannot count. */
+static void test_bad_text_and_times(void **state)
+{
+    tl_lock_options options = sync_options("x"), bad = options;
+    tl_lock *lock = NULL, *held = granted(f.client, "b2", "c1", &options);
+    tl_key key = {"b3", "c1", "WITHDRAW"};
+    tl_ending ending = TL_ENDING_INIT;
+
+    (void)state;
+    bad.remark = "R\xe9sum\xe9";
+    assert_status(tl_lock_new(&lock, f.client, &key, &bad), TL_INVALID);
+    bad = options;
+    bad.actor = "\xff";
+    assert_status(tl_lock_new(&lock, f.client, &key, &bad), TL_INVALID);
+    bad = options;
+    bad.deadline_ms = INT64_MAX;
+    assert_status(tl_lock_new(&lock, f.client, &key, &bad), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "deadline_ms"));
+    assert_null(lock);
+    ending.remark = "R\xe9sum\xe9";
+    assert_status(tl_lock_finish(held, &ending), TL_INVALID);
+    assert_string_equal(tl_error_message(), "remark: byte 2 is not UTF-8 (0xe9)");
+    ending.remark = NULL;
+    ending.channel_ref = "\xff";
+    assert_status(tl_lock_finish(held, &ending), TL_INVALID);
+    ending.channel_ref = NULL;
+    ending.actor = "\xff";
+    assert_status(tl_lock_finish(held, &ending), TL_INVALID);
+    assert_row(&f, "b2", "c1", "WITHDRAW", "P 1 1");
+    tl_lock_free(held);
+}
+
 /* Nothing becomes F by a proof that there is not. */
 static void test_unknown_proofs(void **state)
 {
@@ -342,6 +374,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_reclaiming_an_absent_trade),
         cmocka_unit_test(test_a_refusal_that_committed),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_bad_text_and_times),
         cmocka_unit_test(test_unknown_proofs),
         cmocka_unit_test(test_a_waiting_ending_stops_nobody_else),
         cmocka_unit_test(test_a_mutex_locks_no_session),
