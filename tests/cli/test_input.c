@@ -339,17 +339,31 @@ static void test_doctor(void **state)
     mysql_close(connection);
 }
 
-static void test_output_that_cannot_be_written(void **state)
+/* The exit code of the command, run by a shell. */
+static int shell(const char *arguments)
 {
     char command[1024];
     int status;
 
-    (void)state;
-    snprintf(command, sizeof command, "%s/bin/tradelock --help >/dev/full 2>/dev/null",
-             test_build_dir());
+    snprintf(command, sizeof command, "%s/bin/tradelock %s", test_build_dir(), arguments);
     status = system(command);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 70);
+    return WEXITSTATUS(status);
+}
+
+static void test_output_that_cannot_be_written(void **state)
+{
+    char arguments[700];
+
+    (void)state;
+    assert_int_equal(shell("--help >/dev/full 2>/dev/null"), 70);
+    /* A closed stream is not the connection to the server, which would get the rest. */
+    snprintf(arguments, sizeof arguments, "doctor --config %s >&- 2>/dev/null", w.config);
+    assert_int_equal(shell(arguments), 70);
+    snprintf(arguments, sizeof arguments, "doctor --config %s <&- >&- 2>&-", w.config);
+    assert_int_equal(shell(arguments), 70);
+    snprintf(arguments, sizeof arguments, "ls --config %s >/dev/null 2>&-", w.config);
+    assert_int_equal(shell(arguments), 0);
 }
 
 /* ------------------------------------------------------ help and the README -- */

@@ -80,12 +80,12 @@ int host_exit_code(tl_status status)
     case TL_UNREACHABLE:
     case TL_ACCESS_DENIED:
     case TL_OVERLOADED:
-    case TL_READ_ONLY:
         return EXIT_SERVER;
     case TL_NO_SCHEMA:
     case TL_WRONG_SCHEMA:
         return EXIT_SCHEMA;
     case TL_SERVER_UNSAFE:
+    case TL_READ_ONLY:
         return EXIT_UNSAFE;
     default:
         return EXIT_INTERNAL;
