@@ -10,10 +10,11 @@ SET s.step = 'claim', s.thread_no = ?, s.log_no = ?, s.session_id = ?, s.token =
     s.fence = s.fence + 1, s.rev = s.rev + 1,
     s.max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
     s.next_run_at = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    s.updated_at = UTC_TIMESTAMP(6),
+    s.actor = NULL, s.updated_at = UTC_TIMESTAMP(6),
     r.status = 'P', r.step = 'claim', r.thread_no = ?, r.log_no = ?, r.session_id = ?,
     r.token = ?, r.fence = r.fence + 1, r.rev = r.rev + 1, r.attempts = r.attempts + 1,
-    r.claims = r.claims + 1, r.next_run_at = NULL, r.updated_at = UTC_TIMESTAMP(6)
+    r.claims = r.claims + 1, r.next_run_at = NULL, r.actor = NULL,
+    r.updated_at = UTC_TIMESTAMP(6)
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
     AND s.session_id IS NULL AND r.status = 'F' AND r.epoch = s.epoch
     AND ((? <> 1 AND r.next_run_at <= UTC_TIMESTAMP(6) AND (r.parked IS NULL OR ? = 2))

@@ -6,7 +6,7 @@ STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_n
 SET r.status = IF(s.status = 'Y' AND r.epoch = s.epoch, 'Y', 'F'), r.step = 'close',
     r.thread_no = ?, r.token = ?, r.session_id = NULL, r.next_run_at = NULL,
     r.parked = NULL, r.claims = 0, r.fence = r.fence + 1, r.rev = r.rev + 1,
-    r.updated_at = UTC_TIMESTAMP(6)
+    r.actor = NULL, r.updated_at = UTC_TIMESTAMP(6)
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ?
     AND (s.status <> 'P' OR r.epoch <> s.epoch)
     AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL OR r.status = 'P')

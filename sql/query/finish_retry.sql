@@ -15,7 +15,7 @@ SET s.status = ?, s.step = 'end', s.session_id = NULL, s.max_hold_until = NULL,
     s.remark = COALESCE(?, s.remark), s.actor = ?, s.updated_at = UTC_TIMESTAMP(6),
     r.status = ?, r.step = 'end', r.thread_no = ?, r.log_no = ?, r.token = ?,
     r.session_id = NULL, r.next_run_at = NULL, r.parked = NULL, r.claims = 0,
-    r.fence = r.fence + 1, r.rev = r.rev + 1, r.updated_at = UTC_TIMESTAMP(6)
+    r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = NULL, r.updated_at = UTC_TIMESTAMP(6)
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
     AND s.fence = ? AND s.token = ?
     AND (? = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch)

@@ -7,14 +7,15 @@
 -- A standalone row in that place becomes the trade's: the money goes first, and whoever
 -- holds that row finds its fence gone.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
-    token, fence, rev, epoch, next_run_at, parked, remark, created_at, updated_at)
+    token, fence, rev, epoch, next_run_at, parked, remark, actor, created_at,
+    updated_at)
 SELECT s.cust_no, s.serial_no, CONCAT(s.op_code, _ascii '_RETRY'), 'R', 'F', s.step,
     s.thread_no, s.log_no, s.token,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), s.epoch,
     IF(s.success_epoch = s.epoch AND ? = 0, UTC_TIMESTAMP(6),
         UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND),
-    ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+    ?, ?, s.actor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
 FROM trade_lock s
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
     AND ? = s.token
@@ -31,4 +32,5 @@ ON DUPLICATE KEY UPDATE
     log_no = VALUES(log_no), session_id = NULL, token = VALUES(token),
     fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
     next_run_at = VALUES(next_run_at),
-    remark = COALESCE(VALUES(remark), trade_lock.remark), updated_at = VALUES(updated_at)
+    remark = COALESCE(VALUES(remark), trade_lock.remark), actor = VALUES(actor),
+    updated_at = VALUES(updated_at)

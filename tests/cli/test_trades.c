@@ -463,6 +463,62 @@ static void test_retry(void **state)
     assert_log_whole(&w.f);
 }
 
+/* The steps, without those of before the operator's, and by whom: "claim/- end/-". */
+static char *steps_since_ann(const char *serial)
+{
+    return database_text(
+        w.f.sql,
+        "SELECT GROUP_CONCAT(step, '/', COALESCE(actor, '-') ORDER BY op_code, rev "
+        "SEPARATOR ' ') FROM trade_lock_log l WHERE serial_no = '%1$s' AND rev >= "
+        "(SELECT MIN(rev) FROM trade_lock_log m WHERE m.serial_no = '%1$s' AND m.op_code "
+        "= l.op_code AND actor = 'ann')",
+        serial);
+}
+
+/* What a worker did is not put down to the operator who let it. */
+static void test_steps_are_their_makers(void **state)
+{
+    tl_lock_options options = retry_options();
+    tl_ending again = TL_ENDING_INIT, paid = TL_ENDING_INIT;
+    char fence[24], *steps, *line, *end_of_line;
+    tl_lock *lock;
+    output *o;
+
+    (void)state;
+    tl_lock_free(held("TWICE", "C7", sync_options("pay 80 EUR")));
+    database_run(w.f.sql, "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6) - "
+                          "INTERVAL 1 SECOND, step = 'test', rev = rev + 1 WHERE "
+                          "serial_no = 'TWICE'");
+    o = retry("TWICE", "C7", fence_of("TWICE", fence));
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    again.remark = "no connection";
+    lock = granted(w.f.client, "TWICE", "C7", &options);
+    assert_status(tl_lock_arm(lock, 60000), TL_OK);
+    end(lock, &again, TL_IN_DOUBT);
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    end(granted(w.f.client, "TWICE", "C7", &options), &paid, TL_SUCCEEDED);
+    steps = steps_since_ann("TWICE");
+    assert_string_equal(steps, "reap/ann claim/- arm/- unknown/- claim/- end/- reap/ann "
+                               "claim/- unknown/- claim/- end/-");
+    free(steps);
+    /* Nor is what was said before said again by those that say nothing. */
+    o = RUN("show", "--config", w.config, "TWICE", "C7", "WITHDRAW");
+    EXPECT_CODE(o, 0);
+    line = strstr(o->out, "Timeline");
+    assert_non_null(line);
+    for (; line != NULL; line = strchr(line + 1, '\n')) {
+        end_of_line = strchr(line + 1, '\n');
+        if (end_of_line != NULL)
+            *end_of_line = '\0';
+        if (strstr(line, "no connection") != NULL)
+            assert_non_null(strstr(line, " unknown "));
+        if (end_of_line != NULL)
+            *end_of_line = '\n';
+    }
+    output_free(o);
+}
+
 static void expect_no_retry(const char *serial, const char *cust, const char *words)
 {
     long long before = database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log");
@@ -535,12 +591,19 @@ static void test_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ls_filters),       cmocka_unit_test(test_ls_order),
-        cmocka_unit_test(test_ls_typed_by_hand), cmocka_unit_test(test_ls_nothing),
-        cmocka_unit_test(test_ls_injection),     cmocka_unit_test(test_ls_table),
-        cmocka_unit_test(test_ls_pages),         cmocka_unit_test(test_show),
-        cmocka_unit_test(test_show_not_found),   cmocka_unit_test(test_show_json),
-        cmocka_unit_test(test_retry_refused),    cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_ls_filters),
+        cmocka_unit_test(test_ls_order),
+        cmocka_unit_test(test_ls_typed_by_hand),
+        cmocka_unit_test(test_ls_nothing),
+        cmocka_unit_test(test_ls_injection),
+        cmocka_unit_test(test_ls_table),
+        cmocka_unit_test(test_ls_pages),
+        cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_not_found),
+        cmocka_unit_test(test_show_json),
+        cmocka_unit_test(test_retry_refused),
+        cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_steps_are_their_makers),
         cmocka_unit_test(test_fields),
     };
 

@@ -16,6 +16,7 @@ struct shown {
     json_t *timeline; /* NULL when the log may not be read */
     struct table *evidence_table, *resolution_table, *steps;
     int64_t first_us;
+    char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
     void *kept[4];
     unsigned kept_count;
 };
@@ -71,6 +72,21 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     return 0;
 }
 
+/* Claims, armings and endings leave what an earlier step remarked on the row; it was not
+ * they who said it. */
+static const char *own_remark(struct shown *shown, const tl_step *step, int retry)
+{
+    static const char *const silent[] = {"claim", "arm", "end"};
+    char *last = shown->remark[retry];
+    int carried = step->remark != NULL && strcmp(step->remark, last) == 0, says = 1;
+
+    snprintf(last, sizeof shown->remark[0], "%s",
+             step->remark != NULL ? step->remark : "");
+    for (size_t i = 0; carried && i < sizeof silent / sizeof silent[0]; i++)
+        says &= strcmp(step->step, silent[i]) != 0;
+    return says ? step->remark : NULL;
+}
+
 static int take_step(void *context, const tl_step *step)
 {
     struct shown *shown = context;
@@ -89,7 +105,7 @@ static int take_step(void *context, const tl_step *step)
     table_add(shown->steps, time_text(when, step->logged_us),
               distance_text(since, shown->first_us, step->logged_us),
               retry ? "retry" : "sync", step->step, status, counts, fence,
-              step->conflict ? "conflict" : step->parked, step->remark,
+              step->conflict ? "conflict" : step->parked, own_remark(shown, step, retry),
               step->actor != NULL ? step->actor : step->account);
     return 0;
 }
