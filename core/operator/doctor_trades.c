@@ -26,7 +26,7 @@
  * The only proof that the triggers write the log and that their definers still have the
  * rights for it: a row is written, the log is asked for its token, and all is rolled back.
  */
-static db_answer probe(doctor *d, int *seen)
+static db_answer probe(doctor *d, int *seen, tl_status *refused)
 {
     char serial[RANDOM_UUID];
     db_result result = DB_RESULT_INIT;
@@ -50,7 +50,7 @@ static db_answer probe(doctor *d, int *seen)
     *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1;
     if (answer == DB_ERROR) {
         /* The sentence is read before the rollback replaces it. */
-        (void)db_error_status(d->connection, answer, "writing a probe");
+        *refused = db_error_status(d->connection, answer, "writing a probe");
         (void)db_rollback(d->connection);
     } else if (answer == DB_DONE) {
         answer = db_rollback(d->connection);
@@ -106,6 +106,7 @@ tl_status doctor_parts(doctor *d)
 tl_status doctor_history(doctor *d)
 {
     int seen;
+    tl_status refused = TL_OK;
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
 
     if (answer == DB_ERROR) {
@@ -115,8 +116,13 @@ tl_status doctor_history(doctor *d)
         return TL_OK;
     }
     if (answer == DB_DONE)
-        answer = probe(d, &seen);
-    if (answer == DB_ERROR)
+        answer = probe(d, &seen, &refused);
+    if (answer == DB_ERROR && refused == TL_TRY_AGAIN)
+        doctor_tell(d, TL_FINDING_WARNING, "log", "a probe had to wait",
+                    "an open transaction keeps new locks from being written (%s): look "
+                    "for it in information_schema.innodb_trx, end it, and ask again",
+                    tl_error_message());
+    else if (answer == DB_ERROR)
         doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was refused",
                     "locks cannot be written and recorded (%s): the account that ran the "
                     "migration must exist and keep its rights; else drop the triggers "
@@ -250,8 +256,8 @@ static tl_status judge_sessions(doctor *d)
                  (unsigned long long)db_get_uint(&r, 0, 0));
         doctor_tell(
             d, TL_FINDING_WARNING, "sessions", found,
-            "processes have been silent for up to %lld s and nobody has ended their "
-            "sessions, so nobody has opened their trades: run a worker",
+            "processes have been silent for up to %lld s more than their time-out, and "
+            "nobody has ended their sessions or opened their trades: run a worker",
             (long long)db_get_int(&r, 0, 1));
     }
     db_result_free(&r);

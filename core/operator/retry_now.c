@@ -60,8 +60,11 @@ static tl_status run_step(const struct retry_now *r, step_kind kind)
         return TL_OK;
     case VERDICT_DECIDING:
         return error_set(TL_BUSY, "an open transaction is deciding this trade");
-    case VERDICT_UNKNOWN:
     case VERDICT_FAILED:
+        if (t.status == TL_TRY_AGAIN)
+            return error_set(TL_BUSY, "an open transaction is deciding this trade");
+        return t.status;
+    case VERDICT_UNKNOWN:
         return t.status;
     case VERDICT_REFUSED:
     case VERDICT_CUSTOMER_BUSY:

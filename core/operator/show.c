@@ -6,6 +6,16 @@
 #include "store/store_operator.h"
 #include "store/view.h"
 
+/* Whether an open transaction stands in the way of whoever goes on with this row.  An
+ * account that may not lock rows is not told. */
+static int is_being_decided(db *connection, const tl_view *view)
+{
+    return view->status == 'P' &&
+           store_row_held(connection, view->cust_no, view->serial_no, view->op_code) ==
+               DB_ERROR &&
+           db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+}
+
 tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
                   void *context)
 {
@@ -29,6 +39,7 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
                            key->cust_no, lane == TL_LANE_SYNC ? key->op_code : retry_op);
     if (status == TL_OK) {
         view_read(&view, &inside, &result, 0);
+        view.being_decided = is_being_decided(connection, &view);
         each(context, &view);
     }
     db_result_free(&result);

@@ -16,6 +16,14 @@ db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
     return db_run(connection, &sql_view_by_key, values, COUNT(values), result);
 }
 
+db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
+                         const char *op_code)
+{
+    const db_value values[] = {db_text(cust_no), db_text(serial_no), db_text(op_code)};
+
+    return db_run(connection, &sql_row_held, values, COUNT(values), NULL);
+}
+
 db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
                               db_result *result)
 {

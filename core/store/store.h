@@ -13,6 +13,10 @@
  * whose statements wait for row locks, this one does not; not for blocks. */
 db_answer store_step(db *connection, step *s, int nowait);
 
+/* DB_ERROR of the class REPEAT when an open transaction holds the row. */
+db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
+                         const char *op_code);
+
 /* A row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result);

@@ -293,7 +293,7 @@ static void test_schema(void **state)
 
 static void test_doctor(void **state)
 {
-    MYSQL *connection = database_connect(w.where);
+    MYSQL *connection = database_connect(w.where), *holder;
     output *o = RUN("doctor", "--config", w.config);
 
     (void)state;
@@ -303,6 +303,14 @@ static void test_doctor(void **state)
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"),
                      0);
+    /* Somebody's open transaction is no reason to drop a trigger. */
+    holder = database_connect(w.where);
+    database_run(holder, "BEGIN; SELECT * FROM trade_lock FOR UPDATE");
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "a probe had to wait");
+    output_free(o);
+    mysql_close(holder);
     /* A trigger that is somebody else's records nothing; one that is not there is missed,
      * and made anew. */
     database_run(connection, "CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT "

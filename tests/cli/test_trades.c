@@ -103,7 +103,7 @@ static void make_held(void)
 static int set_up(void **state)
 {
     (void)state;
-    fixture_open(&w.f, "janitor=0\n");
+    fixture_open(&w.f, "janitor=0\ncommit_ms=1s\n");
     w.config = database_option_file(w.f.db);
     make_finished();
     make_open();
@@ -372,6 +372,39 @@ static void test_show(void **state)
     expect_show("DEAD", "C5", 6, "its retry lane is not open yet");
 }
 
+static const char *fence_of(const char *serial, char text[24])
+{
+    snprintf(text, 24, "%lld",
+             database_number(w.f.sql,
+                             "SELECT fence FROM trade_lock WHERE serial_no = '%s' "
+                             "AND lane = 'S'",
+                             serial));
+    return text;
+}
+
+/* Whoever holds the row in a transaction of theirs is the answer to why nothing moves. */
+static void test_show_a_row_that_is_held(void **state)
+{
+    MYSQL *holder = database_connect(w.f.db);
+    char fence[24];
+    output *o;
+
+    (void)state;
+    database_run(holder, "BEGIN; SELECT 1 FROM trade_lock WHERE cust_no = 'C2' AND "
+                         "serial_no = 'DOUBT' AND op_code = 'WITHDRAW' FOR UPDATE");
+    expect_show("DOUBT", "C2", 6, "An open transaction holds the row at this moment");
+    o = RUN("retry", "--config", w.config, "DOUBT", "C2", "WITHDRAW", "--fence",
+            fence_of("DOUBT", fence), "--reason", "x");
+    EXPECT_SENTENCE(o, 1, "an open transaction is deciding this trade");
+    output_free(o);
+    database_run(holder, "ROLLBACK");
+    mysql_close(holder);
+    o = RUN("show", "--config", w.config, "DOUBT", "C2", "WITHDRAW");
+    EXPECT_CODE(o, 6);
+    assert_null(strstr(o->out, "open transaction"));
+    output_free(o);
+}
+
 static void test_show_not_found(void **state)
 {
     output *o = RUN("show", "--config", w.config, "NONE", "C1", "WITHDRAW");
@@ -403,16 +436,6 @@ static void test_show_json(void **state)
 }
 
 /* ------------------------------------------------------------------ retry -- */
-
-static const char *fence_of(const char *serial, char text[24])
-{
-    snprintf(text, 24, "%lld",
-             database_number(w.f.sql,
-                             "SELECT fence FROM trade_lock WHERE serial_no = '%s' "
-                             "AND lane = 'S'",
-                             serial));
-    return text;
-}
 
 static output *retry(const char *serial, const char *cust, const char *fence)
 {
@@ -604,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_retry_refused),
         cmocka_unit_test(test_retry),
         cmocka_unit_test(test_steps_are_their_makers),
+        cmocka_unit_test(test_show_a_row_that_is_held),
         cmocka_unit_test(test_fields),
     };
 

@@ -130,6 +130,12 @@ void explain(char to[EXPLANATION], const tl_view *view)
     to[0] = '\0';
     explain_state(to, EXPLANATION, view);
     size = strlen(to);
+    if (view->being_decided)
+        snprintf(to + size, EXPLANATION - size,
+                 "  An open transaction holds the row at this moment, and nothing can be "
+                 "done with it before that ends; `SELECT * FROM "
+                 "information_schema.innodb_trx ORDER BY trx_started` finds it.");
+    size = strlen(to);
     if (view->conflict)
         snprintf(to + size, EXPLANATION - size,
                  "  Evidence contradicts this row: nothing is sent or tried anew before "

@@ -4,7 +4,7 @@
 
 #include <tradelock/engine.h>
 
-#define EXPLANATION 768
+#define EXPLANATION 1024
 
 /* Why the trade is where it is and what happens next.  view: of the sync row, or of a
  * retry row that stands alone. */
