@@ -29,7 +29,7 @@ tl_status schema_read(db *connection, schema_found *found)
                (answer != DB_ERROR ||
                 db_error_classify(db_errno(connection)) != DB_CLASS_SCHEMA)) {
         /* A missing table is an answer too: a database that was never migrated. */
-        status = db_error_status(connection, answer, "reading the schema's version");
+        status = db_read_status(connection, answer, "reading the schema's version");
     }
     db_result_free(&result);
     return status;

@@ -49,7 +49,7 @@ tl_status server_check_settings(db *connection)
     const db_answer answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
     const tl_status status =
         answer == DB_DONE ? judge_settings(&result)
-                          : db_error_status(connection, answer, "asking the server");
+                          : db_read_status(connection, answer, "asking the server");
 
     db_result_free(&result);
     return status;

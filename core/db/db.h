@@ -217,6 +217,9 @@ typedef enum db_error_class {
 db_error_class db_error_classify(unsigned number);
 /* The status and one clear sentence for the last error of the connection. */
 tl_status db_error_status(const db *connection, db_answer answer, const char *doing);
+/* The same after a read, or what may be done again: with its answer lost, the server is
+ * unreachable, and nothing unknown. */
+tl_status db_read_status(const db *connection, db_answer answer, const char *doing);
 
 /* Counters, summed by the pool. */
 typedef struct db_counters {

@@ -250,3 +250,11 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
                          number);
     }
 }
+
+tl_status db_read_status(const db *connection, db_answer answer, const char *doing)
+{
+    if (answer == DB_UNANSWERED)
+        return error_set(TL_UNREACHABLE, "%s: the answer was lost (%s)", doing,
+                         db_error(connection));
+    return db_error_status(connection, answer, doing);
+}

@@ -25,10 +25,7 @@ void read_end(tl_client *client, db *connection)
 
 tl_status read_status(const db *connection, db_answer answer, const char *doing)
 {
-    if (answer == DB_DONE)
-        return TL_OK;
-    return db_error_status(connection, answer == DB_UNANSWERED ? DB_NOT_SENT : answer,
-                           doing);
+    return db_read_status(connection, answer, doing);
 }
 
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])

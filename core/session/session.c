@@ -83,16 +83,22 @@ static enum beat beat(session *s)
     db_result result = DB_RESULT_INIT;
     int64_t before_ms;
     enum beat answer = BEAT_UNREACHABLE;
+    db_answer sent;
 
+    error_clear();
     if (s->connection == NULL && open_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     before_ms = clock_boottime_ms();
-    if (store_session_beat(s->connection, s->id, &result) == DB_DONE) {
+    sent = store_session_beat(s->connection, s->id, &result);
+    if (sent == DB_DONE) {
         answer = result.affected == 1 ? BEAT_CONFIRMED : BEAT_LOST;
         if (answer == BEAT_CONFIRMED)
             confirm(s, before_ms);
-    } else if (!db_usable(s->connection)) {
-        close_connection(s);
+    } else {
+        /* For the log; a beat that did arrive does no harm. */
+        (void)db_read_status(s->connection, sent, "the heartbeat");
+        if (!db_usable(s->connection))
+            close_connection(s);
     }
     db_result_free(&result);
     return answer;

@@ -100,6 +100,9 @@ static void lose_insert(int id, proxy_cut cut, int first, int there)
            DB_UNANSWERED);
     assert_int_equal(db_error_status(connection, DB_UNANSWERED, "asking"), TL_UNKNOWN);
     expect_message("asking: the answer was lost");
+    /* Of a read nobody need fear that it happened. */
+    assert_int_equal(db_read_status(connection, DB_UNANSWERED, "asking"), TL_UNREACHABLE);
+    assert_null(strstr(tl_error_message(), "may have happened"));
     wait_until_gone(thread_id);
     assert_int_equal(has_row(id), there);
     expect_broken(connection);
