@@ -182,8 +182,9 @@ tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
         if (!f.conflict)
             return TL_OK;
         log_line(&client->logger, TL_ALARM, &evidence->key, 0,
-                 "conflict: %s says that epoch %u was paid, and the row says otherwise",
-                 evidence->source, f.evidence.epoch);
+                 "conflict: %s says of epoch %u and channel key %s what the row denies",
+                 evidence->source, f.evidence.epoch,
+                 f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
         return error_set(TL_IN_CONFLICT,
                          "filed; it contradicts the row, and two operators "
                          "must decide");

@@ -392,6 +392,8 @@ static void test_bad_statements(void **state)
         {"", "it is empty"},
         {"serial,cust\n", ":1: the first line names no columns serial_no and cust_no"},
         {"cust_no,serial_no\nC1\n", ":2: a line has too few columns"},
+        {"\xef\xbb\xbfserial_no,cust_no\nS1\n", ":2: a line has too few columns"},
+        {"serial_no,cust_no\nS1,C1,C2\n", ":2: a line has more columns than the first"},
         {"cust_no,serial_no\n\"C1,S\n", "a quote is not closed"},
         {"cust_no,serial_no\n\"C\"1,S\n", "a quote stands in the wrong place"},
     };

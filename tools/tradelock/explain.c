@@ -103,7 +103,8 @@ static void explain_state(char *to, size_t space, const tl_view *view)
             to, space,
             "It waits for a person after %u compensating attempt%s, because: %s.  %u "
             "send%s may have left; look at the channel, then let the lane run with "
-            "`tradelock retry`, which asks before it sends.",
+            "`tradelock retry`, which asks before it sends, or decide with a second "
+            "operator, with `tradelock resolve`.",
             view->attempts, view->attempts == 1 ? "" : "s", view->parked, view->sends,
             view->sends == 1 ? "" : "s");
         break;

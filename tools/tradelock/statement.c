@@ -14,6 +14,7 @@ struct reading {
     struct statement *to;
     unsigned line;            /* records so far, the header included */
     unsigned at;              /* the column that comes next */
+    unsigned columns;         /* of the header */
     int places[COLUMNS];      /* which column of the file; -1: not there */
     const char *row[COLUMNS]; /* of the record that is read */
     const char *problem;
@@ -46,7 +47,12 @@ static void take_name(struct reading *r, const char *data, size_t size)
 {
     static const char *const names[COLUMNS] = {"serial_no", "cust_no", "op_code",
                                                "channel_key", "channel_ref"};
+    static const char mark[] = "\xef\xbb\xbf"; /* of editors that mark UTF-8 */
 
+    if (r->at == 0 && size >= 3 && memcmp(data, mark, 3) == 0) {
+        data += 3;
+        size -= 3;
+    }
     for (int i = 0; i < COLUMNS; i++)
         if (strlen(names[i]) == size && memcmp(names[i], data, size) == 0)
             r->places[i] = (int)r->at;
@@ -91,6 +97,8 @@ static void take_payment(struct reading *r)
 
     if (row[COL_SERIAL] == NULL || row[COL_CUST] == NULL)
         r->problem = "a line has too few columns";
+    else if (r->at > r->columns)
+        r->problem = "a line has more columns than the first";
     else if (grow(r->to) != 0)
         r->problem = "out of memory";
     else
@@ -105,6 +113,8 @@ static void take_record(int terminator, void *context)
     if (r->problem == NULL && r->line == 0 &&
         (r->places[COL_SERIAL] < 0 || r->places[COL_CUST] < 0))
         r->problem = "the first line names no columns serial_no and cust_no";
+    if (r->line == 0)
+        r->columns = r->at;
     if (r->problem == NULL && r->line > 0)
         take_payment(r);
     if (r->problem == NULL)
