@@ -264,6 +264,16 @@ static tl_status judge_sessions(doctor *d)
     return status;
 }
 
+/* Without the "_RETRY" of a lane. */
+static size_t business_size(const char *op_code)
+{
+    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
+
+    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0
+               ? size - suffix
+               : size;
+}
+
 static tl_status judge_operation(doctor *d, const char *op_code, unsigned *overdue)
 {
     char found[96];
@@ -277,10 +287,11 @@ static tl_status judge_operation(doctor *d, const char *op_code, unsigned *overd
         ++*overdue;
         snprintf(found, sizeof found, "%s, %lld s late", op_code,
                  (long long)(late_ms / 1000));
+        /* Registered is the business operation, whose lane is late. */
         doctor_tell(d, TL_FINDING_WARNING, "due work", found,
-                    "nobody claims the due work of %s: start a worker that has this "
+                    "nobody claims the due work of %.*s: start a worker that has this "
                     "operation registered, or look at the parked trades",
-                    op_code);
+                    (int)business_size(op_code), op_code);
     }
     db_result_free(&r);
     return status;

@@ -343,6 +343,8 @@ static void test_doctor(void **state)
     o = RUN("doctor", "--config", w.config);
     EXPECT_WORDS(o, "another server (elsewhere)");
     EXPECT_WORDS(o, "1 silent");
+    EXPECT_WORDS(o, "have been silent for up to ");
+    assert_null(strstr(o->out, "up to -"));
     output_free(o);
     mysql_close(connection);
 }

@@ -542,6 +542,23 @@ static void test_steps_are_their_makers(void **state)
     output_free(o);
 }
 
+/* Whom to start is the worker of the business operation, not of its lane. */
+static void test_late_work(void **state)
+{
+    tl_ending unknown = TL_ENDING_INIT;
+    output *o;
+
+    (void)state;
+    end(held("LATE", "C8", sync_options("pay 90 EUR")), &unknown, TL_IN_DOUBT);
+    database_run(w.f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - "
+                          "INTERVAL 2 MINUTE, step = 'test', rev = rev + 1 WHERE "
+                          "serial_no = 'LATE' AND lane = 'R'");
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "nobody claims the due work of WITHDRAW: start a worker");
+    output_free(o);
+}
+
 static void expect_no_retry(const char *serial, const char *cust, const char *words)
 {
     long long before = database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log");
@@ -628,6 +645,7 @@ int main(void)
         cmocka_unit_test(test_retry),
         cmocka_unit_test(test_steps_are_their_makers),
         cmocka_unit_test(test_show_a_row_that_is_held),
+        cmocka_unit_test(test_late_work),
         cmocka_unit_test(test_fields),
     };
 
