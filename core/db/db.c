@@ -265,19 +265,6 @@ db_answer db_rollback(db *connection)
     return fixed_trip(connection, FAULT_ROLLBACK, "ROLLBACK");
 }
 
-/* A compound statement stops at its first error, which does not say whether the transaction
- * had begun. */
-db_answer db_begin_guarded(db *connection)
-{
-    db_answer answer =
-        fixed_trip(connection, FAULT_STATEMENT,
-                   "BEGIN NOT ATOMIC START TRANSACTION; SAVEPOINT tl_callback; END");
-
-    if (answer == DB_ERROR)
-        db_spoil(connection);
-    return answer;
-}
-
 db_answer db_commit_guarded(db *connection)
 {
     static const char sql[] =

@@ -177,13 +177,12 @@ db_answer db_commit(db *connection);
 db_answer db_rollback(db *connection);
 
 /*
- * A transaction that lets somebody else's statements in: it begins with a savepoint, and
- * its commit releases that first.  A callback that committed or rolled back has lost the
- * savepoint; then the commit is not tried, and the error is ERROR_NO_SAVEPOINT.  Each is
- * one statement and one round trip.
+ * A transaction that lets somebody else's statements in: it begins with a block that ends
+ * with a savepoint (kind 3 of struct sql_text), and its commit releases that first.  A
+ * callback that committed or rolled back has lost the savepoint; then the commit is not
+ * tried, and the error is ERROR_NO_SAVEPOINT.  Each is one round trip.
  */
 #define ERROR_NO_SAVEPOINT 1305
-db_answer db_begin_guarded(db *connection);
 db_answer db_commit_guarded(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);

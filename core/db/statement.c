@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SQL_BLOCK 2 /* struct sql_text */
+/* Kinds of struct sql_text. */
+#define SQL_BLOCK 2
+#define SQL_BEGINS 3
 #define NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 
 struct execution {
@@ -364,13 +366,15 @@ static void roll_back_leftover(db *connection)
 }
 
 /*
- * Nothing that is prepared leaves a transaction open when it was done, so where the answer
- * says that the connection is in one, an earlier statement has left it, and this one is not
- * committed.  It never will be: the connection is not used again.
+ * Nothing that is prepared leaves a transaction open when it was done, but a block that
+ * says so.  Where the answer says that the connection is in one, an earlier statement has
+ * left it, and this one is not committed.  It never will be: the connection is not used
+ * again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
     int outside = !connection->borrowed && !db_in_transaction(connection);
+    int begins = execution->text->kind == SQL_BEGINS;
     db_answer answer;
 
     connection->in_block = execution->text->kind == SQL_BLOCK;
@@ -379,10 +383,12 @@ static db_answer trip(db *connection, struct execution *execution)
     connection->in_block = 0;
     if (answer == DB_ERROR && outside && execution->text->kind != 0)
         roll_back_leftover(connection);
-    if (answer != DB_DONE || !outside || !db_in_transaction(connection))
+    if (answer != DB_DONE || !outside || db_in_transaction(connection) == begins)
         return answer;
     db_spoil(connection);
-    db_set_error(connection, CR_SERVER_LOST, "a transaction had been left open");
+    db_set_error(connection, CR_SERVER_LOST,
+                 begins ? "the transaction was not left open"
+                        : "a transaction had been left open");
     return DB_UNANSWERED;
 }
 
@@ -478,7 +484,7 @@ static db_answer run(db *connection, const struct sql_text *text, const db_value
     if (!db_ready(connection))
         return DB_NOT_SENT;
     /* Its own transaction would commit the one that is open. */
-    if (text->kind == SQL_BLOCK && db_in_transaction(connection)) {
+    if (text->kind >= SQL_BLOCK && db_in_transaction(connection)) {
         db_set_error(connection, 1568, "%s is not for a transaction", text->name);
         return DB_ERROR;
     }

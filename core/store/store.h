@@ -8,10 +8,17 @@
 #include "db/db.h"
 #include "store/step.h"
 
-/* Runs the step.  An opening, and a step with a row, is a block of statements with a
- * commit in it, not for a connection that is in a transaction.  nowait: on a connection
- * whose statements wait for row locks, this one does not; not for blocks. */
-db_answer store_step(db *connection, step *s, int nowait);
+typedef enum store_way {
+    STORE_PLAIN, /* an opening, and a step with a row, is a block of statements with a
+                     commit in it, not for a connection that is in a transaction */
+    STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
+                     not for blocks */
+    STORE_BEGINS /* begins the transaction that business rows go into (db_commit_guarded);
+                     asks, reclaims and endings; asks and reclaims do not wait for a row */
+} store_way;
+
+/* Runs the step. */
+db_answer store_step(db *connection, step *s, store_way way);
 
 /* DB_ERROR of the class REPEAT when an open transaction holds the row. */
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,

@@ -8,6 +8,7 @@
 #include "store/mutation.h"
 #include "store/view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -18,13 +19,32 @@
 #define DEAD_VALUES 6    /* open_dead */
 #define OPENING_VALUES 9 /* open_retry */
 
-static db_answer run(db *connection, const struct sql_text *statement,
-                     const db_value *values, size_t count, db_result *result, int nowait)
+/* The block in which a statement begins a transaction. */
+static const struct sql_text *beginning(const struct sql_text *statement)
 {
-    const struct sql_text *as_ruled = store_mutated(statement);
+    static const struct sql_text *const blocks[][2] = {
+        {&sql_ask_insert, &sql_ask_with},
+        {&sql_ask_reclaim, &sql_reclaim_with},
+        {&sql_finish_sync, &sql_finish_sync_with},
+        {&sql_finish_retry, &sql_finish_retry_with},
+    };
 
-    return nowait ? db_run_nowait(connection, as_ruled, values, count, result)
-                  : db_run(connection, as_ruled, values, count, result);
+    for (size_t i = 0; i < COUNT(blocks); i++)
+        if (blocks[i][0] == statement)
+            return blocks[i][1];
+    abort(); /* no other step has business rows */
+}
+
+static db_answer run(db *connection, const struct sql_text *statement,
+                     const db_value *values, size_t count, db_result *result,
+                     store_way way)
+{
+    const struct sql_text *as_ruled =
+        store_mutated(way == STORE_BEGINS ? beginning(statement) : statement);
+
+    return way == STORE_NOWAIT
+               ? db_run_nowait(connection, as_ruled, values, count, result)
+               : db_run(connection, as_ruled, values, count, result);
 }
 
 static db_value milliseconds_or_null(int64_t number)
@@ -50,10 +70,11 @@ static void read_returned(step *s, const db_result *result)
 }
 
 static db_answer run_returning(db *connection, const struct sql_text *statement,
-                               const db_value *values, size_t count, step *s, int nowait)
+                               const db_value *values, size_t count, step *s,
+                               store_way way)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer = run(connection, statement, values, count, &result, nowait);
+    db_answer answer = run(connection, statement, values, count, &result, way);
 
     if (answer == DB_DONE)
         read_returned(s, &result);
@@ -62,10 +83,11 @@ static db_answer run_returning(db *connection, const struct sql_text *statement,
 }
 
 static db_answer run_changing(db *connection, const struct sql_text *statement,
-                              const db_value *values, size_t count, step *s, int nowait)
+                              const db_value *values, size_t count, step *s,
+                              store_way way)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer = run(connection, statement, values, count, &result, nowait);
+    db_answer answer = run(connection, statement, values, count, &result, way);
 
     if (answer == DB_DONE)
         s->changed = result.affected > 0;
@@ -77,13 +99,13 @@ static db_answer run_changing(db *connection, const struct sql_text *statement,
 static db_answer run_granting(db *connection, const struct sql_text *block,
                               const db_value *values, size_t count, step *s)
 {
-    db_answer answer = run(connection, block, values, count, s->row, 0);
+    db_answer answer = run(connection, block, values, count, s->row, STORE_PLAIN);
     tl_view view;
     view_inside inside;
 
     if (answer != DB_DONE || s->row->rows != 1)
         return answer;
-    view_read(&view, &inside, s->row, 0);
+    view_read(&view, &inside, s->row, STORE_PLAIN);
     if (memcmp(inside.token, s->token, STEP_TOKEN) != 0)
         return answer;
     s->changed = 1;
@@ -92,7 +114,7 @@ static db_answer run_granting(db *connection, const struct sql_text *block,
     return answer;
 }
 
-static db_answer ask(db *connection, step *s, int nowait)
+static db_answer ask(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
         db_text(s->cust_no),
@@ -114,10 +136,10 @@ static db_answer ask(db *connection, step *s, int nowait)
         db_text(s->actor),
     };
 
-    return run_returning(connection, &sql_ask_insert, values, COUNT(values), s, nowait);
+    return run_returning(connection, &sql_ask_insert, values, COUNT(values), s, way);
 }
 
-static db_answer ask_repeatable(db *connection, step *s, int nowait)
+static db_answer ask_repeatable(db *connection, step *s, store_way way)
 {
     const char lane[2] = {s->lane, '\0'};
     const db_value values[] = {
@@ -137,11 +159,10 @@ static db_answer ask_repeatable(db *connection, step *s, int nowait)
         db_uint(s->held_fence),
     };
 
-    return run_returning(connection, &sql_ask_repeatable, values, COUNT(values), s,
-                         nowait);
+    return run_returning(connection, &sql_ask_repeatable, values, COUNT(values), s, way);
 }
 
-static db_answer reclaim(db *connection, step *s, int nowait)
+static db_answer reclaim(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
         db_text(s->thread_no),
@@ -171,7 +192,7 @@ static db_answer reclaim(db *connection, step *s, int nowait)
     if (s->row != NULL)
         return run_granting(connection, &sql_reclaim_now, values, COUNT(values), s);
     answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values) - VIEW_KEY,
-                          s, nowait);
+                          s, way);
     /* Whoever named the fence knows the one that was written. */
     if (answer == DB_DONE && s->changed && s->reclaim_fence != 0) {
         s->fence = s->reclaim_fence + 1;
@@ -180,7 +201,7 @@ static db_answer reclaim(db *connection, step *s, int nowait)
     return answer;
 }
 
-static db_answer finish_sync(db *connection, step *s, int nowait)
+static db_answer finish_sync(db *connection, step *s, store_way way)
 {
     const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
     const db_value values[] = {
@@ -203,10 +224,10 @@ static db_answer finish_sync(db *connection, step *s, int nowait)
         db_int(s->in_caller),
     };
 
-    return run_changing(connection, &sql_finish_sync, values, COUNT(values), s, nowait);
+    return run_changing(connection, &sql_finish_sync, values, COUNT(values), s, way);
 }
 
-static db_answer finish_retry(db *connection, step *s, int nowait)
+static db_answer finish_retry(db *connection, step *s, store_way way)
 {
     const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
     const db_value token = db_bytes(s->token, STEP_TOKEN);
@@ -236,7 +257,7 @@ static db_answer finish_retry(db *connection, step *s, int nowait)
         db_text(proof),
     };
 
-    return run_changing(connection, &sql_finish_retry, values, COUNT(values), s, nowait);
+    return run_changing(connection, &sql_finish_retry, values, COUNT(values), s, way);
 }
 
 /* What the first "no such payment" column becomes: 1 set, 2 cleared, 0 kept. */
@@ -265,7 +286,7 @@ static void add_opening(db_value *to, const step *s)
     memcpy(to, values, sizeof values);
 }
 
-static db_answer open_held(db *connection, step *s, int nowait)
+static db_answer open_held(db *connection, step *s, store_way way)
 {
     db_value values[HELD_VALUES + OPENING_VALUES] = {
         db_text(s->name),
@@ -287,24 +308,24 @@ static db_answer open_held(db *connection, step *s, int nowait)
     };
 
     if (s->kind == STEP_RELEASE)
-        return run_changing(connection, &sql_open_held, values, HELD_VALUES, s, nowait);
+        return run_changing(connection, &sql_open_held, values, HELD_VALUES, s, way);
     add_opening(values + HELD_VALUES, s);
-    return run_changing(connection, &sql_open_now, values, COUNT(values), s, 0);
+    return run_changing(connection, &sql_open_now, values, COUNT(values), s, STORE_PLAIN);
 }
 
-static db_answer open_dead(db *connection, step *s, int nowait)
+static db_answer open_dead(db *connection, step *s, store_way way)
 {
     db_value values[DEAD_VALUES + OPENING_VALUES] = {
         db_bytes(s->token, STEP_TOKEN), db_text(s->actor),   db_text(s->cust_no),
         db_text(s->serial_no),          db_text(s->op_code), db_uint(s->held_fence),
     };
 
-    (void)nowait;
+    (void)way;
     add_opening(values + DEAD_VALUES, s);
-    return run_changing(connection, &sql_reap_now, values, COUNT(values), s, 0);
+    return run_changing(connection, &sql_reap_now, values, COUNT(values), s, STORE_PLAIN);
 }
 
-static db_answer claim(db *connection, step *s, int nowait)
+static db_answer claim(db *connection, step *s, store_way way)
 {
     const db_value token = db_bytes(s->token, STEP_TOKEN);
     const db_value values[] = {
@@ -332,11 +353,10 @@ static db_answer claim(db *connection, step *s, int nowait)
 
     if (s->row != NULL)
         return run_granting(connection, &sql_claim_now, values, COUNT(values), s);
-    return run_changing(connection, &sql_claim, values, COUNT(values) - VIEW_KEY, s,
-                        nowait);
+    return run_changing(connection, &sql_claim, values, COUNT(values) - VIEW_KEY, s, way);
 }
 
-static db_answer arm(db *connection, step *s, int nowait)
+static db_answer arm(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
         db_text(s->thread_no),
@@ -351,20 +371,20 @@ static db_answer arm(db *connection, step *s, int nowait)
     };
 
     s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
-    return run_changing(connection, &sql_arm, values, COUNT(values), s, nowait);
+    return run_changing(connection, &sql_arm, values, COUNT(values), s, way);
 }
 
-static db_answer close_retry(db *connection, step *s, int nowait)
+static db_answer close_retry(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
         db_text(s->retry_op), db_text(s->thread_no), db_bytes(s->token, STEP_TOKEN),
         db_text(s->cust_no),  db_text(s->serial_no), db_text(s->op_code),
     };
 
-    return run_changing(connection, &sql_close_retry, values, COUNT(values), s, nowait);
+    return run_changing(connection, &sql_close_retry, values, COUNT(values), s, way);
 }
 
-static db_answer operator_retry(db *connection, step *s, int nowait)
+static db_answer operator_retry(db *connection, step *s, store_way way)
 {
     const db_value thread = db_text(s->thread_no), log = db_text(s->log_no);
     const db_value token = db_bytes(s->token, STEP_TOKEN);
@@ -387,13 +407,12 @@ static db_answer operator_retry(db *connection, step *s, int nowait)
         db_uint(s->held_fence),
     };
 
-    return run_changing(connection, &sql_operator_retry, values, COUNT(values), s,
-                        nowait);
+    return run_changing(connection, &sql_operator_retry, values, COUNT(values), s, way);
 }
 
-db_answer store_step(db *connection, step *s, int nowait)
+db_answer store_step(db *connection, step *s, store_way way)
 {
-    static db_answer (*const run_kind[STEP_KINDS])(db *, step *, int) = {
+    static db_answer (*const run_kind[STEP_KINDS])(db *, step *, store_way) = {
         [STEP_ASK] = ask,
         [STEP_ASK_REPEATABLE] = ask_repeatable,
         [STEP_RECLAIM] = reclaim,
@@ -409,5 +428,5 @@ db_answer store_step(db *connection, step *s, int nowait)
     };
 
     s->changed = 0;
-    return run_kind[s->kind](connection, s, nowait);
+    return run_kind[s->kind](connection, s, way);
 }

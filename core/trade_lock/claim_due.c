@@ -70,7 +70,7 @@ static db_answer claim_candidate(struct batch *b, const db_result *rows, size_t 
         return DB_NO_MEMORY;
     lock_begin_step(lock, &t, STEP_CLAIM, 1);
     t.step.claim_as = CLAIM_BATCH;
-    answer = store_step(b->connection, &t.step, 1);
+    answer = store_step(b->connection, &t.step, STORE_NOWAIT);
     if (answer == DB_DONE && t.step.changed) {
         lock->state = LOCK_ASK_UNKNOWN;
         b->claims[b->claim_count++] = lock;
@@ -80,7 +80,7 @@ static db_answer claim_candidate(struct batch *b, const db_result *rows, size_t 
      * and again: it is closed here, with both rows locked. */
     if (answer == DB_DONE) {
         lock_begin_step(lock, &t, STEP_CLOSE, 1);
-        answer = store_step(b->connection, &t.step, 1);
+        answer = store_step(b->connection, &t.step, STORE_NOWAIT);
     }
     tl_lock_free(lock);
     if (answer == DB_ERROR && db_errno(b->connection) == ERROR_LOCK_WAIT)

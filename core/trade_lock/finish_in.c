@@ -24,7 +24,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
     ending_to_step(lock, ending, NULL, &t);
     t.step.in_caller = 1;
     session_witness(lock->client->session, lock->caller_witness);
-    answer = store_step(borrowed, &t.step, 0);
+    answer = store_step(borrowed, &t.step, STORE_PLAIN);
     if (answer != DB_DONE)
         return must_roll_back(borrowed, answer);
     if (!t.step.changed)

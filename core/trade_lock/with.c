@@ -1,7 +1,8 @@
 /*
  * Business rows in the library's own transactions: with the row that becomes P, and with
- * the ending.  The lock's statement comes first; then the callback, between a savepoint
- * and its release, which shows whether the callback ended the transaction behind our back.
+ * the ending.  The lock's statement begins the transaction, in one request; then the
+ * callback, between a savepoint and its release, which shows whether the callback ended the
+ * transaction behind our back.
  */
 #include "trade_lock/lock.h"
 
@@ -24,7 +25,7 @@ struct with {
     tl_tx_fn fn;
     void *context;
     db *connection;
-    int nowait; /* asks never wait for a row lock */
+    int grants; /* an ask, which never waits for a row lock */
 };
 
 /* What one try of the transaction came to. */
@@ -53,7 +54,7 @@ static enum with_result server_failed(struct with *w, db_answer answer)
         return WITH_VERDICT;
     switch (db_error_classify(number)) {
     case DB_CLASS_REPEAT:
-        if (w->nowait && db_row_is_taken(w->connection)) {
+        if (w->grants && db_row_is_taken(w->connection)) {
             w->t->verdict = VERDICT_DECIDING;
             return WITH_VERDICT;
         }
@@ -123,10 +124,8 @@ static enum with_result callback_stopped(struct with *w, tl_status status)
 static enum with_result try_statements(struct with *w)
 {
     tl_status status;
-    db_answer answer = db_begin_guarded(w->connection);
+    db_answer answer = store_step(w->connection, &w->t->step, STORE_BEGINS);
 
-    if (answer == DB_DONE)
-        answer = store_step(w->connection, &w->t->step, w->nowait);
     if (answer != DB_DONE)
         return server_failed(w, answer);
     if (!w->t->step.changed) {
@@ -251,7 +250,7 @@ static tl_status ask_with(tl_lock *lock, void *context)
                      .t = &t,
                      .fn = prepare->fn,
                      .context = prepare->context,
-                     .nowait = 1};
+                     .grants = 1};
     step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
     tl_status status = ask_with_once(lock, &w, kind, &again);

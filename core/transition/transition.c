@@ -127,7 +127,7 @@ static enum try_result judge_error(transition_engine *engine, transition *t,
 /* One try on one connection. */
 static enum try_result try_once(transition_engine *engine, transition *t, db *connection)
 {
-    db_answer answer = store_step(connection, &t->step, 0);
+    db_answer answer = store_step(connection, &t->step, STORE_PLAIN);
 
     switch (answer) {
     case DB_DONE:

@@ -43,12 +43,13 @@ static const char *const accident[] = {
     "END",
     "CREATE TRIGGER accident_updated AFTER UPDATE ON trade_lock FOR EACH ROW BEGIN "
     "  IF NEW.lane = 'S' THEN CALL accident_at('first'); END IF; END",
-    "CREATE TRIGGER accident_inserted AFTER INSERT ON trade_lock FOR EACH ROW BEGIN "
-    "  IF NEW.lane = 'R' THEN CALL accident_at('second'); END IF; END",
+    "CREATE TRIGGER accident_inserted AFTER INSERT ON trade_lock FOR EACH ROW "
+    "  CALL accident_at(IF(NEW.lane = 'R', 'second', 'asked'))",
     "CREATE TRIGGER accident_deleted AFTER DELETE ON trade_lock FOR EACH ROW BEGIN "
     "  IF OLD.serial_no = 'old-1' THEN CALL accident_at('purge'); END IF; END",
     "CREATE FUNCTION accident_reading() RETURNS INT MODIFIES SQL DATA BEGIN "
     "  CALL accident_at('reading'); RETURN 1; END",
+    "CREATE TABLE note (serial VARCHAR(64) NOT NULL) ENGINE = InnoDB",
     "RENAME TABLE trade_lock_state TO quiet_state",
     "CREATE SQL SECURITY DEFINER VIEW trade_lock_state AS "
     "  SELECT * FROM quiet_state WHERE accident_reading() = 1",
@@ -179,6 +180,45 @@ static tl_status ask_again(const char *serial)
     return tl_lock_ask(lock, 0);
 }
 
+/* With business rows: the block begins their transaction. */
+
+static void think_of(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+
+    lock = lock_new(client, serial, "c1", &options);
+}
+
+static void leave_claimed(const char *serial)
+{
+    leave_waiting(serial);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+}
+
+static tl_status write_note(void *serial, struct st_mysql *connection)
+{
+    database_run(connection, "INSERT INTO note VALUES ('%s')", (const char *)serial);
+    return TL_OK;
+}
+
+static tl_status ask_with_note(const char *serial)
+{
+    char note[64];
+
+    snprintf(note, sizeof note, "%s", serial);
+    return tl_lock_ask_with(lock, write_note, note, 0);
+}
+
+static tl_status finish_with_note(const char *serial)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    char note[64];
+
+    snprintf(note, sizeof note, "%s", serial);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    return tl_lock_finish_with(lock, &ending, write_note, note, 60000);
+}
+
 static void assert_both(const char *serial, const char *row, const char *retry_row)
 {
     assert_row(&f, serial, "c1", "WITHDRAW", row);
@@ -204,6 +244,30 @@ static const struct block blocks[] = {
      TL_GRANTED,
      {"F 1 1/-", "P 2 1/-"},
      {"first", "reading", NULL}},
+    {"ask-with",
+     think_of,
+     ask_with_note,
+     TL_GRANTED,
+     {"-/-", "P 1 1/-"},
+     {"asked", NULL, NULL}},
+    {"reclaim-with",
+     leave_failed,
+     ask_with_note,
+     TL_GRANTED,
+     {"F 1 1/-", "P 2 1/-"},
+     {"first", NULL, NULL}},
+    {"finish-with",
+     ask_for,
+     finish_with_note,
+     TL_SUCCEEDED,
+     {"P 1 1/-", "Y 1 1/-"},
+     {"first", NULL, NULL}},
+    {"finish-retry-with",
+     leave_claimed,
+     finish_with_note,
+     TL_SUCCEEDED,
+     {"P 1 1/P 1 0", "Y 1 1/Y 1 0"},
+     {"first", NULL, NULL}},
 };
 
 static void assert_rows(const char *serial, const char *both)
@@ -236,8 +300,12 @@ static void meet(const struct block *b, const char *place, const char *kind)
     }
     assert_status(status, b->done);
     assert_rows(serial, b->rows[1]);
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM note WHERE serial = '%s'", serial),
+        strstr(b->name, "-with") != NULL);
     if (b->done == TL_GRANTED) {
-        assert_int_equal(tl_lock_view(lock)->payload_size, 1);
+        if (strstr(b->name, "-with") == NULL)
+            assert_int_equal(tl_lock_view(lock)->payload_size, 1);
         assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     }
     tl_lock_free(lock);
