@@ -44,6 +44,7 @@ struct db {
     int broken;          /* never used again */
     int rolled_back;     /* perhaps, by the last error */
     int in_block;        /* the statement under way is one */
+    int begins;          /* the statement under way only begins a transaction */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;

@@ -130,6 +130,9 @@ int db_error_is_doubtful(const db *connection, int is_commit)
 {
     if (is_commit)
         return commit_is_doubtful(connection);
+    /* It commits nothing that an error could leave in doubt. */
+    if (connection->begins)
+        return db_error_classify(connection->error_number) == DB_CLASS_GONE;
     return connection->in_block ? block_is_doubtful(connection)
                                 : statement_is_doubtful(connection);
 }

@@ -14,6 +14,8 @@
  * killed or the query interrupted, or that the commit went wrong.  Of a block (sql/query)
  * one statement may have been committed, or stand open, when the error comes from another,
  * and some errors pass its handlers by: only those that say why nothing was done prove it.
+ * A block that only begins a transaction commits nothing: every error proves it but the end
+ * of the connection, or of the query, after which the transaction is given up with it.
  */
 #include "db/db_internal.h"
 

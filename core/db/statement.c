@@ -378,9 +378,10 @@ static db_answer trip(db *connection, struct execution *execution)
     db_answer answer;
 
     connection->in_block = execution->text->kind == SQL_BLOCK;
+    connection->begins = begins;
     answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
                            execution);
-    connection->in_block = 0;
+    connection->in_block = connection->begins = 0;
     if (answer == DB_ERROR && outside && execution->text->kind != 0)
         roll_back_leftover(connection);
     if (answer != DB_DONE || !outside || db_in_transaction(connection) == begins)

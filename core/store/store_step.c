@@ -105,7 +105,7 @@ static db_answer run_granting(db *connection, const struct sql_text *block,
 
     if (answer != DB_DONE || s->row->rows != 1)
         return answer;
-    view_read(&view, &inside, s->row, STORE_PLAIN);
+    view_read(&view, &inside, s->row, 0);
     if (memcmp(inside.token, s->token, STEP_TOKEN) != 0)
         return answer;
     s->changed = 1;
