@@ -471,6 +471,11 @@ static db_answer run_bound(db *connection, struct execution *execution, int nowa
     if (answer == DB_ERROR && connection->error_number == 1243) {
         forget(connection, execution->prepared);
         answer = run_first(connection, execution, nowait);
+    } else if (answer == DB_ERROR &&
+               db_error_classify(connection->error_number) == DB_CLASS_SCHEMA) {
+        /* Tables that triggers came to need since it was prepared are never found for it;
+         * the next time it is prepared anew. */
+        forget(connection, execution->prepared);
     }
     return answer;
 }

@@ -352,6 +352,52 @@ static void a_block_begins_a_transaction(void **state)
     db_close(fresh);
 }
 
+/* The server does not find the tables of a trigger that came later for statements that were
+ * prepared before. */
+static void a_trigger_that_came_later(void **state)
+{
+    static const struct sql_text block = {
+        "block",
+        "BEGIN NOT ATOMIC START TRANSACTION; INSERT INTO heard VALUES (?); SAVEPOINT "
+        "tl_callback; END",
+        NULL,
+        NULL,
+        NULL,
+        3};
+    STATEMENT(plain, "INSERT INTO heard VALUES (?)");
+    db *fresh = open_at(database_option_file(base));
+    db_value one = db_int(1);
+
+    (void)state;
+    EXPECT(fresh, run_sql(fresh, "CREATE TABLE heard (n INT)", NULL), DB_DONE);
+    EXPECT(fresh, run_sql(fresh, "CREATE TABLE told (n INT)", NULL), DB_DONE);
+    EXPECT(fresh,
+           run_sql(fresh,
+                   "CREATE TRIGGER tell AFTER INSERT ON heard FOR EACH ROW "
+                   "INSERT INTO told VALUES (NEW.n)",
+                   NULL),
+           DB_DONE);
+    EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_run(fresh, &block, &one, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_rollback(fresh), DB_DONE);
+    EXPECT(fresh, run_sql(fresh, "CREATE TABLE told_too (n INT)", NULL), DB_DONE);
+    EXPECT(fresh,
+           run_sql(fresh,
+                   "CREATE TRIGGER tell_too AFTER INSERT ON heard FOR EACH ROW "
+                   "INSERT INTO told_too VALUES (NEW.n)",
+                   NULL),
+           DB_DONE);
+    /* At most once each. */
+    (void)db_run(fresh, &plain, &one, 1, NULL);
+    EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
+    if (db_run(fresh, &block, &one, 1, NULL) == DB_DONE)
+        EXPECT(fresh, db_rollback(fresh), DB_DONE);
+    EXPECT(fresh, db_run(fresh, &block, &one, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_rollback(fresh), DB_DONE);
+    assert_true(db_usable(fresh));
+    db_close(fresh);
+}
+
 static void savepoints_see_a_commit(void **state)
 {
     unsigned rows;
@@ -405,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_refused_prepare_runs_nothing),
         cmocka_unit_test(a_statement_the_server_forgot),
         cmocka_unit_test(a_block_begins_a_transaction),
+        cmocka_unit_test(a_trigger_that_came_later),
         cmocka_unit_test(savepoints_see_a_commit),
         cmocka_unit_test(the_table_of_errors),
     };
