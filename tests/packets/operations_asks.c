@@ -62,6 +62,12 @@ static void prepare_done(scene *s)
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
 }
 
+static void prepare_done_reclaim(scene *s)
+{
+    scene_past(s, TL_OUTCOME_SUCCESS);
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, TL_ASK_RECLAIM);
+}
+
 static const operation operations[] = {
     {"ask once", OPERATION_GRANTS | OPERATION_RIVAL, prepare_once, call_ask, TL_GRANTED,
      "P 1 1", "-", 1, 0, NULL},
@@ -81,6 +87,10 @@ static const operation operations[] = {
      "P 2 1", "-", 1, 1, NULL},
     {"ask for what is done", 0, prepare_done, call_ask, TL_ALREADY_DONE, "Y 1 1", "-", 0,
      0, NULL},
+    {"ask with rows for what is done", 0, prepare_done, call_ask_with, TL_ALREADY_DONE,
+     "Y 1 1", "-", 0, 0, NULL},
+    {"reclaim with rows of what is done", 0, prepare_done_reclaim, call_ask_with,
+     TL_ALREADY_DONE, "Y 1 1", "-", 0, 0, NULL},
 };
 
 const struct operations operations_asks = {"asks", operations,
