@@ -92,7 +92,11 @@ static enum tried try_once(transition_engine *engine, work *w, int64_t deadline_
         w->verdict = VERDICT_FAILED;
         w->status = status;
     }
-    return status == TL_UNREACHABLE ? AGAIN : OVER;
+    /* "Too many connections" may pass within the time too. */
+    if (status != TL_UNREACHABLE && status != TL_OVERLOADED)
+        return OVER;
+    atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
+    return AGAIN;
 }
 
 struct reading {

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/config.h"
 
+#include <tradelock/resource.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -475,6 +477,55 @@ static void test_too_many_connections(void **state)
     scene_end(&s);
 }
 
+static void *let_more_in(void *unused)
+{
+    (void)unused;
+    clock_sleep_until_ms(clock_deadline(300));
+    database_run(s.sql, "SET GLOBAL max_connections=1000");
+    return NULL;
+}
+
+/* All but the test's own connection, so that new ones have to be made. */
+static void kill_connections(void)
+{
+    database_run(s.sql, "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1094 BEGIN END; "
+                        "FOR c IN (SELECT id FROM information_schema.PROCESSLIST "
+                        "WHERE id <> CONNECTION_ID() AND user <> 'system user') "
+                        "DO KILL c.id; END FOR; END");
+}
+
+/* The same of the other locks. */
+static void test_too_many_connections_for_a_mutex(void **state)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    tl_mutex *mutex = NULL;
+    uint64_t repeats = stats_of(s.near).repeats;
+    pthread_t thread;
+    MYSQL *crowd[12];
+
+    (void)state;
+    scene_begin(&s, 0);
+    options.max_hold_ms = PATIENCE_MS;
+    assert_status(tl_mutex_new(&mutex, s.near, "crowded", &options), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    database_run(s.sql, "SET GLOBAL max_connections=10");
+    kill_connections();
+    for (int i = 0; i < 12; i++) {
+        crowd[i] = mysql_init(NULL);
+        mysql_options(crowd[i], MYSQL_READ_DEFAULT_FILE, server_option_file(own));
+        mysql_options(crowd[i], MYSQL_READ_DEFAULT_GROUP, "client");
+        (void)mysql_real_connect(crowd[i], NULL, NULL, NULL, NULL, 0, NULL, 0);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, let_more_in, NULL), 0);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_true(stats_of(s.near).repeats > repeats);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 12; i++)
+        mysql_close(crowd[i]);
+    tl_mutex_free(mutex);
+    scene_end(&s);
+}
+
 /* The server is restarted under a hold: the hold goes on. */
 static void test_a_restart_in_the_middle(void **state)
 {
@@ -509,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_a_lock_wait_of_the_callers),
         cmocka_unit_test(test_a_real_deadlock),
         cmocka_unit_test(test_too_many_connections),
+        cmocka_unit_test(test_too_many_connections_for_a_mutex),
         cmocka_unit_test(test_a_restart_in_the_middle),
         cmocka_unit_test(test_a_read_only_server),
     };
