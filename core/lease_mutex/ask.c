@@ -191,6 +191,70 @@ static void give_rest_back(tl_mutex *m, const struct asking *a)
     (void)mutex_release(m, m->client->config.pool_wait_ms);
 }
 
+/* Nobody can have taken over what a certain session renews, or before its time is over. */
+static int is_certain(const tl_mutex *m, const struct asking *a, int settled)
+{
+    int64_t left_ms = settled ? a->hold_left_ms : a->step.max_hold_ms;
+    int64_t lease_ms = settled ? a->lease_left_ms : a->step.lease_ms;
+
+    if (a->step.lease_ms <= 0 && session_alive_ms(m->client->session) <= 0)
+        return 0;
+    if (a->step.lease_ms > 0 && lease_ms < left_ms)
+        left_ms = lease_ms;
+    return clock_left_ms(a->before_ms + left_ms) > 0;
+}
+
+/*
+ * The answer came too late to be certain, this process having been stopped perhaps.  A hold
+ * whose time is over is one as long as nobody else has taken it; under a session that may
+ * be dead it is none.  TL_OK: it is one; TL_BUSY: it is none.
+ */
+static tl_status check_late(tl_mutex *m, struct asking *a)
+{
+    int64_t wait_ms = m->client->config.pool_wait_ms;
+    int mine = a->step.lease_ms > 0 || session_alive_ms(m->client->session) > 0;
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    db_answer answer = DB_DONE;
+    tl_status status = pool_get(m->client->connections, POOL_QUICK, wait_ms, &connection);
+
+    for (size_t i = 0; i < a->step.count && status == TL_OK && mine; i++) {
+        answer =
+            store_resource_now(connection, a->step.resources[i], a->step.token, &result);
+        if (answer != DB_DONE)
+            status = db_error_status(connection, answer, "reading the row");
+        else
+            mine = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+        a->refused = i;
+    }
+    db_result_free(&result);
+    pool_put(m->client->connections, connection);
+    if (status == TL_OK)
+        return mine ? TL_OK : TL_BUSY;
+    /* Asking again with this token settles it: its connection has answered, so a name that
+     * nobody has says as much. */
+    m->state = MUTEX_ASK_UNKNOWN;
+    random_uuid(m->lost_connection);
+    return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
+}
+
+static tl_status applied(tl_mutex *m, struct asking *a, int settled)
+{
+    tl_status late = TL_OK;
+
+    if (a->taken && !is_certain(m, a, settled))
+        late = check_late(m, a);
+    if (late == TL_UNKNOWN)
+        return late;
+    if (a->taken && late == TL_OK)
+        return granted(m, a, settled);
+    if (settled || late == TL_BUSY)
+        give_rest_back(m, a);
+    m->refused = a->refused;
+    m->state = MUTEX_NEW;
+    return TL_BUSY;
+}
+
 tl_status mutex_ask_once(tl_mutex *m)
 {
     struct asking a = {.m = m};
@@ -204,13 +268,7 @@ tl_status mutex_ask_once(tl_mutex *m)
     m->state = MUTEX_NEW;
     switch (w.verdict) {
     case VERDICT_APPLIED:
-        if (a.taken)
-            return granted(m, &a, w.settled);
-        if (w.settled)
-            give_rest_back(m, &a);
-        m->refused = a.refused;
-        m->state = MUTEX_NEW;
-        return TL_BUSY;
+        return applied(m, &a, w.settled);
     case VERDICT_DECIDING:
         m->refused = 0;
         return TL_BUSY;

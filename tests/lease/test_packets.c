@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,9 +391,48 @@ static void test_row_lock(void **state)
     sweep_caller(lock_row, TL_GRANTED);
 }
 
+static void *lock_far(void *mutex)
+{
+    return (void *)(intptr_t)tl_mutex_lock(mutex, 0);
+}
+
+/* An answer that comes when the lease is over and somebody else has the lock: a process that
+ * was stopped would read it as late. */
+static void test_an_answer_that_comes_too_late(void **state)
+{
+    tl_client *far = far_client();
+    tl_mutex_options options = lease_options(200);
+    tl_mutex *late = mutex_new(far, "late-answer", &options), *next;
+    wire_fault stall = {.packet = 2, .act = WIRE_STALL};
+    pthread_t thread;
+    void *status;
+
+    (void)state;
+    assert_status(tl_mutex_lock(late, 0), TL_GRANTED);
+    assert_status(tl_mutex_unlock(late), TL_OK);
+    wire_arm(line, &stall);
+    assert_int_equal(pthread_create(&thread, NULL, lock_far, late), 0);
+    while (wire_struck(line) != '<')
+        sleep_ms(5);
+    sleep_ms(400);
+    options = lease_options(0);
+    next = locked(f.other, "late-answer", &options);
+    (void)wire_release(line);
+    pthread_join(thread, &status);
+    assert_status((tl_status)(intptr_t)status, TL_BUSY);
+    assert_true(tl_mutex_remaining_ms(next) > 0);
+    assert_status(tl_mutex_unlock(late), TL_NOT_HELD);
+    assert_status(tl_mutex_unlock(next), TL_OK);
+    wire_reset(line);
+    tl_mutex_free(next);
+    tl_mutex_free(late);
+    tl_client_close(far);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_that_comes_too_late),
         cmocka_unit_test(test_lock),
         cmocka_unit_test(test_lock_several),
         cmocka_unit_test(test_unlock),
