@@ -245,7 +245,7 @@ const plan_case plan_cases[] = {
     {&sql_restore_declare, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_restore_accept, "", 1, FEW, PLAN_KEYS, {NONE}},
     /* Once after a restore, by an operator, and everything is looked at. */
-    {&sql_restore_doubt, "", 0, 1000000, PLAN_WALK, {N(60000), THREAD, S("ann"), S("why")}},
+    {&sql_restore_doubt, "", 5750, 1000000, PLAN_WALK, {N(60000), THREAD, S("ann"), S("why")}},
     {&sql_restore_resources, "", 22000, 1000000, PLAN_WALK, {THREAD, S("why"), S("ann")}},
     {&sql_restore_holders, "", 26800, 1000000, PLAN_WALK, {THREAD, S("why"), S("ann")}},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, {NONE}},

@@ -33,10 +33,10 @@ static int accept_server(tl_client *client, const struct common *common,
         return print_json(json_pack("{s:s, s:I}", "restore", "accepted", "doubtful",
                                     (json_int_t)doubtful),
                           EXIT_DONE);
-    printf(
-        "Accepted. %llu trades that were queued are in doubt now: the channel is asked\n"
-        "before anything is sent for them.\n",
-        (unsigned long long)doubtful);
+    printf("Accepted. %llu trades are in process, and all of them in doubt now: the "
+           "channel is\n"
+           "asked before anything is sent for them.\n",
+           (unsigned long long)doubtful);
     return finish_output(EXIT_DONE);
 }
 

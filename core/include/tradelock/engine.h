@@ -345,8 +345,9 @@ TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments,
  * After a restore, or on a server that was promoted, payments may be missing.  Declared (or
  * noticed, when the server is not the accepted one), nothing is granted or armed:
  * TL_ASK_CHANNEL; the retry lane only asks the channel.  Accepting ends that, and turns
- * every row for which nothing was sent, queued or held, into one in doubt; *doubtful tells
- * how many.  Mutexes and read-write locks are not granted either, and are taken from their
+ * every trade in process into one in doubt: *doubtful tells how many.  What was queued was
+ * perhaps sent, what was sent perhaps once more, and for one max_hold that send may be
+ * under way.  Mutexes and read-write locks are not granted either, and are taken from their
  * holders by accepting.
  */
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor,
