@@ -216,6 +216,58 @@ static tl_status granted(tl_rw *rw, const struct asking *a, int settled)
     return TL_GRANTED;
 }
 
+/* Nobody can have taken what a certain session renews, or before its time is over. */
+static int is_certain(const tl_rw *rw, const struct asking *a, int settled)
+{
+    if (a->step.by_session && session_alive_ms(rw->client->session) <= 0)
+        return 0;
+    return clock_left_ms(a->before_ms + (settled ? a->left_ms : a->step.over_ms)) > 0;
+}
+
+/* What a late answer told of is no lock any more, or not for certain. */
+static tl_status give_back(tl_rw *rw, const struct asking *a)
+{
+    memcpy(rw->token, a->step.token, RW_TOKEN);
+    rw->slot = a->step.slot;
+    (void)rw_release(rw, rw->client->config.pool_wait_ms);
+    rw->state = RW_NEW;
+    return TL_BUSY;
+}
+
+/*
+ * The answer came too late to be certain, this process having been stopped perhaps.  A hold
+ * whose time is over is one as long as nobody has freed it; under a session that may be dead
+ * it is none.
+ */
+static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
+{
+    int mine = !a->step.by_session || session_alive_ms(rw->client->session) > 0;
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    db_answer answer;
+    tl_status status = pool_get(rw->client->connections, POOL_QUICK,
+                                rw->client->config.pool_wait_ms, &connection);
+
+    if (status == TL_OK && mine) {
+        answer =
+            store_rw_now(connection, rw->resource, a->step.slot, a->step.token, &result);
+        if (answer != DB_DONE)
+            status = db_error_status(connection, answer, "reading the row");
+        else
+            mine = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+    }
+    db_result_free(&result);
+    pool_put(rw->client->connections, connection);
+    if (status == TL_OK)
+        return mine ? granted(rw, a, settled) : give_back(rw, a);
+    /* Asking again with this token settles it: its connection has answered, so a name that
+     * nobody has says as much. */
+    rw->next_slot = a->step.slot;
+    rw->state = RW_ASK_UNKNOWN;
+    random_uuid(rw->lost_connection);
+    return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
+}
+
 static tl_status refused(tl_rw *rw, const struct asking *a)
 {
     if (a->intent_made) {
@@ -256,7 +308,10 @@ static tl_status ask_once(tl_rw *rw, int wait)
     rw->state = RW_NEW;
     switch (w.verdict) {
     case VERDICT_APPLIED:
-        return a.taken ? granted(rw, &a, w.settled) : refused(rw, &a);
+        if (!a.taken)
+            return refused(rw, &a);
+        return is_certain(rw, &a, w.settled) ? granted(rw, &a, w.settled)
+                                             : check_late(rw, &a, w.settled);
     case VERDICT_DECIDING:
         return TL_BUSY;
     case VERDICT_UNKNOWN:

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,9 +328,50 @@ static void test_a_late_renewal_shortens_nothing(void **state)
     assert_true(struck >= 4);
 }
 
+static void *write_far(void *rw)
+{
+    return (void *)(intptr_t)tl_rw_write(rw, 0);
+}
+
+/* An answer that comes when the lease is over and somebody else has the lock: a process that
+ * was stopped would read it as late. */
+static void test_an_answer_that_comes_too_late(void **state)
+{
+    tl_client *far = far_client();
+    tl_rw *late = rw_new(far, "late-answer", 200), *next;
+    wire_fault stall = {.act = WIRE_STALL};
+    pthread_t thread;
+    void *status;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        wire_arm(line, NULL);
+        assert_status(tl_rw_write(late, 0), TL_GRANTED);
+        stall.packet = wire_count(line); /* the answer of the commit */
+        assert_status(tl_rw_unlock(late), TL_OK);
+    }
+    wire_arm(line, &stall);
+    assert_int_equal(pthread_create(&thread, NULL, write_far, late), 0);
+    while (wire_struck(line) != '<')
+        sleep_ms(5);
+    sleep_ms(400);
+    next = writing(f.other, "late-answer", 0);
+    (void)wire_release(line);
+    pthread_join(thread, &status);
+    assert_status((tl_status)(intptr_t)status, TL_BUSY);
+    assert_true(tl_rw_remaining_ms(next) > 0);
+    assert_status(tl_rw_unlock(late), TL_NOT_HELD);
+    assert_status(tl_rw_unlock(next), TL_OK);
+    wire_reset(line);
+    tl_rw_free(next);
+    tl_rw_free(late);
+    tl_client_close(far);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_that_comes_too_late),
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_unlock),
