@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
 
@@ -196,6 +197,9 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
+    if (options->flags & ~KNOWN_FLAGS)
+        return error_set(TL_INVALID, "flags 0x%x are not known",
+                         options->flags & ~KNOWN_FLAGS);
     if (text_check_utf8("program", options->program) != TL_OK ||
         text_check_utf8("operations", options->operations) != TL_OK)
         return TL_INVALID;

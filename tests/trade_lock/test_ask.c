@@ -259,6 +259,19 @@ static void test_keys_never_meet(void **state)
         database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' "), 1);
 }
 
+static void test_unknown_flags_of_a_client(void **state)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    (void)state;
+    options.config_file = database_option_file(f.db);
+    options.flags = TL_CLIENT_NO_SESSION | 0x40;
+    assert_status(tl_client_open(&client, &options), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "0x40"));
+    assert_null(client);
+}
+
 /* A number that every change of a row or of the history changes. */
 static long long written(void)
 {
@@ -494,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_expired_mutex_is_taken_over),
         cmocka_unit_test(test_open_transaction_answers_at_once),
         cmocka_unit_test(test_keys_never_meet),
+        cmocka_unit_test(test_unknown_flags_of_a_client),
         cmocka_unit_test(test_a_refusal_writes_nothing),
         cmocka_unit_test(test_a_trade_is_no_mutex),
         cmocka_unit_test(test_a_mutex_is_no_trade),

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int fail(int code, const char *what, const char *sentence)
@@ -97,12 +98,22 @@ static int pay(const options *with, rows *all, size_t *open)
     return code;
 }
 
+static int are_one_file(const char *one, const char *other)
+{
+    struct stat a, b;
+
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 static int serve(const options *with, rows *all)
 {
     FILE *out = NULL;
     size_t open = 0;
     int code;
 
+    if (with->out != NULL && are_one_file(with->out, with->file))
+        return fail(EXIT_USAGE, with->out, "the answers would overwrite the withdrawals");
     /* Before the first payment, whose answer would have nowhere to go; what an earlier
      * run wrote stays until there is something new. */
     if (with->out != NULL && (out = fopen(with->out, "ab")) == NULL)
