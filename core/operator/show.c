@@ -16,6 +16,20 @@ static int is_being_decided(db *connection, const tl_view *view)
            db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 }
 
+/* A holder that was killed seems to live until its session is over; this tells. */
+static int64_t silence_of(db *connection, const tl_view *view)
+{
+    db_result result = DB_RESULT_INIT;
+    int64_t silent_ms = -1;
+
+    if (view->session_id[0] != '\0' &&
+        store_holder_silent(connection, view->session_id, &result) == DB_DONE &&
+        result.rows == 1)
+        silent_ms = db_get_int(&result, 0, 0);
+    db_result_free(&result);
+    return silent_ms;
+}
+
 tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
                   void *context)
 {
@@ -39,6 +53,7 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
                            key->cust_no, lane == TL_LANE_SYNC ? key->op_code : retry_op);
     if (status == TL_OK) {
         view_read(&view, &inside, &result, 0);
+        view.holder_silent_ms = silence_of(connection, &view);
         view.being_decided = is_being_decided(connection, &view);
         each(context, &view);
     }

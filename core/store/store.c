@@ -24,6 +24,14 @@ db_answer store_row_held(db *connection, const char *cust_no, const char *serial
     return db_run(connection, &sql_row_held, values, COUNT(values), NULL);
 }
 
+db_answer store_holder_silent(db *connection, const char *session_id_text,
+                              db_result *result)
+{
+    const db_value values[] = {db_text(session_id_text)};
+
+    return db_run(connection, &sql_holder_silent, values, COUNT(values), result);
+}
+
 db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
                               db_result *result)
 {

@@ -24,6 +24,10 @@ db_answer store_step(db *connection, step *s, store_way way);
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
                          const char *op_code);
 
+/* (milliseconds); no row for a session that is over. */
+db_answer store_holder_silent(db *connection, const char *session_id_text,
+                              db_result *result);
+
 /* A row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result);

@@ -68,6 +68,7 @@ void view_clear(tl_view *view, view_inside *inside)
     view->status = ' ';
     view->retry_status = ' ';
     view->proof = '-';
+    view->holder_silent_ms = -1;
 }
 
 static void read_texts(tl_view *view, const db_result *result, size_t row)

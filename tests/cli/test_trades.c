@@ -372,6 +372,29 @@ static void test_show(void **state)
     expect_show("DEAD", "C5", 6, "its retry lane is not open yet");
 }
 
+/* A holder that was killed, which nobody has noticed yet. */
+static void test_show_a_silent_holder(void **state)
+{
+    (void)state;
+    database_run(
+        w.f.sql,
+        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+        "timeout_ms, started_at, alive_until) VALUES "
+        "('00000000-0000-4000-8000-00000000dead', 'frozen', 'here', 7, UUID(), "
+        "2000000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1000 SECOND)");
+    database_run(
+        w.f.sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, session_id, token, fence, rev, max_hold_until, created_at, "
+        "updated_at) VALUES ('C9', 'SILENT', 'WITHDRAW', 'S', 'P', 'ask', UUID(), "
+        "'00000000-0000-4000-8000-00000000dead', RANDOM_BYTES(16), 1, 1, "
+        "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    expect_show("SILENT", "C9", 0, "frozen 7@here (last heartbeat 1");
+    expect_show("LIVE", "C4", 0, " (last heartbeat ");
+    database_run(w.f.sql, "DELETE FROM trade_lock WHERE serial_no = 'SILENT'");
+    database_run(w.f.sql, "DELETE FROM tl_session WHERE program = 'frozen'");
+}
+
 static const char *fence_of(const char *serial, char text[24])
 {
     snprintf(text, 24, "%lld",
@@ -639,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_ls_table),
         cmocka_unit_test(test_ls_pages),
         cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_a_silent_holder),
         cmocka_unit_test(test_show_not_found),
         cmocka_unit_test(test_show_json),
         cmocka_unit_test(test_retry_refused),

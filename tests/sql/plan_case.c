@@ -66,6 +66,7 @@ const plan_case plan_cases[] = {
       NONE, NONE, NONE, NONE, NONE, NONE, TOKEN_7, NONE, S("-"), N(0), NONE, NONE}},
     {&sql_customer_busy, "", 1, FEW, PLAN_KEYS, {S("C7"), S("TRANSFER")}},
     {&sql_view_by_key, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
+    {&sql_holder_silent, "", 1, FEW, PLAN_KEYS, {ALIVE}},
     {&sql_row_held, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
     {&sql_view_by_key, "absent", 0, FEW, PLAN_KEYS, {KEY("no")}},
     /* endings */

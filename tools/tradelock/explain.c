@@ -58,12 +58,15 @@ static void explain_queued(char *to, size_t space, const tl_view *view)
 
 static void explain_held(char *to, size_t space, const tl_view *view)
 {
-    char until[TIME_TEXT], distance[TIME_TEXT];
+    char until[TIME_TEXT], distance[TIME_TEXT], silence[64] = "";
 
+    if (view->holder_silent_ms >= 0)
+        snprintf(silence, sizeof silence, " (last heartbeat %.1f s ago)",
+                 (double)view->holder_silent_ms / 1000);
     snprintf(to, space,
-             "%s %s and may do so until %s (%s); if it dies before, the retry lane is "
+             "%s%s %s and may do so until %s (%s); if it dies before, the retry lane is "
              "opened.",
-             view->holder[0] != '\0' ? view->holder : "A living session",
+             view->holder[0] != '\0' ? view->holder : "A living session", silence,
              view->state == TL_STATE_WORKING ? "runs a compensating attempt"
                                              : "holds the lock",
              time_text(until, view->max_hold_until_us),

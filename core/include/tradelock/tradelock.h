@@ -367,6 +367,7 @@ typedef struct tl_view {
     char log_no[TL_UUID_TEXT];
     char session_id[TL_UUID_TEXT]; /* of the holder, "" without one */
     char holder[96];               /* "program pid@host" of that session */
+    int64_t holder_silent_ms;      /* since its last beat; -1: no holder, or not asked */
     int being_decided; /* an open transaction holds the row; only tl_show() reads on */
     int retryable, conflict, exclusive, has_retry_row;
     int repeatable; /* a mutex, or a standalone row; never a trade that happens once */
