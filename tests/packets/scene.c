@@ -288,6 +288,7 @@ long long scene_log_problems(scene *s)
                            "OR l.status <> t.status") +
            database_number(
                s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
-                       "<> 'evidence' GROUP BY cust_no, serial_no, op_code, token "
+                       "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "
+                       "op_code, token "
                        "HAVING COUNT(*) > 1) x");
 }
