@@ -2,6 +2,8 @@
 
 #include "memory.h"
 
+#include <tradelock/engine.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,33 +62,13 @@ void attempt_show(attempt *a, const tl_view *view)
 
 /* ------------------------------------------------------------------ the reply -- */
 
-/* The length of the UTF-8 character at `at`, 0 when it is none (or a control). */
-static size_t character_size(const unsigned char *at)
-{
-    size_t size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-
-    if (at[0] < 0x20 || at[0] == 0x7f)
-        return 0;
-    if (size > 1 && (at[0] < 0xc2 || at[0] > 0xf4))
-        return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    /* Over-long forms, surrogates, and what lies beyond Unicode. */
-    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return size;
-}
-
 /* A channel's odd bytes must not keep an ending from being stored. */
 static void clean_text(char *text, size_t space)
 {
-    unsigned char *at = (unsigned char *)text;
-
     text[space - 1] = '\0';
-    while (*at != '\0') {
-        size_t size = character_size(at);
+    for (char *at = text; *at != '\0';) {
+        unsigned char first = (unsigned char)*at;
+        size_t size = first < 0x20 || first == 0x7f ? 0 : tl_utf8_size(at);
 
         if (size == 0)
             *at = '?';

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <tradelock/engine.h>
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,9 +73,9 @@ tl_status key_check(const tl_key *key)
     return status;
 }
 
-/* The size of the character at `at`, 0 when it is none. */
-static size_t utf8_size(const unsigned char *at)
+size_t tl_utf8_size(const char *character)
 {
+    const unsigned char *at = (const unsigned char *)character;
     size_t size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
 
     if (size > 1 && (at[0] < 0xc2 || at[0] > 0xf4))
@@ -90,14 +92,14 @@ static size_t utf8_size(const unsigned char *at)
 
 tl_status text_check_utf8(const char *what, const char *value)
 {
-    const unsigned char *at = (const unsigned char *)value;
+    const char *at = value;
 
     while (at != NULL && *at != '\0') {
-        size_t size = utf8_size(at);
+        size_t size = tl_utf8_size(at);
 
         if (size == 0)
             return error_set(TL_INVALID, "%s: byte %zu is not UTF-8 (0x%02x)", what,
-                             (size_t)(at - (const unsigned char *)value) + 1, *at);
+                             (size_t)(at - value) + 1, (unsigned char)*at);
         at += size;
     }
     return TL_OK;

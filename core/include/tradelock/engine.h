@@ -41,6 +41,10 @@ TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *cont
 TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending,
                                         tl_tx_fn apply, void *context, int64_t commit_ms);
 
+/* The bytes of the UTF-8 character that begins here, 0 when there is none.  References and
+ * remarks of endings have nothing else.  Reads no further than a NUL. */
+TL_EXPORT size_t tl_utf8_size(const char *character);
+
 /* ------------------------------------------------------ compensating attempts -- */
 
 /* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
