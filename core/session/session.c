@@ -381,7 +381,10 @@ tl_status session_observe_once(pool *connections, const struct logger *logger,
         /* Silence begins with the first look, however long it was in coming. */
         if (deadline_ms == 0)
             deadline_ms = clock_deadline(timeout_ms + beat_ms);
-        if (status != TL_OK || clock_left_ms(deadline_ms) == 0)
+        /* Somebody else is ending it, or it shows life just now: the next look tells. */
+        if (status == TL_TRY_AGAIN && clock_left_ms(deadline_ms + timeout_ms) > 0)
+            status = TL_OK;
+        else if (status != TL_OK || clock_left_ms(deadline_ms) == 0)
             break;
         clock_sleep_until_ms(clock_deadline(beat_ms));
     }
