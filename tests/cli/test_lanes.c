@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 static struct world {
     fixture f;
     const char *config;
@@ -158,6 +160,43 @@ static void test_evidence_is_refused(void **state)
     o = RUN("restore", "declare", "--config", w.config, "--reason", "\xff");
     EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
     output_free(o);
+}
+
+static void *let_go(void *connection)
+{
+    usleep(1500 * 1000);
+    database_run(connection, "ROLLBACK");
+    return NULL;
+}
+
+/* Whoever has the row of a dead session is ending it, perhaps: it is looked at again. */
+static void test_reap_meets_another(void **state)
+{
+    MYSQL *other = database_connect(w.f.db);
+    pthread_t thread;
+    output *o;
+
+    (void)state;
+    database_run(w.f.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, "
+                 "connection_name, timeout_ms, started_at, alive_until) VALUES "
+                 "('d0000000-0000-4000-8000-000000000002', 'dead', 'h', 1, UUID(), 400, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(other, "START TRANSACTION; SELECT 1 FROM tl_session WHERE session_id = "
+                        "'d0000000-0000-4000-8000-000000000002' FOR UPDATE");
+    assert_int_equal(pthread_create(&thread, NULL, let_go, other), 0);
+    o = RUN("reap", "--config", w.reap_config);
+    pthread_join(thread, NULL);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    mysql_close(other);
+    assert_int_equal(database_number(w.f.sql,
+                                     "SELECT ended_at IS NOT NULL FROM tl_session WHERE "
+                                     "session_id = "
+                                     "'d0000000-0000-4000-8000-000000000002'"),
+                     1);
+    database_run(w.f.sql, "DELETE FROM tl_session WHERE session_id = "
+                          "'d0000000-0000-4000-8000-000000000002'");
 }
 
 /* One holder is dead and silent, one lives: only the first one's lane is opened. */
@@ -426,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_evidence_makes_due),
         cmocka_unit_test(test_evidence_against_a_failure),
         cmocka_unit_test(test_evidence_is_refused),
+        cmocka_unit_test(test_reap_meets_another),
         cmocka_unit_test(test_reap),
         cmocka_unit_test(test_purge_leaves_what_may_matter),
         cmocka_unit_test(test_purge_by_pages),
