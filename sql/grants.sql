@@ -13,6 +13,7 @@
 --   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
 CREATE ROLE IF NOT EXISTS tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_application;
+GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 -- Whoever has the workflow registered carries out what operators decided.
@@ -35,6 +36,7 @@ GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 -- and recorded.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_operator;
+GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
 GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
@@ -64,6 +66,7 @@ GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_operator;
 
 CREATE ROLE IF NOT EXISTS tradelock_reader;
 GRANT SELECT ON trade_lock TO tradelock_reader;
+GRANT SELECT ON trade_lock_low_water TO tradelock_reader;
 GRANT SELECT ON trade_lock_state TO tradelock_reader;
 GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;

@@ -274,13 +274,14 @@ static size_t business_size(const char *op_code)
                : size;
 }
 
-static tl_status judge_operation(doctor *d, const char *op_code, unsigned *overdue)
+static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_water_us,
+                                 unsigned *overdue)
 {
     char found[96];
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_doctor_overdue(d->connection, op_code, &r),
-                    "looking for due work");
+    tl_status status = read_status(
+        d->connection, store_doctor_overdue(d->connection, op_code, low_water_us, &r),
+        "looking for due work");
     const int64_t late_ms = status == TL_OK && r.rows == 1 ? db_get_int(&r, 0, 0) : 0;
 
     if (late_ms > OVERDUE_MS) {
@@ -306,7 +307,8 @@ static tl_status judge_due_work(doctor *d)
                     "reading the operations");
 
     for (size_t row = 0; status == TL_OK && row < operations.rows; row++)
-        status = judge_operation(d, db_get_text(&operations, row, 0), &overdue);
+        status = judge_operation(d, db_get_text(&operations, row, 0),
+                                 db_get_int(&operations, row, 1), &overdue);
     if (status == TL_OK && overdue == 0)
         doctor_tell(d, TL_FINDING_OK, "due work", "none is late",
                     "what is due is being claimed");

@@ -6,8 +6,9 @@
  *   - by customer, in the order of the primary key, or
  *   - by operation, in the order of the index of due work: the rows with a next moment,
  *     those that are merely held, and those that nobody works on.
- * What is in process stands in the first two, so that looking for it does not read the
- * finished trades.  A sync row without a holder has no next moment of its own; it is found
+ * What is in process stands in the first two, so that looking for it reads of the finished
+ * trades, which keep their moment, only those from the low-water mark on.
+ *  A sync row without a holder has no next moment of its own; it is found
  * through its retry row (a mutex that was left in doubt has none, and stands at a moment
  * that is never due).  A retry row has a next moment, or is parked, or is a standalone lock
  * in doubt; the last two stand in the third part, among the closed retry rows of trades
@@ -21,10 +22,13 @@
 #include "store/store_operator.h"
 #include "store/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LIST_DEFAULT 100
 #define LIST_PAGE 512
+/* After every moment: the end of the year 9998. */
+#define NEVER_US (253370764800LL * 1000000)
 
 struct list {
     const tl_filter *filter;
@@ -33,7 +37,8 @@ struct list {
     db *connection;
     unsigned left;
     int stopped;
-    db_result row; /* the row that is shown */
+    int64_t low_water_us; /* of the operation that is being listed */
+    db_result row;        /* the row that is shown */
 };
 
 /* ------------------------------------------------------------------ filter -- */
@@ -77,8 +82,10 @@ static int is_open(const tl_view *view)
 
 /* A sync row in process that neither its holder nor its retry row leads to.  Only SQL
  * typed by hand makes one. */
-static int is_astray(const tl_view *view)
+static int is_astray(const tl_view *view, int64_t low_water_us)
 {
+    if (view->status == 'P' && view->lane == 'S' && view->session_id[0] != '\0')
+        return view->next_run_us != 0 && view->next_run_us < low_water_us;
     return view->status == 'P' && view->lane == 'S' && view->session_id[0] == '\0' &&
            view->next_run_us == 0 && view->parked[0] == '\0' && !view->repeatable &&
            view->retry_status != 'P';
@@ -145,7 +152,7 @@ enum which {
     ASTRAY    /* not in process, or else not found */
 };
 
-static int is_wanted(const tl_view *view, enum which which)
+static int is_wanted(const struct list *list, const tl_view *view, enum which which)
 {
     switch (which) {
     case UNHELD:
@@ -155,7 +162,7 @@ static int is_wanted(const tl_view *view, enum which which)
     case FINISHED:
         return !is_open(view);
     case ASTRAY:
-        return !is_open(view) || is_astray(view);
+        return !is_open(view) || is_astray(view, list->low_water_us);
     default:
         return 1;
     }
@@ -174,7 +181,7 @@ static tl_status show(struct list *list, const char *cust_no, const char *serial
     if (status != TL_OK || list->row.rows == 0)
         return status;
     view_read(&view, &inside, &list->row, 0);
-    if (!is_wanted(&view, which) || !view_passes(list->filter, &view))
+    if (!is_wanted(list, &view, which) || !view_passes(list->filter, &view))
         return TL_OK;
     if (list->each(list->context, &view) != 0 || --list->left == 0)
         list->stopped = 1;
@@ -295,31 +302,50 @@ static void advance(store_list_start *start, const db_result *page)
     text_copy(start->place, sizeof start->place, place);
 }
 
-static tl_status walk(struct list *list, const char *op_code, page_fn read, enum use use)
+static tl_status walk_from(struct list *list, const char *op_code,
+                           store_list_start *start, page_fn read, enum use use)
 {
-    store_list_start start = {.skip = 0};
     db_result page = DB_RESULT_INIT;
     tl_status status;
 
-    if (list->filter->cust != NULL)
-        text_copy(start.cust_no, sizeof start.cust_no, list->filter->cust);
     do {
         status = read_status(list->connection,
-                             read(list->connection, op_code, &start, LIST_PAGE, &page),
+                             read(list->connection, op_code, start, LIST_PAGE, &page),
                              "reading a page of rows");
         if (status == TL_OK)
             status = show_page(list, &page, use);
         if (status == TL_OK && page.rows > 0)
-            advance(&start, &page);
+            advance(start, &page);
     } while (status == TL_OK && !list->stopped && page.rows == LIST_PAGE);
     db_result_free(&page);
     return status;
 }
 
+static tl_status walk(struct list *list, const char *op_code, page_fn read, enum use use)
+{
+    store_list_start start = {.skip = 0};
+
+    if (list->filter->cust != NULL)
+        text_copy(start.cust_no, sizeof start.cust_no, list->filter->cust);
+    return walk_from(list, op_code, &start, read, use);
+}
+
+/* The rows that have a next moment from one until before another. */
+static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us,
+                          int64_t end_us, enum use use)
+{
+    store_list_start start = {.end_us = end_us, .finished = use == USE_REST, .open = 1};
+
+    if (use == USE_REST)
+        start.open = end_us <= list->low_water_us;
+    snprintf(start.place, sizeof start.place, "%lld", (long long)from_us);
+    return list->stopped ? TL_OK : walk_from(list, op_code, &start, store_list_due, use);
+}
+
 /* Rows of a retry lane in process, and their sync rows. */
 static tl_status list_open_retry(struct list *list, const char *op_code)
 {
-    tl_status status = walk(list, op_code, store_list_due, USE_BOTH_LANES);
+    tl_status status = walk_due(list, op_code, 0, NEVER_US, USE_BOTH_LANES);
 
     if (status == TL_OK && !list->stopped)
         status = walk(list, op_code, store_list_held, USE_ROWS);
@@ -338,7 +364,10 @@ static tl_status list_open(struct list *list, const char *op_code)
         return TL_OK;
     if (retry)
         return list_open_retry(list, op_code);
-    status = walk(list, op_code, store_list_due, USE_ROWS);
+    /* First the mutexes in doubt, at a moment that is never due. */
+    status = walk_due(list, op_code, 0, 1, USE_ROWS);
+    if (status == TL_OK)
+        status = walk_due(list, op_code, list->low_water_us, NEVER_US, USE_ROWS);
     return status == TL_OK && !list->stopped
                ? walk(list, op_code, store_list_held, USE_ROWS)
                : status;
@@ -347,10 +376,18 @@ static tl_status list_open(struct list *list, const char *op_code)
 static tl_status list_finished(struct list *list, const char *op_code)
 {
     const char lane = list->filter->lane;
+    const int retry = is_retry_op(op_code);
+    tl_status status = TL_OK;
 
-    if (lane != 0 && (lane == 'R') != is_retry_op(op_code))
+    if (lane != 0 && (lane == 'R') != retry)
         return TL_OK;
-    return walk(list, op_code, store_list_idle, USE_REST);
+    if (!retry)
+        status = walk_due(list, op_code, 1, list->low_water_us, USE_REST);
+    if (status == TL_OK && !retry)
+        status = walk_due(list, op_code, list->low_water_us, NEVER_US, USE_REST);
+    return status == TL_OK && !list->stopped
+               ? walk(list, op_code, store_list_idle, USE_REST)
+               : status;
 }
 
 static tl_status list_half(struct list *list, enum half half, const db_result *operations)
@@ -363,6 +400,7 @@ static tl_status list_half(struct list *list, enum half half, const db_result *o
 
         if (list->filter->op != NULL && !op_matches(list->filter->op, op_code))
             continue;
+        list->low_water_us = db_get_int(operations, row, 1);
         status =
             half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
     }

@@ -27,9 +27,9 @@ db_answer store_list_due(db *connection, const char *op_code,
                          const store_list_start *start, unsigned limit, db_result *result)
 {
     const db_value values[] = {
-        db_text(op_code),
-        db_int(strtoll(start->place, NULL, 10)),
-        db_uint(limit),
+        db_text(op_code),      db_int(strtoll(start->place, NULL, 10)),
+        db_int(start->end_us), db_int(start->finished),
+        db_int(start->open),   db_uint(limit),
         db_uint(start->skip),
     };
 
@@ -115,9 +115,10 @@ db_answer store_doctor_sessions(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_sessions, NULL, 0, result);
 }
 
-db_answer store_doctor_overdue(db *connection, const char *op_code, db_result *result)
+db_answer store_doctor_overdue(db *connection, const char *op_code, int64_t low_water_us,
+                               db_result *result)
 {
-    const db_value values[] = {db_text(op_code)};
+    const db_value values[] = {db_text(op_code), db_int(low_water_us)};
 
     return db_run(connection, &sql_doctor_overdue, values, COUNT(values), result);
 }

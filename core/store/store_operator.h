@@ -25,6 +25,8 @@ typedef struct store_list_start {
     char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
     char place[TL_UUID_TEXT]; /* due and held: LIST_PLACE; "" for the first */
     unsigned skip;            /* rows at exactly this place that were seen */
+    int64_t end_us;           /* due: before this moment */
+    int finished, open;       /* due: finished sync rows; what is in process */
 } store_list_start;
 
 db_answer store_list_customer(db *connection, const store_list_start *start,
@@ -150,7 +152,8 @@ db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result)
 /* (how many, the longest silence in seconds) */
 db_answer store_doctor_sessions(db *connection, db_result *result);
 /* (milliseconds); no row when nothing is due */
-db_answer store_doctor_overdue(db *connection, const char *op_code, db_result *result);
+db_answer store_doctor_overdue(db *connection, const char *op_code, int64_t low_water_us,
+                               db_result *result);
 /* (how many) */
 db_answer store_doctor_conflicts(db *connection, db_result *result);
 /* One text: "kind name" of every trigger, function, procedure and view, one a line. */

@@ -9,7 +9,7 @@ STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_n
 SET s.step = 'claim', s.thread_no = ?, s.log_no = ?, s.session_id = ?, s.token = ?,
     s.fence = s.fence + 1, s.rev = s.rev + 1,
     s.max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    s.next_run_at = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    s.next_run_at = SYSDATE(6) + INTERVAL ? * 1000 MICROSECOND,
     s.actor = NULL, s.updated_at = UTC_TIMESTAMP(6),
     r.status = 'P', r.step = 'claim', r.thread_no = ?, r.log_no = ?, r.session_id = ?,
     r.token = ?, r.fence = r.fence + 1, r.rev = r.rev + 1, r.attempts = r.attempts + 1,

@@ -8,8 +8,7 @@
 UPDATE trade_lock s
 STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
     AND r.op_code = ?
-SET s.status = ?, s.step = 'end', s.session_id = NULL, s.max_hold_until = NULL,
-    s.next_run_at = NULL, s.thread_no = ?, s.log_no = ?, s.token = ?,
+SET s.status = ?, s.step = 'end', s.max_hold_until = NULL, s.thread_no = ?, s.log_no = ?, s.token = ?,
     s.fence = s.fence + 1, s.rev = s.rev + 1, s.proof = ?, s.retryable = ?,
     s.channel_ref = COALESCE(?, s.channel_ref), s.result = ?,
     s.remark = COALESCE(?, s.remark), s.actor = ?, s.updated_at = UTC_TIMESTAMP(6),

@@ -3,12 +3,14 @@
 -- the lock over in between; 0 rows means it is lost.  A failure is refused when evidence
 -- of this epoch says that money moved: the filing locks this same row, so either it is
 -- seen here, or it finds the F and sets the conflict.
+-- The holder and the next moment stay on a finished trade, which leaves the due index
+-- alone.  A mutex is used again and again: it is taken from its holder.
 -- The last parameter is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
-SET status = ?, step = 'end', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
-    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
+SET status = ?, step = 'end', max_hold_until = NULL,
+    session_id = IF(repeatable = 1, NULL, session_id), thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
     retryable = ?, channel_ref = COALESCE(?, channel_ref), result = ?,
     remark = COALESCE(?, remark), actor = ?, updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?

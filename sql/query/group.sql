@@ -9,6 +9,7 @@
 --          refuses a row whose first step is an ending)
 -- The token is assigned first: where it became ours the rest follows, where it did not
 -- the row stays as it is.  RETURNING gives each row's token, which is its verdict.
+-- An ending leaves a trade's holder and next moment as they are (finish_sync.sql).
 -- Exclusive asks are never here: with two unique keys the wrong row could be updated.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
@@ -18,7 +19,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
     IF(step = 'reask', 1, 0),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
-    IF(step = 'ask', max_hold_until, NULL),
+    IF(step = 'ask', GREATEST(max_hold_until, SYSDATE(6)), NULL),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
@@ -36,14 +37,14 @@ ON DUPLICATE KEY UPDATE
     step = IF(token = VALUES(token), VALUES(step), step),
     thread_no = IF(token = VALUES(token), VALUES(thread_no), thread_no),
     log_no = IF(token = VALUES(token), VALUES(log_no), log_no),
-    session_id = IF(token = VALUES(token), VALUES(session_id), session_id),
+    session_id = IF(token = VALUES(token) AND (step = 'reask' OR repeatable = 1),
+        VALUES(session_id), session_id),
     fence = IF(token = VALUES(token), fence + 1, fence),
     rev = IF(token = VALUES(token), rev + 1, rev),
     epoch = IF(token = VALUES(token) AND step = 'reask', epoch + 1, epoch),
     sends = IF(token = VALUES(token) AND step = 'reask', VALUES(sends), sends),
     max_hold_until = IF(token = VALUES(token), VALUES(max_hold_until), max_hold_until),
     send_until = IF(token = VALUES(token) AND step = 'reask', VALUES(send_until), send_until),
-    next_run_at = IF(token = VALUES(token), NULL, next_run_at),
     fingerprint = IF(token = VALUES(token) AND step = 'reask', VALUES(fingerprint), fingerprint),
     payload = IF(token = VALUES(token) AND step = 'reask', VALUES(payload), payload),
     channel_ref = IF(token = VALUES(token), COALESCE(VALUES(channel_ref), channel_ref), channel_ref),

@@ -1,5 +1,5 @@
 -- A page of one operation's rows that nobody holds and that have no next moment: finished
--- rows, closed retry rows, and sync rows whose retry row says what happens next.  The
+-- mutexes, closed retry rows, and sync rows whose retry row says what happens next.  The
 -- index ends with the primary key, so a page starts after the last customer and serial
 -- number of the one before.  The order does not name the columns that are NULL here:
 -- with them the server would sort.

@@ -1,8 +1,9 @@
--- P rows of one operation whose max_hold is over, in the order of the index; but for what
--- stands at a moment that is never due (open_held.sql).
-SELECT cust_no, serial_no, fence
+-- P rows of one operation whose max_hold ended within a stretch of time, in the order of
+-- the index.
+SELECT cust_no, serial_no, fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ? AND next_run_at > '1970-01-01' AND next_run_at <= UTC_TIMESTAMP(6)
+WHERE op_code = ? AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+    AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
     AND status = 'P' AND lane = 'S'
 ORDER BY op_code, next_run_at
 LIMIT 256

@@ -5,7 +5,8 @@ SELECT op_code, step, status, rev, fence, epoch, attempts, claims, sends, confli
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', logged_at) AS logged_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', send_until) AS send_until_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS next_run_us
+    IF(status = 'P' OR RIGHT(op_code, 6) = _ascii '_RETRY',
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at), NULL) AS next_run_us
 FROM trade_lock_log
 WHERE cust_no = ? AND serial_no = ? AND op_code IN (?, ?)
 ORDER BY logged_at, op_code, rev

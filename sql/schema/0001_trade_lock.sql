@@ -51,11 +51,22 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     busy TINYINT AS (IF(exclusive = 1 AND status = 'P' AND lane = 'S', 1, NULL)) VIRTUAL,
     PRIMARY KEY (cust_no, serial_no, op_code),
     UNIQUE KEY one_per_customer (cust_no, op_code, busy),
-    -- all background work: waiting retry rows, and P rows by the end of their max_hold
+    -- All background work: waiting retry rows, and sync rows by the end of their max_hold.
+    -- An ending leaves session_id and next_run_at of a sync row as they are, and so this
+    -- index: to take the row out of it would be a quarter of a trade's cost.  What is
+    -- finished is stepped over, from the low-water mark on (trade_lock_low_water).
     KEY due (op_code, next_run_at, session_id),
     CONSTRAINT status_is_p_f_or_y CHECK (status IN ('P', 'F', 'Y')),
     CONSTRAINT lane_is_s_or_r CHECK (lane IN ('S', 'R')),
     CONSTRAINT failure_has_proof CHECK (lane = 'R' OR status <> 'F' OR proof <> '-')
+) ENGINE = InnoDB;
+
+-- From where on a sync row of an operation may be in process: each one whose next_run_at
+-- lies before the mark has ended, or has been opened.  Janitors move it (reap_clear.sql); a
+-- row gets a next_run_at that is not before the moment at which it is written.
+CREATE TABLE IF NOT EXISTS trade_lock_low_water (
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL PRIMARY KEY,
+    low_water DATETIME(6) NOT NULL
 ) ENGINE = InnoDB;
 
 -- One row for each step of a row.  Written by the triggers below with their definer's

@@ -56,7 +56,7 @@ BEGIN
         SELECT COUNT(*) INTO ripe FROM trade_lock t
         WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
             AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
-            AND t.next_run_at IS NULL AND t.updated_at < cut
+            AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
             AND (t.send_until IS NULL OR t.send_until < cut)
             AND (t.deadline_at IS NULL OR t.deadline_at < UTC_TIMESTAMP(6))
         FOR UPDATE SKIP LOCKED;

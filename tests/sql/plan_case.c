@@ -29,6 +29,9 @@
 #define DEAD S("d0000000-0000-4000-8000-000000000001")
 #define SILENT S("c0000000-0000-4000-8000-000000000001")
 #define NEW_SESSION S("e0000000-0000-4000-8000-000000000001")
+/* 2021-01-01, where plan_data.sql sets the low-water mark; and the year 2096. */
+#define LOW_WATER N(1609459200000000)
+#define NEVER 4000000000000000
 #define OP S("WITHDRAW")
 #define RETRY S("WITHDRAW_RETRY")
 #define KEY(letter_number) S("C7"), S(letter_number), OP
@@ -128,9 +131,14 @@ const plan_case plan_cases[] = {
     {&sql_connection_used, "", 1, FEW, PLAN_NONE, {S("tl:nobody")}},
     /* janitor and sessions */
     {&sql_operations, "", 4, 20, PLAN_TEXT, {NONE}},
-    {&sql_reap_overdue, "", 256, 300, PLAN_KEYS, {OP}},
+    {&sql_reap_overdue, "", 256, 300, PLAN_KEYS, {OP, LOW_WATER, N(NEVER)}},
+    {&sql_reap_clear, "", 256, 300, PLAN_KEYS, {OP, LOW_WATER, N(NEVER)}},
     /* An index-only walk over what is in process, as it says. */
-    {&sql_reap_session, "", 256, 3200, PLAN_KEYS, {OP, DEAD}},
+    {&sql_reap_session, "", 256, 3200, PLAN_KEYS, {OP, LOW_WATER, DEAD}},
+    {&sql_low_water_stretch, "", 1, 520, PLAN_KEYS, {OP, LOW_WATER, OP, LOW_WATER}},
+    {&sql_low_water_stretch, "far behind", 1, 10100, PLAN_KEYS, {OP, N(1), OP, N(1)}},
+    {&sql_low_water_move, "", 2, FEW, PLAN_KEYS, {OP, N(NEVER), LOW_WATER}},
+    {&sql_low_water_back, "", 0, FEW, PLAN_KEYS, {OP}},
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      {NEW_SESSION, S("p"), S("h"), N(1), NONE, LOG, N(10000), N(10000)}},
     {&sql_session_beat, "", 1, FEW, PLAN_KEYS, {ALIVE}},
@@ -162,8 +170,12 @@ const plan_case plan_cases[] = {
     {&sql_list_customer, "", 15, 20, PLAN_KEYS, {S("C7"), S(""), S(""), S(""), N(15)}},
     {&sql_list_customer, "later", 12, 20, PLAN_KEYS,
      {S("C7"), S("W10"), S("W10"), S("WITHDRAW"), N(100)}},
-    {&sql_list_due, "", 100, 120, PLAN_KEYS, {OP, N(0), N(100), N(0)}},
-    {&sql_list_due, "later", 100, 320, PLAN_KEYS, {OP, N(0), N(100), N(200)}},
+    {&sql_list_due, "", 100, 120, PLAN_KEYS,
+     {OP, LOW_WATER, N(NEVER), N(0), N(1), N(100), N(0)}},
+    {&sql_list_due, "later", 100, 320, PLAN_KEYS,
+     {OP, LOW_WATER, N(NEVER), N(0), N(1), N(100), N(200)}},
+    {&sql_list_due, "finished", 100, 120, PLAN_KEYS,
+     {OP, N(1), LOW_WATER, N(1), N(1), N(100), N(0)}},
     {&sql_list_held, "", 100, 120, PLAN_KEYS,
      {S("MUTEX"), S("00000000-0000-0000-0000-000000000000"), N(100), N(0)}},
     {&sql_list_idle, "", 512, 540, PLAN_KEYS, {OP, S(""), S(""), S(""), N(512)}},
@@ -254,7 +266,8 @@ const plan_case plan_cases[] = {
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, {N(5)}},
     /* the doctor */
     {&sql_doctor_sessions, "", 1, 60, PLAN_KEYS, {NONE}},
-    {&sql_doctor_overdue, "", 1, FEW, PLAN_KEYS, {RETRY}},
+    {&sql_doctor_overdue, "", 1, FEW, PLAN_KEYS, {RETRY, N(1)}},
+    {&sql_doctor_overdue, "sync", 1, FEW, PLAN_KEYS, {OP, LOW_WATER}},
     {&sql_doctor_conflicts, "", 1, 40100, PLAN_WALK, {NONE}},
     {&sql_doctor_parts, "", 1, 600, PLAN_NONE, {NONE}},
     {&sql_migrate_parts, "", EVERY_PART, 600, PLAN_NONE, {NONE}},

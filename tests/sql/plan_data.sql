@@ -25,16 +25,19 @@ SELECT CONCAT('f0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'past', 'host', s
     10000, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY,
     @now - INTERVAL 9 DAY FROM seq_1_to_100;
 
--- Finished: W1 ... of 20,000 customers.
+-- Finished: W1 ... of 20,000 customers, all before the low-water mark.
+INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
-    fence, rev, sends, fingerprint, created_at, updated_at)
+    session_id, fence, rev, sends, next_run_at, created_at, updated_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 1, NULL, @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+    UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
+    1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
 -- Failed, may be tried anew: F1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
-    fence, rev, sends, proof, retryable, created_at, updated_at)
+    fence, rev, sends, next_run_at, proof, retryable, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('F', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, @now, @now FROM seq_1_to_2000;
+    UNHEX(MD5(seq)), 1000, 1000, 1, '2020-06-01' + INTERVAL seq SECOND, 'D', 1, @now, @now
+    FROM seq_1_to_2000;
 -- Held by the living: L1 ...; by the dead, for longer than allowed: D1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, max_hold_until, next_run_at, created_at, updated_at)

@@ -20,8 +20,8 @@ static const char insert_sql[] =
     " ?, ?, fence, 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, "
     "max_hold_until, REPEAT('f', 32), '100.00 EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
 static const char update_sql[] =
-    "UPDATE trade_lock SET status = 'Y', step = 'end', session_id = NULL, "
-    "max_hold_until = NULL, next_run_at = NULL, token = ?, fence = fence + 1, "
+    "UPDATE trade_lock SET status = 'Y', step = 'end', "
+    "max_hold_until = NULL, token = ?, fence = fence + 1, "
     "rev = rev + 1, updated_at = UTC_TIMESTAMP(6) WHERE cust_no = ? AND serial_no = ? "
     "AND op_code = 'WITHDRAW' AND status = 'P' AND fence = ? AND token = ?";
 /* The same for a row that is there already, as a mutex needs it; proved by the token. */

@@ -32,11 +32,9 @@ static const char update[] =
     "VALUES(fence) AND token = VALUES(payload), VALUES(token), token), "
     "status = IF(token = VALUES(token), VALUES(status), status), "
     "step = IF(token = VALUES(token), VALUES(step), step), "
-    "session_id = IF(token = VALUES(token), VALUES(session_id), session_id), "
     "fence = IF(token = VALUES(token), fence + 1, fence), "
     "rev = IF(token = VALUES(token), rev + 1, rev), "
     "max_hold_until = IF(token = VALUES(token), VALUES(max_hold_until), max_hold_until), "
-    "next_run_at = IF(token = VALUES(token), NULL, next_run_at), "
     "updated_at = IF(token = VALUES(token), VALUES(updated_at), updated_at)";
 static const char returning[] = " RETURNING token, fence, epoch";
 

@@ -1,0 +1,269 @@
+/* The low-water mark: what the janitor has done with, and what it may not pass by. */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LASTING                                                                          \
+    "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                     \
+    "connect_timeout_s=10\nread_timeout_s=60\n"
+#define PATIENCE_MS 60000
+#define MARK "(SELECT low_water FROM trade_lock_low_water WHERE op_code='%s')"
+
+static fixture f;
+static tl_client *janitor;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, LASTING);
+    janitor = client_new(&f, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_log_whole(&f);
+    fixture_close(&f);
+    return 0;
+}
+
+__attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char condition[800];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(condition, sizeof condition, format, arguments);
+    va_end(arguments);
+    while (!database_number(f.sql, "SELECT %s", condition)) {
+        if (crew_now_ms() >= end_ms)
+            server_panic("not in time: %s", condition);
+        crew_sleep_ms(10);
+    }
+}
+
+/* A row as it is made by an ask, whose hold is over since so many seconds. */
+static void insert_row(MYSQL *connection, const char *op, const char *serial,
+                       const char *status, int seconds)
+{
+    database_run(connection,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+                 "next_run_at, created_at, updated_at) SELECT 'c1', '%s', '%s', 'S', "
+                 "'%s', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, 1, 1, "
+                 "UTC_TIMESTAMP(6) - INTERVAL %d SECOND, UTC_TIMESTAMP(6) - INTERVAL %d "
+                 "SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)",
+                 serial, op, status, seconds, seconds);
+}
+
+/* The janitors have been at everything since: a finished trade of another operation that
+ * has become due meanwhile is behind its mark.  Operations are looked through in the order
+ * of their names. */
+static void await_rounds(int rounds)
+{
+    static int number;
+
+    for (int i = 0; i < rounds; i++) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "round-%d", number++);
+        insert_row(f.sql, "ZZ", serial, "Y", 0);
+        await(MARK " > (SELECT next_run_at FROM trade_lock WHERE op_code='ZZ' AND "
+                   "serial_no='%s')",
+              "ZZ", serial);
+    }
+}
+
+static void assert_before_mark(const char *serial, int expected)
+{
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COALESCE(next_run_at < " MARK ", 0) FROM "
+                                     "trade_lock WHERE op_code='WITHDRAW' AND "
+                                     "serial_no='%s'",
+                                     "WITHDRAW", serial),
+                     expected);
+}
+
+static void await_opened(const char *serial)
+{
+    await("COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", serial);
+}
+
+/* A finished trade keeps its holder and its moment, and shows neither. */
+static void test_finished_trades_are_passed(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_view view;
+    tl_lock *lock;
+
+    (void)state;
+    options.max_hold_ms = 1000;
+    lock = granted(f.client, "done", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT session_id = '%s' AND next_run_at IS NOT "
+                                     "NULL AND max_hold_until IS NULL FROM trade_lock "
+                                     "WHERE serial_no='done'",
+                                     tl_client_session(f.client)),
+                     1);
+    view = *tl_lock_view(lock);
+    assert_int_equal(view.status, 'Y');
+    assert_string_equal(view.session_id, "");
+    assert_int_equal(view.next_run_us, 0);
+    tl_lock_free(lock);
+    await("next_run_at < " MARK " FROM trade_lock WHERE serial_no='done'", "WITHDRAW");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                            "serial_no='done'"),
+                     1);
+}
+
+static void test_overdue_trades_are_opened(void **state)
+{
+    (void)state;
+    insert_row(f.sql, "WITHDRAW", "overdue-1", "P", 5);
+    insert_row(f.sql, "WITHDRAW", "overdue-2", "Y", 4);
+    insert_row(f.sql, "WITHDRAW", "overdue-3", "P", 3);
+    await_opened("overdue-1");
+    await_opened("overdue-3");
+    await_rounds(2);
+    assert_before_mark("overdue-2", 1);
+}
+
+/* The mark of a server that is new to it begins before everything. */
+static void test_without_a_mark(void **state)
+{
+    (void)state;
+    database_run(f.sql, "DELETE FROM trade_lock_low_water");
+    insert_row(f.sql, "WITHDRAW", "old", "P", 86400 * 400);
+    await_opened("old");
+}
+
+/* A row that nobody sees yet, since its transaction is open, is not passed by. */
+static void test_an_open_transaction_stops_the_mark(void **state)
+{
+    MYSQL *slow = database_connect(f.db);
+
+    (void)state;
+    await_rounds(1);
+    database_run(slow, "START TRANSACTION");
+    insert_row(slow, "WITHDRAW", "unseen", "P", 0);
+    insert_row(f.sql, "WITHDRAW", "seen", "P", 0);
+    await_opened("seen");
+    await_rounds(3);
+    database_run(slow, "COMMIT");
+    assert_before_mark("unseen", 0);
+    await_opened("unseen");
+    await_rounds(2);
+    mysql_close(slow);
+}
+
+/* One row that cannot be opened does not keep the others from it, however many finished
+ * trades stand between them. */
+static void test_a_row_that_is_kept(void **state)
+{
+    MYSQL *keeper = database_connect(f.db);
+
+    (void)state;
+    database_run(keeper, "START TRANSACTION");
+    insert_row(keeper, "WITHDRAW", "kept", "P", 3000);
+    database_run(f.sql, "DELETE FROM trade_lock_low_water");
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                 "updated_at) SELECT 'between', seq, 'WITHDRAW', 'S', 'Y', 'ask', "
+                 "UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 3000 "
+                 "- seq DIV 5 SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM "
+                 "seq_1_to_10500");
+    insert_row(f.sql, "WITHDRAW", "behind", "P", 1);
+    await_opened("behind");
+    assert_before_mark("behind", 0);
+    database_run(keeper, "COMMIT");
+    await_opened("kept");
+    await("next_run_at < " MARK " FROM trade_lock WHERE cust_no='between' AND "
+          "serial_no='1'",
+          "WITHDRAW");
+    mysql_close(keeper);
+}
+
+/* Rows are written before the mark when the clock went back behind it. */
+static void test_a_clock_that_was_set_back(void **state)
+{
+    (void)state;
+    await_rounds(1);
+    database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
+                        "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
+    insert_row(f.sql, "WITHDRAW", "earlier", "P", 60);
+    await_opened("earlier");
+    assert_int_equal(
+        database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
+}
+
+struct seen {
+    int done_before, done_behind, held, astray;
+};
+
+static int count_rows(void *context, const tl_view *view)
+{
+    struct seen *seen = context;
+
+    seen->done_before += strcmp(view->serial_no, "list-1") == 0;
+    seen->done_behind += strcmp(view->serial_no, "list-2") == 0;
+    seen->held += strcmp(view->serial_no, "list-3") == 0;
+    seen->astray += strcmp(view->serial_no, "list-4") == 0;
+    return 0;
+}
+
+/* Finished trades on both sides of the mark, one that is held, and one that SQL typed by
+ * hand has put where no janitor looks: each is listed once. */
+static void test_lists(void **state)
+{
+    tl_filter filter = TL_FILTER_INIT;
+    struct seen all = {0}, open = {0};
+
+    (void)state;
+    tl_client_close(janitor);
+    insert_row(f.sql, "LISTED", "list-1", "Y", 100);
+    insert_row(f.sql, "LISTED", "list-4", "P", 99);
+    database_run(f.sql, "INSERT INTO trade_lock_low_water VALUES ('LISTED', "
+                        "UTC_TIMESTAMP(6) - INTERVAL 50 SECOND)");
+    insert_row(f.sql, "LISTED", "list-2", "Y", 10);
+    insert_row(f.sql, "LISTED", "list-3", "P", -3600);
+    filter.op = "LISTED";
+    assert_status(tl_list(f.client, &filter, count_rows, &all), TL_OK);
+    assert_int_equal(all.done_before, 1);
+    assert_int_equal(all.done_behind, 1);
+    assert_int_equal(all.held, 1);
+    assert_int_equal(all.astray, 1);
+    filter.status = 'P';
+    assert_status(tl_list(f.client, &filter, count_rows, &open), TL_OK);
+    assert_int_equal(open.done_before + open.done_behind, 0);
+    assert_int_equal(open.held, 1);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_finished_trades_are_passed),
+        cmocka_unit_test(test_overdue_trades_are_opened),
+        cmocka_unit_test(test_without_a_mark),
+        cmocka_unit_test(test_an_open_transaction_stops_the_mark),
+        cmocka_unit_test(test_a_row_that_is_kept),
+        cmocka_unit_test(test_a_clock_that_was_set_back),
+        cmocka_unit_test(test_lists), /* the last one: it has no janitor */
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}
