@@ -17,6 +17,8 @@
     "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                     \
     "connect_timeout_s=10\nread_timeout_s=60\n"
 #define PATIENCE_MS 60000
+/* In milliseconds: before long, and still to come when the row is written. */
+#define SOON 1000
 #define MARK "(SELECT low_water FROM trade_lock_low_water WHERE op_code='%s')"
 
 static fixture f;
@@ -26,7 +28,6 @@ static int setup(void **state)
 {
     (void)state;
     fixture_open(&f, LASTING);
-    janitor = client_new(&f, 0);
     return 0;
 }
 
@@ -54,18 +55,18 @@ __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
     }
 }
 
-/* A row as it is made by an ask, whose hold is over since so many seconds. */
+/* A row as an ask makes it, whose hold is over in so many milliseconds, or before. */
 static void insert_row(MYSQL *connection, const char *op, const char *serial,
-                       const char *status, int seconds)
+                       const char *status, int64_t ms)
 {
     database_run(connection,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                  "step, thread_no, session_id, token, fence, rev, sends, max_hold_until, "
-                 "next_run_at, created_at, updated_at) SELECT 'c1', '%s', '%s', 'S', "
+                 "next_run_at, created_at, updated_at) VALUES ('c1', '%s', '%s', 'S', "
                  "'%s', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, 1, 1, "
-                 "UTC_TIMESTAMP(6) - INTERVAL %d SECOND, UTC_TIMESTAMP(6) - INTERVAL %d "
-                 "SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)",
-                 serial, op, status, seconds, seconds);
+                 "UTC_TIMESTAMP(6) + INTERVAL %lld MICROSECOND, max_hold_until, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+                 serial, op, status, (long long)ms * 1000);
 }
 
 /* The janitors have been at everything since: a finished trade of another operation that
@@ -79,7 +80,7 @@ static void await_rounds(int rounds)
         char serial[32];
 
         snprintf(serial, sizeof serial, "round-%d", number++);
-        insert_row(f.sql, "ZZ", serial, "Y", 0);
+        insert_row(f.sql, "ZZ", serial, "Y", SOON);
         await(MARK " > (SELECT next_run_at FROM trade_lock WHERE op_code='ZZ' AND "
                    "serial_no='%s')",
               "ZZ", serial);
@@ -105,8 +106,9 @@ static void await_opened(const char *serial)
 static void test_finished_trades_are_passed(void **state)
 {
     tl_lock_options options = sync_options("x");
-    tl_view view;
-    tl_lock *lock;
+    tl_lock *lock, *again;
+    const tl_view *view;
+    tl_status status;
 
     (void)state;
     options.max_hold_ms = 1000;
@@ -118,11 +120,14 @@ static void test_finished_trades_are_passed(void **state)
                                      "WHERE serial_no='done'",
                                      tl_client_session(f.client)),
                      1);
-    view = *tl_lock_view(lock);
-    assert_int_equal(view.status, 'Y');
-    assert_string_equal(view.session_id, "");
-    assert_int_equal(view.next_run_us, 0);
     tl_lock_free(lock);
+    again = ask(f.other, "done", "c1", &options, &status);
+    assert_status(status, TL_ALREADY_DONE);
+    view = tl_lock_view(again);
+    assert_int_equal(view->status, 'Y');
+    assert_string_equal(view->session_id, "");
+    assert_int_equal(view->next_run_us, 0);
+    tl_lock_free(again);
     await("next_run_at < " MARK " FROM trade_lock WHERE serial_no='done'", "WITHDRAW");
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                             "serial_no='done'"),
@@ -132,21 +137,21 @@ static void test_finished_trades_are_passed(void **state)
 static void test_overdue_trades_are_opened(void **state)
 {
     (void)state;
-    insert_row(f.sql, "WITHDRAW", "overdue-1", "P", 5);
-    insert_row(f.sql, "WITHDRAW", "overdue-2", "Y", 4);
-    insert_row(f.sql, "WITHDRAW", "overdue-3", "P", 3);
+    insert_row(f.sql, "WITHDRAW", "overdue-1", "P", SOON);
+    insert_row(f.sql, "WITHDRAW", "overdue-2", "Y", SOON);
+    insert_row(f.sql, "WITHDRAW", "overdue-3", "P", SOON);
     await_opened("overdue-1");
     await_opened("overdue-3");
     await_rounds(2);
     assert_before_mark("overdue-2", 1);
 }
 
-/* The mark of a server that is new to it begins before everything. */
+/* Where there is no mark yet everything is looked through. */
 static void test_without_a_mark(void **state)
 {
     (void)state;
-    database_run(f.sql, "DELETE FROM trade_lock_low_water");
-    insert_row(f.sql, "WITHDRAW", "old", "P", 86400 * 400);
+    insert_row(f.sql, "WITHDRAW", "old", "P", -400 * (int64_t)86400000);
+    janitor = client_new(&f, 0);
     await_opened("old");
 }
 
@@ -158,8 +163,8 @@ static void test_an_open_transaction_stops_the_mark(void **state)
     (void)state;
     await_rounds(1);
     database_run(slow, "START TRANSACTION");
-    insert_row(slow, "WITHDRAW", "unseen", "P", 0);
-    insert_row(f.sql, "WITHDRAW", "seen", "P", 0);
+    insert_row(slow, "WITHDRAW", "unseen", "P", SOON);
+    insert_row(f.sql, "WITHDRAW", "seen", "P", SOON);
     await_opened("seen");
     await_rounds(3);
     database_run(slow, "COMMIT");
@@ -177,8 +182,7 @@ static void test_a_row_that_is_kept(void **state)
 
     (void)state;
     database_run(keeper, "START TRANSACTION");
-    insert_row(keeper, "WITHDRAW", "kept", "P", 3000);
-    database_run(f.sql, "DELETE FROM trade_lock_low_water");
+    insert_row(keeper, "WITHDRAW", "kept", "P", -3000000);
     database_run(f.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                  "step, thread_no, token, fence, rev, next_run_at, created_at, "
@@ -186,7 +190,9 @@ static void test_a_row_that_is_kept(void **state)
                  "UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 3000 "
                  "- seq DIV 5 SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM "
                  "seq_1_to_10500");
-    insert_row(f.sql, "WITHDRAW", "behind", "P", 1);
+    database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) - "
+                        "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
+    insert_row(f.sql, "WITHDRAW", "behind", "P", SOON);
     await_opened("behind");
     assert_before_mark("behind", 0);
     database_run(keeper, "COMMIT");
@@ -202,9 +208,9 @@ static void test_a_clock_that_was_set_back(void **state)
 {
     (void)state;
     await_rounds(1);
+    insert_row(f.sql, "WITHDRAW", "earlier", "P", -60000);
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
-    insert_row(f.sql, "WITHDRAW", "earlier", "P", 60);
     await_opened("earlier");
     assert_int_equal(
         database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
@@ -229,17 +235,17 @@ static int count_rows(void *context, const tl_view *view)
  * hand has put where no janitor looks: each is listed once. */
 static void test_lists(void **state)
 {
-    tl_filter filter = TL_FILTER_INIT;
+    tl_filter filter = {.version = TL_FILTER_VERSION};
     struct seen all = {0}, open = {0};
 
     (void)state;
     tl_client_close(janitor);
-    insert_row(f.sql, "LISTED", "list-1", "Y", 100);
-    insert_row(f.sql, "LISTED", "list-4", "P", 99);
+    insert_row(f.sql, "LISTED", "list-1", "Y", -100000);
+    insert_row(f.sql, "LISTED", "list-4", "P", -99000);
     database_run(f.sql, "INSERT INTO trade_lock_low_water VALUES ('LISTED', "
                         "UTC_TIMESTAMP(6) - INTERVAL 50 SECOND)");
-    insert_row(f.sql, "LISTED", "list-2", "Y", 10);
-    insert_row(f.sql, "LISTED", "list-3", "P", -3600);
+    insert_row(f.sql, "LISTED", "list-2", "Y", -10000);
+    insert_row(f.sql, "LISTED", "list-3", "P", 3600000);
     filter.op = "LISTED";
     assert_status(tl_list(f.client, &filter, count_rows, &all), TL_OK);
     assert_int_equal(all.done_before, 1);
@@ -255,13 +261,13 @@ static void test_lists(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_mark), /* the first one: it starts the janitor */
         cmocka_unit_test(test_finished_trades_are_passed),
         cmocka_unit_test(test_overdue_trades_are_opened),
-        cmocka_unit_test(test_without_a_mark),
         cmocka_unit_test(test_an_open_transaction_stops_the_mark),
         cmocka_unit_test(test_a_row_that_is_kept),
         cmocka_unit_test(test_a_clock_that_was_set_back),
-        cmocka_unit_test(test_lists), /* the last one: it has no janitor */
+        cmocka_unit_test(test_lists), /* the last one: it ends the janitor */
     };
 
     crew_arguments(count, arguments);
