@@ -1,8 +1,11 @@
 /*
  * The janitor opens the retry lane of trades whose holder is not alive, and frees the dead
  * holders of read-write locks.  It reads by index, never waits for a row lock and never
- * touches a living holder's row: each step checks for itself that the holder is dead.  Any
+ * changes a living holder's row: each step checks for itself that the holder is dead.  Any
  * number may run.
+ *
+ * Finished trades stand in the same index, each at the end of its max_hold; so a janitor
+ * comes by every trade once, and the low-water mark tells all others where to go on.
  */
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H

@@ -174,6 +174,9 @@ static void check_row(struct comparison *c, const db_result *page, size_t row)
                      (unsigned long long)db_get_uint(page, row, AUDIT_ROW_REV));
     if (!sync)
         return;
+    if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
+        audit_report(c->audit, "unseen", &at,
+                     "it is in process, and no janitor looks for its end");
     if (db_get_text(page, row, AUDIT_ROW_STATUS)[0] == 'F' &&
         db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED) &&
         !db_get_int(page, row, AUDIT_ROW_CONFLICT))

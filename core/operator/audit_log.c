@@ -22,7 +22,7 @@ struct entry {
     uint64_t fence, row_rev, row_created_us;
     uint32_t epoch;
     int64_t logged_us, max_hold_us, ended_us;
-    int has_row, due;
+    int has_row;
     int operators; /* who decided this step: how many different accounts */
 };
 
@@ -63,7 +63,6 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
     e->has_row = !db_is_null(page, row, AUDIT_LOG_ROW_REV);
     e->row_rev = db_get_uint(page, row, AUDIT_LOG_ROW_REV);
     e->row_created_us = db_get_uint(page, row, AUDIT_LOG_CREATED_US);
-    e->due = (int)db_get_int(page, row, AUDIT_LOG_DUE);
     e->operators = (int)db_get_int(page, row, AUDIT_LOG_OPERATORS);
 }
 

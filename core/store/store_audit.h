@@ -27,8 +27,7 @@ enum store_audit_log_column {
     AUDIT_LOG_LOGGED_US,
     AUDIT_LOG_MAX_HOLD_US,
     AUDIT_LOG_ENDED_US,
-    AUDIT_LOG_ROW_REV, /* NULL: there is no row */
-    AUDIT_LOG_DUE,
+    AUDIT_LOG_ROW_REV,   /* NULL: there is no row */
     AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; else 0 */
     AUDIT_LOG_CREATED_US /* of the row; 0: there is no row */
 };
@@ -48,7 +47,8 @@ enum store_audit_row_column {
     AUDIT_ROW_REV,
     AUDIT_ROW_LANE,
     AUDIT_ROW_HAS_CHANNEL,
-    AUDIT_ROW_HAS_STEP
+    AUDIT_ROW_HAS_STEP,
+    AUDIT_ROW_UNSEEN
 };
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
                            db_result *result);

@@ -10,7 +10,7 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
     COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.max_hold_until), 0),
     IF(x.session_id IS NULL, 1,
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
-    t.rev, l.next_run_at IS NOT NULL,
+    t.rev,
     IF(l.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
         FROM trade_resolution d WHERE d.cust_no = l.cust_no AND d.serial_no = l.serial_no
             AND d.op_code = l.op_code AND d.rev = l.rev - 1

@@ -313,6 +313,12 @@ static const struct planted planted[] = {
     {"by-hand", "TOUCHED", make_paid, "UPDATE trade_lock SET remark = 'all well' " ROW},
     {"by-hand", "RESET", make_live,
      "UPDATE trade_lock SET status = 'F', proof = 'D' " ROW},
+    {"unseen", "BEHIND", make_live,
+     "UPDATE trade_lock SET next_run_at = '2000-01-01', " AS_STEP(
+         "arm") " " ROW ";"
+                "INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2001-01-01') "
+                "ON DUPLICATE KEY UPDATE low_water = GREATEST(low_water, "
+                "VALUES(low_water))"},
     {"removed", "GONE", make_paid, "DELETE FROM trade_lock " ROW},
     {"removed", "TRACELESS", make_paid,
      "DELETE FROM trade_lock " ROW ";"
