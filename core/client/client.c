@@ -88,7 +88,8 @@ static void run_round(void *context)
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
     if (janitor_round(client->transitions, &client->logger, client->actor,
-                      client->config.beat_ms / 2, &opened, &freed) != TL_OK)
+                      client->config.beat_ms / 2, &client->janitor_place, &opened,
+                      &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -336,6 +337,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
     tl_status status = client_check(client);
     tl_reaped done = {0, 0, 0};
+    janitor_place place = {.from_us = 0};
 
     if (status == TL_OK)
         status = session_observe_once(client->connections, &client->logger,
@@ -343,7 +345,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
                                       &done.sessions);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor,
-                               TL_HOLD_MAX_MS, &done.opened, &done.freed);
+                               TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

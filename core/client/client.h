@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
+#include "janitor/janitor.h"
 #include "pool/pool.h"
 #include "session/session.h"
 #include "transition/transition.h"
@@ -34,7 +35,8 @@ struct tl_client {
     struct config config;
     tl_policy policy;
     struct logger logger;
-    char actor[64]; /* "program pid@host", for what the janitor does */
+    char actor[64];              /* "program pid@host", for what the janitor does */
+    janitor_place janitor_place; /* of the thread that follows the beats */
     pool *connections;
     transition_engine *transitions;
     session *session;

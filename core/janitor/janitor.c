@@ -15,6 +15,8 @@
 #define READ_WAIT_MS 50
 /* What ended so long ago at most is looked for although the low-water mark stands still. */
 #define RECENT_US (60 * (int64_t)1000000)
+/* After every moment: the end of the year 9998. */
+#define NEVER_US (253370764800 * (int64_t)1000000)
 
 struct janitor {
     transition_engine *engine;
@@ -22,7 +24,9 @@ struct janitor {
     const char *actor;
     int64_t deadline_ms;
     uint64_t opened, freed;
+    janitor_place *place;
     int unfinished; /* rows that should have been opened are still there */
+    int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
     tl_status failure;
     char why[200];
@@ -31,8 +35,8 @@ struct janitor {
 /* What is read; which fields count depends on the reader. */
 struct scope {
     const char *op_code, *session_id;
-    store_stretch stretch; /* a session's rows: from_us on */
-    int taken;             /* set by read_clear() */
+    store_stretch stretch;
+    int clear; /* set by read_clear(): nobody has a row of it in an open transaction */
 };
 
 typedef db_answer (*reap_read_fn)(db *connection, struct scope *scope, db_result *rows);
@@ -110,37 +114,42 @@ static int is_retry_op(const char *op_code)
 
 static db_answer read_overdue(db *connection, struct scope *scope, db_result *rows)
 {
-    return store_reap_overdue(connection, scope->op_code, &scope->stretch, 0, rows);
+    return store_reap_overdue(connection, scope->op_code, &scope->stretch, rows);
 }
 
-/* Where somebody has a row of the stretch in an open transaction, what is seen is read all
- * the same. */
+static int is_taken(const db *connection, db_answer answer)
+{
+    return answer == DB_ERROR &&
+           db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+}
+
 static db_answer read_clear(db *connection, struct scope *scope, db_result *rows)
 {
-    db_answer answer =
-        store_reap_overdue(connection, scope->op_code, &scope->stretch, 1, rows);
+    db_answer answer = store_low_water_clear(connection, scope->op_code, &scope->stretch);
 
-    scope->taken = answer == DB_ERROR && db_row_is_taken(connection);
-    return scope->taken ? read_overdue(connection, scope, rows) : answer;
+    (void)rows;
+    scope->clear = answer == DB_DONE;
+    return is_taken(connection, answer) ? DB_DONE : answer;
 }
 
 static db_answer read_session(db *connection, struct scope *scope, db_result *rows)
 {
     return store_reap_session(connection, scope->op_code, scope->session_id,
-                              scope->stretch.from_us, rows);
+                              &scope->stretch, rows);
 }
 
 static db_answer read_stretch(db *connection, struct scope *scope, db_result *rows)
 {
-    return store_low_water_stretch(connection, scope->op_code, scope->stretch.from_us,
-                                   rows);
+    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, rows);
 }
 
 static db_answer write_low_water(db *connection, struct scope *scope, db_result *rows)
 {
+    db_answer answer = store_low_water_move(connection, scope->op_code,
+                                            scope->stretch.from_us, scope->stretch.to_us);
+
     (void)rows;
-    return store_low_water_move(connection, scope->op_code, scope->stretch.from_us,
-                                scope->stretch.to_us);
+    return is_taken(connection, answer) ? DB_DONE : answer; /* another moves it */
 }
 
 static db_answer write_low_water_back(db *connection, struct scope *scope,
@@ -189,83 +198,149 @@ static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read,
     return status;
 }
 
-/* Opens what is overdue within a stretch, and moves the low-water mark behind it, or to the
- * first row that is in process still.  *done: nothing of it is. */
-static tl_status reap_stretch(struct janitor *j, struct scope *scope, int *done)
+/* The next stretch: its end, or where nothing stands before `until_us` any more, that. */
+static tl_status next_stretch(struct janitor *j, struct scope *scope, int64_t until_us,
+                              int64_t *now_us, int *empty)
 {
-    struct scope settled = *scope;
-    db_result rows = DB_RESULT_INIT;
-    tl_status status = reap(j, scope, read_clear, &rows);
-
-    *done = status == TL_OK && !scope->taken && rows.rows == 0;
-    if (rows.rows > 0)
-        settled.stretch.to_us = db_get_int(&rows, 0, 3);
-    if (status == TL_OK && !scope->taken &&
-        settled.stretch.to_us > settled.stretch.from_us)
-        status = read_rows(j, write_low_water, &settled, NULL);
-    db_result_free(&rows);
-    return status;
-}
-
-/*
- * Looks for what is overdue from the low-water mark on, in stretches.  The mark stands
- * still before a row that cannot be opened, and while an open transaction has one; what
- * became overdue lately is opened all the same.
- */
-static tl_status reap_overdue(struct janitor *j, const char *op_code,
-                              int64_t low_water_us)
-{
-    struct scope scope = {.op_code = op_code, .stretch = {.from_us = low_water_us}};
     db_result found = DB_RESULT_INIT;
     tl_status status;
-    int64_t now_us = 0;
-    int done = 1, last = 0;
 
-    do {
-        status = read_rows(j, read_stretch, &scope, &found);
-        if (status != TL_OK)
-            break;
-        now_us = db_get_int(&found, 0, 2);
-        if (now_us < scope.stretch.from_us) {
-            status = read_rows(j, write_low_water_back, &scope, NULL);
-            break;
-        }
-        last = db_is_null(&found, 0, 1);
-        if (db_is_null(&found, 0, 0))
-            break;
-        scope.stretch.to_us = last ? now_us : db_get_int(&found, 0, 1);
-        status = reap_stretch(j, &scope, &done);
-        scope.stretch.from_us = scope.stretch.to_us;
-    } while (status == TL_OK && done && !last && clock_left_ms(j->deadline_ms) > 0);
-    if (status == TL_OK && !last && now_us > scope.stretch.from_us) {
-        if (scope.stretch.from_us < now_us - RECENT_US)
-            scope.stretch.from_us = now_us - RECENT_US;
-        scope.stretch.to_us = now_us;
-        status = reap(j, &scope, read_overdue, &found);
+    scope->stretch.to_us = until_us;
+    status = read_rows(j, read_stretch, scope, &found);
+    if (status == TL_OK) {
+        *now_us = db_get_int(&found, 0, 2);
+        *empty = db_is_null(&found, 0, 0) ||
+                 (until_us == NEVER_US && db_get_int(&found, 0, 0) >= *now_us);
+        if (!db_is_null(&found, 0, 1))
+            scope->stretch.to_us = db_get_int(&found, 0, 1);
     }
     db_result_free(&found);
     return status;
 }
 
-/* Every operation's; its retry rows are not the janitor's. */
+/* Opens what is overdue within a stretch.  *settled_us, where it is the stretch's beginning,
+ * becomes the first moment at which a row may be in process still.  The rows are read after
+ * the proof that none is hidden. */
+static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *settled_us)
+{
+    int settled = *settled_us == scope->stretch.from_us;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = settled ? read_rows(j, read_clear, scope, NULL) : TL_OK;
+
+    if (status == TL_OK)
+        status = reap(j, scope, read_overdue, &rows);
+    if (status == TL_OK && settled && scope->clear)
+        *settled_us = rows.rows > 0 ? db_get_int(&rows, 0, 3) : scope->stretch.to_us;
+    db_result_free(&rows);
+    return status;
+}
+
+/* What became overdue lately. */
+static tl_status reap_recent(struct janitor *j, struct scope *scope, int64_t now_us)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_status status;
+
+    if (scope->stretch.from_us < now_us - RECENT_US)
+        scope->stretch.from_us = now_us - RECENT_US;
+    scope->stretch.to_us = now_us;
+    status = reap(j, scope, read_overdue, &rows);
+    db_result_free(&rows);
+    return status;
+}
+
+/*
+ * Looks for what is overdue from the low-water mark on, in stretches, and moves the mark.
+ * It stands still before a row that cannot be opened, and while an open transaction has one;
+ * what stands behind those is opened all the same, and what is new even when the time is
+ * over.
+ */
+static tl_status reap_overdue(struct janitor *j, const char *op_code,
+                              int64_t low_water_us)
+{
+    struct scope scope = {.op_code = op_code, .stretch = {.from_us = low_water_us}};
+    int64_t settled_us = low_water_us, now_us = 0;
+    tl_status status;
+    int empty = 0, last = 0;
+
+    do {
+        status = next_stretch(j, &scope, NEVER_US, &now_us, &empty);
+        if (status == TL_OK && now_us < low_water_us) {
+            j->went_back = 1;
+            return read_rows(j, write_low_water_back, &scope, NULL);
+        }
+        if (status != TL_OK || empty)
+            break;
+        last = scope.stretch.to_us >= now_us;
+        if (last)
+            scope.stretch.to_us = now_us;
+        status = reap_stretch(j, &scope, &settled_us);
+        scope.stretch.from_us = scope.stretch.to_us;
+    } while (status == TL_OK && !last && clock_left_ms(j->deadline_ms) > 0);
+    if (status == TL_OK && settled_us > low_water_us) {
+        struct scope moved = {.op_code = op_code, .stretch = {low_water_us, settled_us}};
+
+        status = read_rows(j, write_low_water, &moved, NULL);
+    }
+    return status == TL_OK && !last && !empty ? reap_recent(j, &scope, now_us) : status;
+}
+
+/* Opens what an ended session held of one operation, from where the last round stopped. */
+static tl_status reap_session(struct janitor *j, const char *op_code,
+                              int64_t low_water_us, const char *session_id)
+{
+    janitor_place *place = j->place;
+    struct scope scope = {.op_code = op_code,
+                          .session_id = session_id,
+                          .stretch = {.from_us = low_water_us}};
+    db_result rows = DB_RESULT_INIT;
+    int64_t now_us = 0;
+    tl_status status;
+    int empty = 0, kept = 0;
+
+    if (strcmp(place->session_id, session_id) == 0 &&
+        strcmp(place->op_code, op_code) == 0) {
+        if (place->from_us > low_water_us)
+            scope.stretch.from_us = place->from_us;
+        memset(place, 0, sizeof *place);
+    }
+    do {
+        status = next_stretch(j, &scope, NEVER_US - 1, &now_us, &empty);
+        if (status != TL_OK || empty)
+            break;
+        status = reap(j, &scope, read_session, &rows);
+        kept |= rows.rows > 0;
+        scope.stretch.from_us = scope.stretch.to_us;
+    } while (status == TL_OK && scope.stretch.to_us < NEVER_US - 1 &&
+             clock_left_ms(j->deadline_ms) > 0);
+    if (status == TL_OK && !empty && scope.stretch.to_us < NEVER_US - 1) {
+        j->unfinished = 1;
+        if (!kept) {
+            text_copy(place->session_id, sizeof place->session_id, session_id);
+            text_copy(place->op_code, sizeof place->op_code, op_code);
+            place->from_us = scope.stretch.from_us;
+        }
+    }
+    db_result_free(&rows);
+    return status;
+}
+
+/* Of every operation what is overdue, or an ended session's.  Retry rows are not the
+ * janitor's. */
 static tl_status reap_operations(struct janitor *j, const db_result *operations,
                                  const char *session_id)
 {
-    db_result rows = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     for (size_t row = 0; row < operations->rows && status == TL_OK; row++) {
-        struct scope scope = {.op_code = db_get_text(operations, row, 0),
-                              .session_id = session_id,
-                              .stretch = {.from_us = db_get_int(operations, row, 1)}};
+        const char *op_code = db_get_text(operations, row, 0);
+        const int64_t low_water_us = db_get_int(operations, row, 1);
 
-        if (is_retry_op(scope.op_code))
-            continue;
-        status = session_id == NULL
-                     ? reap_overdue(j, scope.op_code, scope.stretch.from_us)
-                     : reap(j, &scope, read_session, &rows);
+        if (!is_retry_op(op_code))
+            status = session_id == NULL
+                         ? reap_overdue(j, op_code, low_water_us)
+                         : reap_session(j, op_code, low_water_us, session_id);
     }
-    db_result_free(&rows);
     return status;
 }
 
@@ -354,12 +429,13 @@ static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
 }
 
 tl_status janitor_round(transition_engine *engine, const struct logger *logger,
-                        const char *actor, int64_t budget_ms, uint64_t *opened,
-                        uint64_t *freed)
+                        const char *actor, int64_t budget_ms, janitor_place *place,
+                        uint64_t *opened, uint64_t *freed)
 {
     struct janitor j = {.engine = engine,
                         .logger = logger,
                         .actor = actor,
+                        .place = place,
                         .deadline_ms = clock_deadline(budget_ms)};
     db_result operations = DB_RESULT_INIT;
     tl_status status = read_rows(&j, read_operations, NULL, &operations);
@@ -368,7 +444,7 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
         status = reap_operations(&j, &operations, NULL);
     if (status == TL_OK)
         status = free_holders(&j, NULL, read_holders_overdue);
-    if (status == TL_OK)
+    if (status == TL_OK && !j.went_back)
         status = sweep_sessions(&j, &operations);
     if (status == TL_OK && j.failure != TL_OK)
         status =

@@ -12,13 +12,21 @@
 
 #include "transition/transition.h"
 
+/* Where a round ran out of time among a dead session's rows; the next one goes on there.
+ * {0} at first. */
+typedef struct janitor_place {
+    char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1];
+    int64_t from_us;
+} janitor_place;
+
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
  * sessions, as far as the budget goes; the next round goes on.  A process that serves has
  * its rounds follow its beats, with half a beat as their budget: a dead process with many
  * locks is shared among its heirs, and takes none of them from its own work for long.
- * actor: who, for the log.  opened and freed are increased. */
+ * actor: who, for the log.  opened and freed are increased.  place: of this caller's rounds,
+ * which do not overlap. */
 tl_status janitor_round(transition_engine *engine, const struct logger *logger,
-                        const char *actor, int64_t budget_ms, uint64_t *opened,
-                        uint64_t *freed);
+                        const char *actor, int64_t budget_ms, janitor_place *place,
+                        uint64_t *opened, uint64_t *freed);
 
 #endif

@@ -7,6 +7,7 @@
 #include "operator/read.h"
 
 #include "base/error.h"
+#include "store/store.h"
 #include "store/store_operator.h"
 
 static tl_status check(tl_client *client, const char *actor, const char *reason)
@@ -49,6 +50,8 @@ static db_answer accept(db *connection, int64_t max_hold_ms, const char *actor,
         answer = store_restore_resources(connection, tl_thread_uuid(), actor, reason);
     if (answer == DB_DONE)
         answer = store_restore_holders(connection, tl_thread_uuid(), actor, reason);
+    if (answer == DB_DONE)
+        answer = store_low_water_reset(connection);
     if (answer == DB_DONE)
         answer = store_restore_accept(connection);
     if (answer == DB_DONE)

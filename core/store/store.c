@@ -94,37 +94,48 @@ db_answer store_operations(db *connection, db_result *result)
 }
 
 db_answer store_reap_overdue(db *connection, const char *op_code,
-                             const store_stretch *stretch, int clear, db_result *result)
+                             const store_stretch *stretch, db_result *result)
 {
     const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
                                db_int(stretch->to_us)};
 
-    return db_run(connection, clear ? &sql_reap_clear : &sql_reap_overdue, values,
-                  COUNT(values), result);
+    return db_run(connection, &sql_reap_overdue, values, COUNT(values), result);
 }
 
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             int64_t low_water_us, db_result *result)
+                             const store_stretch *stretch, db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(low_water_us),
-                               db_text(session_id)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
+                               db_int(stretch->to_us), db_text(session_id)};
 
     return db_run(connection, &sql_reap_session, values, COUNT(values), result);
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  int64_t low_water_us, db_result *result)
+                                  const store_stretch *stretch, db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(low_water_us), db_text(op_code),
-                               db_int(low_water_us)};
+    const db_value values[] = {
+        db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
+        db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
+    };
 
     return db_run(connection, &sql_low_water_stretch, values, COUNT(values), result);
+}
+
+db_answer store_low_water_clear(db *connection, const char *op_code,
+                                const store_stretch *stretch)
+{
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
+                               db_int(stretch->to_us)};
+
+    return db_run(connection, &sql_low_water_clear, values, COUNT(values), NULL);
 }
 
 db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us,
                                int64_t to_us)
 {
-    const db_value values[] = {db_text(op_code), db_int(to_us), db_int(from_us)};
+    const db_value values[] = {db_text(op_code), db_int(from_us), db_int(to_us),
+                               db_int(from_us), db_int(to_us)};
 
     return db_run(connection, &sql_low_water_move, values, COUNT(values), NULL);
 }
@@ -134,6 +145,11 @@ db_answer store_low_water_back(db *connection, const char *op_code)
     const db_value values[] = {db_text(op_code)};
 
     return db_run(connection, &sql_low_water_back, values, COUNT(values), NULL);
+}
+
+db_answer store_low_water_reset(db *connection)
+{
+    return db_run(connection, &sql_low_water_reset, NULL, 0, NULL);
 }
 
 db_answer store_session_insert(db *connection, const store_session *session)

@@ -56,21 +56,25 @@ db_answer store_operations(db *connection, db_result *result);
 typedef struct store_stretch {
     int64_t from_us, to_us;
 } store_stretch;
-/* The janitor's reading: (cust_no, serial_no, fence, next_run in microseconds).  clear: and
- * nobody has a row of the stretch in an open transaction, or DB_ERROR of the class REPEAT;
- * for a connection that does not wait for rows. */
+/* The janitor's reading: (cust_no, serial_no, fence, next_run in microseconds). */
 db_answer store_reap_overdue(db *connection, const char *op_code,
-                             const store_stretch *stretch, int clear, db_result *result);
+                             const store_stretch *stretch, db_result *result);
 /* (cust_no, serial_no, fence) */
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             int64_t low_water_us, db_result *result);
-/* (first, end, now), first and end NULL where there is none. */
+                             const store_stretch *stretch, db_result *result);
+/* Where finished trades are stepped over, a part of the stretch that one statement may look
+ * through: (first, end, now), first and end NULL where there is none. */
 db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  int64_t low_water_us, db_result *result);
+                                  const store_stretch *stretch, db_result *result);
+/* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a
+ * connection that does not wait for rows. */
+db_answer store_low_water_clear(db *connection, const char *op_code,
+                                const store_stretch *stretch);
 /* Unless another janitor has moved it from there. */
 db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us,
                                int64_t to_us);
 db_answer store_low_water_back(db *connection, const char *op_code);
+db_answer store_low_water_reset(db *connection);
 
 /* Sessions; affected tells. */
 typedef struct store_session {

@@ -1,7 +1,7 @@
 -- A trade's first ask: the row, or a duplicate key.  No SELECT comes before it: two first
 -- asks race on the primary key and one of them gets 1062.  An open transaction that holds
 -- the key answers 1205 at once, since this statement never waits for a row lock.
--- next_run_at is not before the moment at which the row is written, however long the
+-- next_run_at is later than the moment at which the row is written, however long the
 -- statement was held up before (trade_lock_low_water).
 -- The fence starts from the server's microseconds, above every purged life of the key.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
@@ -11,6 +11,6 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
 VALUES (?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, ?,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
-    GREATEST(max_hold_until, SYSDATE(6)), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
+    GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 RETURNING token, fence, epoch

@@ -7,7 +7,7 @@ SET status = 'P', step = 'reclaim', thread_no = ?, log_no = ?, session_id = ?, t
     fence = fence + 1, rev = rev + 1, epoch = epoch + 1, sends = ?,
     max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
     send_until = IF(sends > 0, max_hold_until, NULL),
-    next_run_at = GREATEST(max_hold_until, SYSDATE(6)),
+    next_run_at = GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND),
     deadline_at = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
     exclusive = ?, channel_key = ?, channel_ref = NULL, not_found_since = NULL,
     seen_by_channel = 0, cancel_tried = 0, retryable = 0, proof = '-', result = NULL,

@@ -19,7 +19,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
     IF(step = 'reask', 1, 0),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
-    IF(step = 'ask', GREATEST(max_hold_until, SYSDATE(6)), NULL),
+    IF(step = 'ask', GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), NULL),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
@@ -45,6 +45,7 @@ ON DUPLICATE KEY UPDATE
     sends = IF(token = VALUES(token) AND step = 'reask', VALUES(sends), sends),
     max_hold_until = IF(token = VALUES(token), VALUES(max_hold_until), max_hold_until),
     send_until = IF(token = VALUES(token) AND step = 'reask', VALUES(send_until), send_until),
+    next_run_at = IF(token = VALUES(token) AND step = 'reask', NULL, next_run_at),
     fingerprint = IF(token = VALUES(token) AND step = 'reask', VALUES(fingerprint), fingerprint),
     payload = IF(token = VALUES(token) AND step = 'reask', VALUES(payload), payload),
     channel_ref = IF(token = VALUES(token), COALESCE(VALUES(channel_ref), channel_ref), channel_ref),

@@ -1,7 +1,7 @@
--- Moves the mark of one operation from where it was seen (the last parameter) to where the
--- next row in process may be.  Of two janitors one moves it.
+-- Moves the mark of one operation from where it was seen to where the next row in process
+-- may be.  Of two janitors one moves it.  Where there is none it was seen at 1.
 INSERT INTO trade_lock_low_water (op_code, low_water)
-VALUES (?, CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND)
+VALUES (?, CAST('1970-01-01' AS DATETIME(6)) + INTERVAL IF(? = 1, ?, 1) MICROSECOND)
 ON DUPLICATE KEY UPDATE low_water = IF(
     low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND,
-    VALUES(low_water), low_water)
+    CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND, low_water)

@@ -1,14 +1,14 @@
 -- The next stretch of one operation to look through, in microseconds: where its first row
--- stands (NULL: there is none), where it ends, and the time.  It ends now, or before the row
--- that is so many rows behind the first (NULL: there are not so many).
+-- stands (NULL: there is none), where it ends, and the time.  It ends at the given moment
+-- (NULL), or before the row that is so many rows behind the first.
 SELECT (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
         FROM trade_lock FORCE INDEX (due)
         WHERE op_code = ? AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-            AND next_run_at < UTC_TIMESTAMP(6)
+            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
         ORDER BY op_code, next_run_at LIMIT 1),
     (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
         FROM trade_lock FORCE INDEX (due)
         WHERE op_code = ? AND next_run_at > CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-            AND next_run_at < UTC_TIMESTAMP(6)
-        ORDER BY op_code, next_run_at LIMIT 1 OFFSET 10000),
+            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+        ORDER BY op_code, next_run_at LIMIT 1 OFFSET 1000),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

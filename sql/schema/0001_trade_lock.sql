@@ -62,8 +62,9 @@ CREATE TABLE IF NOT EXISTS trade_lock (
 ) ENGINE = InnoDB;
 
 -- From where on a sync row of an operation may be in process: each one whose next_run_at
--- lies before the mark has ended, or has been opened.  Janitors move it (reap_clear.sql); a
--- row gets a next_run_at that is not before the moment at which it is written.
+-- lies before the mark has ended, or has been opened.  Janitors move it, at most up to now
+-- (low_water_clear.sql); the next_run_at that a row gets lies five seconds at least behind
+-- the moment at which it is written.
 CREATE TABLE IF NOT EXISTS trade_lock_low_water (
     op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL PRIMARY KEY,
     low_water DATETIME(6) NOT NULL
@@ -238,7 +239,8 @@ CREATE TABLE IF NOT EXISTS tl_schema (
 --   state: of a sync row live, working, in doubt, queued, parked, failed,
 --          succeeded;
 --          of a retry row working, waiting, parked, closed, succeeded
--- A retry row of an older epoch counts as absent, and so does a standalone one.
+-- A retry row of an older epoch counts as absent, and so does a standalone one.  The session
+-- and the next moment of a finished trade are its last ones; nobody holds it.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_state AS
 SELECT t.*,
     x.program, x.host, x.pid,
@@ -264,7 +266,7 @@ SELECT t.*,
         ELSE 'queued'
     END AS state
 FROM trade_lock t
-LEFT JOIN tl_session x ON x.session_id = t.session_id
+LEFT JOIN tl_session x ON x.session_id = t.session_id AND t.status = 'P'
 LEFT JOIN trade_lock r ON t.lane = 'S' AND r.cust_no = t.cust_no
     AND r.repeatable = 0 AND r.serial_no = t.serial_no
     AND r.op_code = CONCAT(t.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin);

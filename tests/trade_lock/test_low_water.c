@@ -192,8 +192,10 @@ static void test_a_row_that_is_kept(void **state)
                  "seq_1_to_10500");
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) - "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
+    insert_row(f.sql, "WITHDRAW", "long-behind", "P", -120000);
     insert_row(f.sql, "WITHDRAW", "behind", "P", SOON);
     await_opened("behind");
+    await_opened("long-behind");
     assert_before_mark("behind", 0);
     database_run(keeper, "COMMIT");
     await_opened("kept");
@@ -214,6 +216,117 @@ static void test_a_clock_that_was_set_back(void **state)
     await_opened("earlier");
     assert_int_equal(
         database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
+}
+
+/* Of what was restored nothing is known; all of it is looked through again. */
+static void test_a_restored_server(void **state)
+{
+    (void)state;
+    await_rounds(1);
+    insert_row(f.sql, "WITHDRAW", "reloaded", "P", -60000);
+    assert_before_mark("reloaded", 1);
+    assert_status(tl_restore_declare(f.client, "ann", "a test"), TL_OK);
+    assert_status(tl_restore_accept(f.client, "ann", "a test", NULL), TL_OK);
+    await_opened("reloaded");
+}
+
+/* Whoever makes sure of a stretch is in nobody's way: neither an ending nor an ask for a
+ * trade that is finished meets the locks. */
+static void test_the_proof_is_in_nobodys_way(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    MYSQL *janitors = database_connect(f.db);
+    tl_lock *held = granted(f.client, "held", "c1", &options), *again;
+    tl_status status;
+
+    (void)state;
+    again = granted(f.client, "ended", "c1", &options);
+    assert_status(finish(again, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(again);
+    database_run(janitors, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    database_run(janitors, "START TRANSACTION");
+    assert_true(database_number(janitors,
+                                "SELECT COUNT(*) FROM trade_lock FORCE INDEX (due) WHERE "
+                                "op_code='WITHDRAW' AND next_run_at >= '2000-01-01' AND "
+                                "next_run_at < '2200-01-01' LOCK IN SHARE MODE") >= 2);
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    again = ask(f.other, "ended", "c1", &options, &status);
+    assert_status(status, TL_ALREADY_DONE);
+    tl_lock_free(again);
+    again = granted(f.other, "new", "c1", &options);
+    assert_status(finish(again, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(again);
+    tl_lock_free(held);
+    mysql_close(janitors);
+}
+
+/* What a dead process held is found among the many trades that it finished, in as many
+ * rounds as it takes. */
+static void test_the_last_of_many(void **state)
+{
+    (void)state;
+    database_run(f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
+                        "connection_name, timeout_ms, started_at, alive_until, ended_at) "
+                        "VALUES ('dddddddd-0000-4000-8000-000000000001', 'dead', 'h', 1, "
+                        "UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), NULL)");
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, session_id, token, fence, rev, sends, "
+                 "max_hold_until, next_run_at, created_at, updated_at) SELECT "
+                 "'many', seq, 'WITHDRAW', 'S', IF(seq = 30000, 'P', 'Y'), 'ask', "
+                 "UUID(), 'dddddddd-0000-4000-8000-000000000001', "
+                 "RANDOM_BYTES(16), 1, 1, 1, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, "
+                 "UTC_TIMESTAMP(6) + INTERVAL 86400 + seq SECOND, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_30000");
+    database_run(f.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE "
+                        "program='dead'");
+    await("COUNT(*) FROM trade_lock WHERE cust_no='many' AND lane='R'");
+    await("COUNT(*) FROM tl_session WHERE program='dead' AND swept_at IS NOT NULL");
+}
+
+struct mutexes {
+    tl_client *client;
+    pthread_barrier_t barrier;
+};
+
+static void use_mutex(void *context, int number)
+{
+    struct mutexes *m = context;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    char serial[32];
+
+    options.flags = TL_ASK_REPEATABLE;
+    options.max_hold_ms = 60000;
+    snprintf(serial, sizeof serial, "mutex-%d", number);
+    for (int turn = 0; turn < 20; turn++) {
+        tl_lock *lock;
+
+        (void)pthread_barrier_wait(&m->barrier);
+        lock = granted(m->client, serial, "m1", &options);
+        (void)pthread_barrier_wait(&m->barrier);
+        if (turn < 19)
+            (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
+        else
+            CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+}
+
+/* Mutexes are left in doubt and taken again, in groups; then they have neither a holder nor
+ * a moment, as those that are taken one by one. */
+static void test_mutexes_in_groups(void **state)
+{
+    struct mutexes m = {.client = f.client};
+
+    (void)state;
+    crew_barrier_init(&m.barrier, 16);
+    crew_threads(16, use_mutex, &m);
+    pthread_barrier_destroy(&m.barrier);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m1' "
+                                     "AND status='Y' AND session_id IS NULL AND "
+                                     "next_run_at IS NULL"),
+                     16);
 }
 
 struct seen {
@@ -267,6 +380,10 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_an_open_transaction_stops_the_mark),
         cmocka_unit_test(test_a_row_that_is_kept),
         cmocka_unit_test(test_a_clock_that_was_set_back),
+        cmocka_unit_test(test_a_restored_server),
+        cmocka_unit_test(test_the_proof_is_in_nobodys_way),
+        cmocka_unit_test(test_the_last_of_many),
+        cmocka_unit_test(test_mutexes_in_groups),
         cmocka_unit_test(test_lists), /* the last one: it ends the janitor */
     };
 
