@@ -10,7 +10,7 @@ db_answer store_audit_log(db *connection, const store_audit_place *place, unsign
     const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
     const db_value op = db_text(place->op_code);
     const db_value values[] = {
-        cust, cust, cust, serial, serial, op, op, db_uint(place->rev), db_uint(limit)};
+        serial, serial, serial, cust, cust, op, op, db_uint(place->rev), db_uint(limit)};
 
     return db_run(connection, &sql_audit_log, values, COUNT(values), result);
 }

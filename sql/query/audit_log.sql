@@ -21,7 +21,7 @@ FROM trade_lock_log l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no
     AND t.op_code = l.op_code
 LEFT JOIN tl_session x ON x.session_id = l.session_id
-WHERE l.cust_no >= ? AND (l.cust_no > ? OR (l.cust_no = ? AND (l.serial_no > ?
-    OR (l.serial_no = ? AND (l.op_code > ? OR (l.op_code = ? AND l.rev > ?))))))
-ORDER BY l.cust_no, l.serial_no, l.op_code, l.rev
+WHERE l.serial_no >= ? AND (l.serial_no > ? OR (l.serial_no = ? AND (l.cust_no > ?
+    OR (l.cust_no = ? AND (l.op_code > ? OR (l.op_code = ? AND l.rev > ?))))))
+ORDER BY l.serial_no, l.cust_no, l.op_code, l.rev
 LIMIT ?

@@ -1,5 +1,5 @@
 -- The hot table: one row for each (customer, serial number, operation code).
--- cust_no comes first in every unique key, so that partitioning by customer stays possible.
+-- cust_no is in every unique key, so that partitioning by customer stays possible.
 -- Keys are binary and unpadded: 'a', 'A' and 'a ' never meet.
 CREATE TABLE IF NOT EXISTS trade_lock (
     cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
@@ -72,6 +72,8 @@ CREATE TABLE IF NOT EXISTS trade_lock_low_water (
 
 -- One row for each step of a row.  Written by the triggers below with their definer's
 -- rights; no application account can write, change or remove a row of it.
+-- The serial number stands first in its key: where those rise with time, as most do, the
+-- log grows at its end, and not everywhere at once as the customers come.
 CREATE TABLE IF NOT EXISTS trade_lock_log (
     cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
     serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
@@ -100,7 +102,7 @@ CREATE TABLE IF NOT EXISTS trade_lock_log (
     remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    PRIMARY KEY (cust_no, serial_no, op_code, rev)
+    PRIMARY KEY (serial_no, cust_no, op_code, rev)
 ) ENGINE = InnoDB;
 
 -- The zone of the writing connection does not matter: NOW and UTC_TIMESTAMP differ by

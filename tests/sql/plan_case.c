@@ -251,7 +251,7 @@ const plan_case plan_cases[] = {
     {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, {NONE}},
     /* the audit */
     {&sql_audit_log, "", 100, 400, PLAN_KEYS,
-     {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, OP, N(0), N(100)}},
+     {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
     {&sql_audit_rows, "", 100, 320, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
     /* schema and server */
