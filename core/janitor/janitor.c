@@ -15,8 +15,8 @@
 #define READ_WAIT_MS 50
 /* What ended so long ago at most is looked for although the low-water mark stands still. */
 #define RECENT_US (60 * (int64_t)1000000)
-/* After every moment: the end of the year 9998. */
-#define NEVER_US (253370764800 * (int64_t)1000000)
+/* Behind a stretch that is not settled the rest is looked through every so many rounds. */
+#define UNSETTLED_ROUNDS 8
 
 struct janitor {
     transition_engine *engine;
@@ -25,7 +25,7 @@ struct janitor {
     int64_t deadline_ms;
     uint64_t opened, freed;
     janitor_place *place;
-    int unfinished; /* rows that should have been opened are still there */
+    int unfinished; /* holders that should have been freed are still there */
     int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
     tl_status failure;
@@ -155,8 +155,10 @@ static db_answer write_low_water(db *connection, struct scope *scope, db_result 
 static db_answer write_low_water_back(db *connection, struct scope *scope,
                                       db_result *rows)
 {
+    db_answer answer = store_low_water_back(connection, scope->op_code);
+
     (void)rows;
-    return store_low_water_back(connection, scope->op_code);
+    return is_taken(connection, answer) ? DB_DONE : answer;
 }
 
 static db_answer read_operations(db *connection, struct scope *scope, db_result *rows)
@@ -193,8 +195,6 @@ static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read,
             open_all(j, scope->op_code, rows);
     } while (status == TL_OK && rows->rows > 0 && j->opened > before &&
              clock_left_ms(j->deadline_ms) > 0);
-    if (rows->rows > 0)
-        j->unfinished = 1;
     return status;
 }
 
@@ -210,7 +210,7 @@ static tl_status next_stretch(struct janitor *j, struct scope *scope, int64_t un
     if (status == TL_OK) {
         *now_us = db_get_int(&found, 0, 2);
         *empty = db_is_null(&found, 0, 0) ||
-                 (until_us == NEVER_US && db_get_int(&found, 0, 0) >= *now_us);
+                 (until_us == STRETCH_END_US && db_get_int(&found, 0, 0) >= *now_us);
         if (!db_is_null(&found, 0, 1))
             scope->stretch.to_us = db_get_int(&found, 0, 1);
     }
@@ -249,6 +249,32 @@ static tl_status reap_recent(struct janitor *j, struct scope *scope, int64_t now
     return status;
 }
 
+/* Behind a stretch that could not be settled: not in every round, and on from where the last
+ * such round ran out of time.  0: not now. */
+static int go_on_unsettled(struct janitor *j, struct scope *scope)
+{
+    janitor_place *place = j->place;
+
+    if (place->rounds % UNSETTLED_ROUNDS != 0)
+        return 0;
+    if (strcmp(place->overdue_op, scope->op_code) == 0) {
+        if (place->overdue_us > scope->stretch.from_us)
+            scope->stretch.from_us = place->overdue_us;
+        place->overdue_op[0] = '\0';
+    }
+    return 1;
+}
+
+static void remember_overdue(struct janitor *j, const struct scope *scope)
+{
+    janitor_place *place = j->place;
+
+    if (place->overdue_op[0] != '\0')
+        return;
+    text_copy(place->overdue_op, sizeof place->overdue_op, scope->op_code);
+    place->overdue_us = scope->stretch.from_us;
+}
+
 /*
  * Looks for what is overdue from the low-water mark on, in stretches, and moves the mark.
  * It stands still before a row that cannot be opened, and while an open transaction has one;
@@ -261,10 +287,10 @@ static tl_status reap_overdue(struct janitor *j, const char *op_code,
     struct scope scope = {.op_code = op_code, .stretch = {.from_us = low_water_us}};
     int64_t settled_us = low_water_us, now_us = 0;
     tl_status status;
-    int empty = 0, last = 0;
+    int empty = 0, last = 0, unsettled = 0, more;
 
     do {
-        status = next_stretch(j, &scope, NEVER_US, &now_us, &empty);
+        status = next_stretch(j, &scope, STRETCH_END_US, &now_us, &empty);
         if (status == TL_OK && now_us < low_water_us) {
             j->went_back = 1;
             return read_rows(j, write_low_water_back, &scope, NULL);
@@ -276,7 +302,17 @@ static tl_status reap_overdue(struct janitor *j, const char *op_code,
             scope.stretch.to_us = now_us;
         status = reap_stretch(j, &scope, &settled_us);
         scope.stretch.from_us = scope.stretch.to_us;
-    } while (status == TL_OK && !last && clock_left_ms(j->deadline_ms) > 0);
+        more = status == TL_OK && !last;
+        if (more && !unsettled && settled_us < scope.stretch.from_us) {
+            unsettled = 1;
+            more = go_on_unsettled(j, &scope);
+        }
+        if (more && clock_left_ms(j->deadline_ms) == 0) {
+            more = 0;
+            if (unsettled)
+                remember_overdue(j, &scope);
+        }
+    } while (more);
     if (status == TL_OK && settled_us > low_water_us) {
         struct scope moved = {.op_code = op_code, .stretch = {low_water_us, settled_us}};
 
@@ -285,62 +321,77 @@ static tl_status reap_overdue(struct janitor *j, const char *op_code,
     return status == TL_OK && !last && !empty ? reap_recent(j, &scope, now_us) : status;
 }
 
-/* Opens what an ended session held of one operation, from where the last round stopped. */
-static tl_status reap_session(struct janitor *j, const char *op_code,
-                              int64_t low_water_us, const char *session_id)
-{
-    janitor_place *place = j->place;
-    struct scope scope = {.op_code = op_code,
-                          .session_id = session_id,
-                          .stretch = {.from_us = low_water_us}};
-    db_result rows = DB_RESULT_INIT;
-    int64_t now_us = 0;
-    tl_status status;
-    int empty = 0, kept = 0;
-
-    if (strcmp(place->session_id, session_id) == 0 &&
-        strcmp(place->op_code, op_code) == 0) {
-        if (place->from_us > low_water_us)
-            scope.stretch.from_us = place->from_us;
-        memset(place, 0, sizeof *place);
-    }
-    do {
-        status = next_stretch(j, &scope, NEVER_US - 1, &now_us, &empty);
-        if (status != TL_OK || empty)
-            break;
-        status = reap(j, &scope, read_session, &rows);
-        kept |= rows.rows > 0;
-        scope.stretch.from_us = scope.stretch.to_us;
-    } while (status == TL_OK && scope.stretch.to_us < NEVER_US - 1 &&
-             clock_left_ms(j->deadline_ms) > 0);
-    if (status == TL_OK && !empty && scope.stretch.to_us < NEVER_US - 1) {
-        j->unfinished = 1;
-        if (!kept) {
-            text_copy(place->session_id, sizeof place->session_id, session_id);
-            text_copy(place->op_code, sizeof place->op_code, op_code);
-            place->from_us = scope.stretch.from_us;
-        }
-    }
-    db_result_free(&rows);
-    return status;
-}
-
-/* Of every operation what is overdue, or an ended session's.  Retry rows are not the
- * janitor's. */
-static tl_status reap_operations(struct janitor *j, const db_result *operations,
-                                 const char *session_id)
+static tl_status reap_all_overdue(struct janitor *j, const db_result *operations)
 {
     tl_status status = TL_OK;
 
     for (size_t row = 0; row < operations->rows && status == TL_OK; row++) {
         const char *op_code = db_get_text(operations, row, 0);
-        const int64_t low_water_us = db_get_int(operations, row, 1);
 
         if (!is_retry_op(op_code))
-            status = session_id == NULL
-                         ? reap_overdue(j, op_code, low_water_us)
-                         : reap_session(j, op_code, low_water_us, session_id);
+            status = reap_overdue(j, op_code, db_get_int(operations, row, 1));
     }
+    j->place->rounds++;
+    return status;
+}
+
+/* -------------------------------------------------------------- ended sessions -- */
+
+/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far. */
+static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
+{
+    db_result rows = DB_RESULT_INIT;
+    int64_t now_us = 0;
+    tl_status status;
+    int empty = 0, last = 0;
+
+    do {
+        status = next_stretch(j, scope, STRETCH_END_US - 1, &now_us, &empty);
+        if (status != TL_OK || empty)
+            break;
+        status = reap(j, scope, read_session, &rows);
+        if (rows.rows > 0)
+            j->place->kept = 1;
+        last = scope->stretch.to_us >= STRETCH_END_US - 1;
+        scope->stretch.from_us = scope->stretch.to_us;
+        *out_of_time = status == TL_OK && !last && clock_left_ms(j->deadline_ms) == 0;
+    } while (status == TL_OK && !last && !*out_of_time);
+    db_result_free(&rows);
+    return status;
+}
+
+/* One pass over all operations, in the order of their names; it goes on in the next round
+ * where the time was over.  *done: the pass came to its end, and opened all. */
+static tl_status reap_all_of_session(struct janitor *j, const db_result *operations,
+                                     const char *session_id, int *done)
+{
+    janitor_place *place = j->place;
+    tl_status status = TL_OK;
+    int out_of_time = 0;
+
+    if (strcmp(place->session_id, session_id) != 0 || place->op_code[0] == '\0') {
+        text_copy(place->session_id, sizeof place->session_id, session_id);
+        place->op_code[0] = '\0';
+        place->kept = 0;
+    }
+    for (size_t row = 0; row < operations->rows && status == TL_OK && !out_of_time;
+         row++) {
+        struct scope scope = {.op_code = db_get_text(operations, row, 0),
+                              .session_id = session_id,
+                              .stretch = {.from_us = db_get_int(operations, row, 1)}};
+        int order = strcmp(scope.op_code, place->op_code);
+
+        if (is_retry_op(scope.op_code) || order < 0)
+            continue;
+        if (order == 0 && place->from_us > scope.stretch.from_us)
+            scope.stretch.from_us = place->from_us;
+        status = reap_session(j, &scope, &out_of_time);
+        text_copy(place->op_code, sizeof place->op_code, scope.op_code);
+        place->from_us = scope.stretch.from_us;
+    }
+    *done = status == TL_OK && !out_of_time && !place->kept;
+    if (!out_of_time)
+        place->op_code[0] = '\0'; /* the next pass begins anew */
     return status;
 }
 
@@ -406,23 +457,38 @@ static tl_status free_holders(struct janitor *j, const char *session_id,
     return status;
 }
 
-/* A session is swept when nothing of it was found any more. */
+static tl_status sweep(struct janitor *j, const db_result *operations,
+                       const char *session_id)
+{
+    struct scope scope = {.session_id = session_id};
+    int done = 0;
+    tl_status status = reap_all_of_session(j, operations, session_id, &done);
+
+    j->unfinished = 0;
+    if (status == TL_OK)
+        status = free_holders(j, session_id, read_holders_of_session);
+    if (status == TL_OK && done && !j->unfinished)
+        status = read_rows(j, write_swept, &scope, NULL);
+    return status;
+}
+
+/* A session is swept when a pass has found nothing of it that stayed.  The first is the one
+ * that the last round had not the time for, or the next after that one: a session that
+ * cannot be swept does not keep the others from it. */
 static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
 {
     db_result sessions = DB_RESULT_INIT;
     tl_status status = read_rows(j, read_ended, NULL, &sessions);
+    size_t first = 0;
 
-    for (size_t row = 0; row < sessions.rows && status == TL_OK; row++) {
-        struct scope scope = {.session_id = db_get_text(&sessions, row, 0)};
-
+    for (size_t row = 0; row < sessions.rows; row++)
+        if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0)
+            first = row + (j->place->op_code[0] == '\0');
+    for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {
         if (clock_left_ms(j->deadline_ms) == 0)
             break;
-        j->unfinished = 0;
-        status = reap_operations(j, operations, scope.session_id);
-        if (status == TL_OK)
-            status = free_holders(j, scope.session_id, read_holders_of_session);
-        if (status == TL_OK && !j->unfinished)
-            status = read_rows(j, write_swept, &scope, NULL);
+        status =
+            sweep(j, operations, db_get_text(&sessions, (first + i) % sessions.rows, 0));
     }
     db_result_free(&sessions);
     return status;
@@ -441,7 +507,7 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
     tl_status status = read_rows(&j, read_operations, NULL, &operations);
 
     if (status == TL_OK)
-        status = reap_operations(&j, &operations, NULL);
+        status = reap_all_overdue(&j, &operations);
     if (status == TL_OK)
         status = free_holders(&j, NULL, read_holders_overdue);
     if (status == TL_OK && !j.went_back)

@@ -12,11 +12,16 @@
 
 #include "transition/transition.h"
 
-/* Where a round ran out of time among a dead session's rows; the next one goes on there.
- * {0} at first. */
+/* What the next round goes on from.  {0} at first. */
 typedef struct janitor_place {
+    /* The session that was being swept; op_code "": it was gone through. */
     char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1];
     int64_t from_us;
+    int kept; /* this pass has left rows that it could not open */
+    /* Where a look behind rows that cannot be opened ran out of time; "": nowhere. */
+    char overdue_op[TL_OP_MAX + 1];
+    int64_t overdue_us;
+    unsigned rounds;
 } janitor_place;
 
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended

@@ -274,15 +274,46 @@ static size_t business_size(const char *op_code)
                : size;
 }
 
+/* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in
+ * stretches. */
+static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_us,
+                              int64_t *late_ms)
+{
+    store_stretch stretch = {.from_us = low_water_us};
+    db_result r = DB_RESULT_INIT;
+    tl_status status;
+    int more;
+
+    *late_ms = 0;
+    do {
+        stretch.to_us = STRETCH_END_US;
+        status = read_status(
+            d->connection, store_low_water_stretch(d->connection, op_code, &stretch, &r),
+            "looking for due work");
+        more = status == TL_OK && !db_is_null(&r, 0, 1) &&
+               db_get_int(&r, 0, 1) < db_get_int(&r, 0, 2);
+        if (more)
+            stretch.to_us = db_get_int(&r, 0, 1);
+        if (status == TL_OK)
+            status = read_status(
+                d->connection, store_doctor_overdue(d->connection, op_code, &stretch, &r),
+                "looking for due work");
+        if (status == TL_OK && r.rows == 1) {
+            *late_ms = db_get_int(&r, 0, 0);
+            break;
+        }
+        stretch.from_us = stretch.to_us;
+    } while (status == TL_OK && more);
+    db_result_free(&r);
+    return status;
+}
+
 static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_water_us,
                                  unsigned *overdue)
 {
     char found[96];
-    db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(
-        d->connection, store_doctor_overdue(d->connection, op_code, low_water_us, &r),
-        "looking for due work");
-    const int64_t late_ms = status == TL_OK && r.rows == 1 ? db_get_int(&r, 0, 0) : 0;
+    int64_t late_ms;
+    tl_status status = find_overdue(d, op_code, low_water_us, &late_ms);
 
     if (late_ms > OVERDUE_MS) {
         ++*overdue;
@@ -294,7 +325,6 @@ static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_wat
                     "operation registered, or look at the parked trades",
                     (int)business_size(op_code), op_code);
     }
-    db_result_free(&r);
     return status;
 }
 

@@ -8,7 +8,7 @@
  *     those that are merely held, and those that nobody works on.
  * What is in process stands in the first two, so that looking for it reads of the finished
  * trades, which keep their moment, only those from the low-water mark on.
- *  A sync row without a holder has no next moment of its own; it is found
+ * A sync row without a holder has no next moment of its own; it is found
  * through its retry row (a mutex that was left in doubt has none, and stands at a moment
  * that is never due).  A retry row has a next moment, or is parked, or is a standalone lock
  * in doubt; the last two stand in the third part, among the closed retry rows of trades
@@ -27,8 +27,6 @@
 
 #define LIST_DEFAULT 100
 #define LIST_PAGE 512
-/* After every moment: the end of the year 9998. */
-#define NEVER_US (253370764800LL * 1000000)
 
 struct list {
     const tl_filter *filter;
@@ -376,7 +374,7 @@ static tl_status walk_due(struct list *list, const char *op_code, int64_t from_u
 /* Rows of a retry lane in process, and their sync rows. */
 static tl_status list_open_retry(struct list *list, const char *op_code)
 {
-    tl_status status = walk_due(list, op_code, 0, NEVER_US, USE_BOTH_LANES);
+    tl_status status = walk_due(list, op_code, 0, STRETCH_END_US, USE_BOTH_LANES);
 
     if (status == TL_OK && !list->stopped)
         status = walk(list, op_code, store_list_held, USE_ROWS);
@@ -398,7 +396,7 @@ static tl_status list_open(struct list *list, const char *op_code)
     /* First the mutexes in doubt, at a moment that is never due. */
     status = walk_due(list, op_code, 0, 1, USE_ROWS);
     if (status == TL_OK)
-        status = walk_due(list, op_code, list->low_water_us, NEVER_US, USE_ROWS);
+        status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_ROWS);
     return status == TL_OK && !list->stopped
                ? walk(list, op_code, store_list_held, USE_ROWS)
                : status;
@@ -415,7 +413,7 @@ static tl_status list_finished(struct list *list, const char *op_code)
     if (!retry)
         status = walk_due(list, op_code, 1, list->low_water_us, USE_REST);
     if (status == TL_OK && !retry)
-        status = walk_due(list, op_code, list->low_water_us, NEVER_US, USE_REST);
+        status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_REST);
     return status == TL_OK && !list->stopped
                ? walk(list, op_code, store_list_idle, USE_REST)
                : status;

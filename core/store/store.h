@@ -56,6 +56,8 @@ db_answer store_operations(db *connection, db_result *result);
 typedef struct store_stretch {
     int64_t from_us, to_us;
 } store_stretch;
+/* After every moment: the end of the year 9998. */
+#define STRETCH_END_US (253370764800 * (int64_t)1000000)
 /* The janitor's reading: (cust_no, serial_no, fence, next_run in microseconds). */
 db_answer store_reap_overdue(db *connection, const char *op_code,
                              const store_stretch *stretch, db_result *result);

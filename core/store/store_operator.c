@@ -115,10 +115,11 @@ db_answer store_doctor_sessions(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_sessions, NULL, 0, result);
 }
 
-db_answer store_doctor_overdue(db *connection, const char *op_code, int64_t low_water_us,
-                               db_result *result)
+db_answer store_doctor_overdue(db *connection, const char *op_code,
+                               const store_stretch *stretch, db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(low_water_us)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
+                               db_int(stretch->to_us)};
 
     return db_run(connection, &sql_doctor_overdue, values, COUNT(values), result);
 }

@@ -4,6 +4,7 @@
 #define TL_STORE_STORE_OPERATOR_H
 
 #include "db/db.h"
+#include "store/store.h"
 
 #include <tradelock/engine.h>
 
@@ -152,8 +153,8 @@ db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result)
 /* (how many, the longest silence in seconds) */
 db_answer store_doctor_sessions(db *connection, db_result *result);
 /* (milliseconds); no row when nothing is due */
-db_answer store_doctor_overdue(db *connection, const char *op_code, int64_t low_water_us,
-                               db_result *result);
+db_answer store_doctor_overdue(db *connection, const char *op_code,
+                               const store_stretch *stretch, db_result *result);
 /* (how many) */
 db_answer store_doctor_conflicts(db *connection, db_result *result);
 /* One text: "kind name" of every trigger, function, procedure and view, one a line. */

@@ -270,8 +270,8 @@ const plan_case plan_cases[] = {
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, {N(5)}},
     /* the doctor */
     {&sql_doctor_sessions, "", 1, 60, PLAN_KEYS, {NONE}},
-    {&sql_doctor_overdue, "", 1, 4100, PLAN_KEYS, {RETRY, N(1)}},
-    {&sql_doctor_overdue, "sync", 1, 3000, PLAN_KEYS, {OP, LOW_WATER}},
+    {&sql_doctor_overdue, "", 1, FEW, PLAN_KEYS, {RETRY, N(1), N(NEVER)}},
+    {&sql_doctor_overdue, "sync", 1, FEW, PLAN_KEYS, {OP, LOW_WATER, N(NEVER)}},
     {&sql_doctor_conflicts, "", 1, 40100, PLAN_WALK, {NONE}},
     {&sql_doctor_parts, "", 1, 600, PLAN_NONE, {NONE}},
     {&sql_migrate_parts, "", EVERY_PART, 600, PLAN_NONE, {NONE}},

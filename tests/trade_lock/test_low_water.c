@@ -260,28 +260,51 @@ static void test_the_proof_is_in_nobodys_way(void **state)
     mysql_close(janitors);
 }
 
+#define DEAD "dddddddd-0000-4000-8000-000000000001"
+
+/* Many trades that a process finished, and two in process: the second and the last. */
+static void insert_many(const char *op, int count)
+{
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+                 "next_run_at, created_at, updated_at) SELECT 'many', seq, '%s', 'S', "
+                 "IF(seq IN (2, %d), 'P', 'Y'), 'ask', UUID(), '" DEAD "', "
+                 "RANDOM_BYTES(16), 1, 1, 1, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, "
+                 "UTC_TIMESTAMP(6) + INTERVAL 86400 + seq SECOND, UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6) FROM seq_1_to_%d",
+                 op, count, count);
+}
+
 /* What a dead process held is found among the many trades that it finished, in as many
- * rounds as it takes. */
+ * rounds as it takes, and though one of them cannot be opened yet. */
 static void test_the_last_of_many(void **state)
 {
+    MYSQL *keeper = database_connect(f.db);
+
     (void)state;
     database_run(f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
                         "connection_name, timeout_ms, started_at, alive_until, ended_at) "
-                        "VALUES ('dddddddd-0000-4000-8000-000000000001', 'dead', 'h', 1, "
-                        "UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), NULL)");
-    database_run(f.sql,
-                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-                 "step, thread_no, session_id, token, fence, rev, sends, "
-                 "max_hold_until, next_run_at, created_at, updated_at) SELECT "
-                 "'many', seq, 'WITHDRAW', 'S', IF(seq = 30000, 'P', 'Y'), 'ask', "
-                 "UUID(), 'dddddddd-0000-4000-8000-000000000001', "
-                 "RANDOM_BYTES(16), 1, 1, 1, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, "
-                 "UTC_TIMESTAMP(6) + INTERVAL 86400 + seq SECOND, "
-                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_30000");
+                        "VALUES ('" DEAD "', 'dead', 'h', 1, UUID(), 1000, "
+                        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), NULL)");
+    insert_many("MANY-A", 40000);
+    insert_many("MANY-B", 3000);
+    database_run(keeper, "START TRANSACTION");
+    assert_int_equal(database_number(keeper, "SELECT serial_no FROM trade_lock WHERE "
+                                             "cust_no='many' AND serial_no='2' AND "
+                                             "op_code='MANY-A' FOR UPDATE"),
+                     2);
     database_run(f.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE "
                         "program='dead'");
-    await("COUNT(*) FROM trade_lock WHERE cust_no='many' AND lane='R'");
+    await("COUNT(*) = 3 FROM trade_lock WHERE cust_no='many' AND lane='R'");
+    await_rounds(2);
+    assert_int_equal(database_number(f.sql, "SELECT swept_at IS NULL FROM tl_session "
+                                            "WHERE program='dead'"),
+                     1);
+    database_run(keeper, "ROLLBACK");
+    await("COUNT(*) = 4 FROM trade_lock WHERE cust_no='many' AND lane='R'");
     await("COUNT(*) FROM tl_session WHERE program='dead' AND swept_at IS NOT NULL");
+    mysql_close(keeper);
 }
 
 struct mutexes {
@@ -371,6 +394,34 @@ static void test_lists(void **state)
     assert_int_equal(open.held, 1);
 }
 
+static int find_late(void *context, const tl_finding *finding)
+{
+    int *late = context;
+
+    *late += strcmp(finding->check, "due work") == 0 &&
+             finding->level == TL_FINDING_WARNING &&
+             strncmp(finding->found, "LATE,", 5) == 0;
+    return 0;
+}
+
+/* What nobody opened, since there is no janitor, is named by the doctor, behind however many
+ * finished trades it stands. */
+static void test_the_doctor_looks_further(void **state)
+{
+    int late = 0;
+
+    (void)state;
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                 "updated_at) SELECT 'late', seq, 'LATE', 'S', IF(seq = 2500, 'P', "
+                 "'Y'), 'ask', UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - "
+                 "INTERVAL 90000 - seq SECOND, UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6) FROM seq_1_to_2500");
+    (void)tl_doctor(f.client, find_late, &late);
+    assert_int_equal(late, 1);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -384,7 +435,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_the_proof_is_in_nobodys_way),
         cmocka_unit_test(test_the_last_of_many),
         cmocka_unit_test(test_mutexes_in_groups),
-        cmocka_unit_test(test_lists), /* the last one: it ends the janitor */
+        cmocka_unit_test(test_lists), /* it ends the janitor */
+        cmocka_unit_test(test_the_doctor_looks_further),
     };
 
     crew_arguments(count, arguments);
