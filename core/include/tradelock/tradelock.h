@@ -410,7 +410,9 @@ typedef struct tl_lock_options {
     unsigned version; /* TL_LOCK_OPTIONS_VERSION */
     unsigned flags;   /* TL_ASK_... */
     tl_lane lane;
-    int64_t max_hold_ms;    /* how long at most; mandatory, at most TL_HOLD_MAX_MS */
+    /* How long at most; mandatory, at most TL_HOLD_MAX_MS.  A janitor opens what is held
+     * longer, though nothing within five seconds of its grant. */
+    int64_t max_hold_ms;
     int64_t deadline_ms;    /* after which nothing is sent any more; 0: none */
     uint32_t reclaim_epoch; /* with TL_ASK_RECLAIM */
     uint64_t override_fence;
