@@ -481,7 +481,7 @@ static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
     tl_status status = read_rows(j, read_ended, NULL, &sessions);
     size_t first = 0;
 
-    for (size_t row = 0; row < sessions.rows; row++)
+    for (size_t row = 0; row < sessions.rows && status == TL_OK; row++)
         if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0)
             first = row + (j->place->op_code[0] == '\0');
     for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {

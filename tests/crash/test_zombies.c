@@ -155,7 +155,7 @@ static void max_hold_opens_a_forgotten_lock(void **state)
     child janitor;
 
     (void)state;
-    options.max_hold_ms = 4000;
+    options.max_hold_ms = 6000;
     options.payload = "x";
     options.payload_size = 1;
     assert_int_equal(tl_lock_new(&lock, client, &key, &options), TL_OK);
