@@ -36,6 +36,7 @@ struct janitor {
 struct scope {
     const char *op_code, *session_id;
     store_stretch stretch;
+    store_part part; /* set by read_stretch() */
     int clear; /* set by read_clear(): nobody has a row of it in an open transaction */
 };
 
@@ -140,7 +141,10 @@ static db_answer read_session(db *connection, struct scope *scope, db_result *ro
 
 static db_answer read_stretch(db *connection, struct scope *scope, db_result *rows)
 {
-    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, rows);
+    (void)rows;
+    scope->stretch.to_us = STRETCH_END_US;
+    return store_low_water_stretch(connection, scope->op_code, &scope->stretch,
+                                   &scope->part);
 }
 
 static db_answer write_low_water(db *connection, struct scope *scope, db_result *rows)
@@ -195,26 +199,6 @@ static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read,
             open_all(j, scope->op_code, rows);
     } while (status == TL_OK && rows->rows > 0 && j->opened > before &&
              clock_left_ms(j->deadline_ms) > 0);
-    return status;
-}
-
-/* The next stretch: its end, or where nothing stands before `until_us` any more, that. */
-static tl_status next_stretch(struct janitor *j, struct scope *scope, int64_t until_us,
-                              int64_t *now_us, int *empty)
-{
-    db_result found = DB_RESULT_INIT;
-    tl_status status;
-
-    scope->stretch.to_us = until_us;
-    status = read_rows(j, read_stretch, scope, &found);
-    if (status == TL_OK) {
-        *now_us = db_get_int(&found, 0, 2);
-        *empty = db_is_null(&found, 0, 0) ||
-                 (until_us == STRETCH_END_US && db_get_int(&found, 0, 0) >= *now_us);
-        if (!db_is_null(&found, 0, 1))
-            scope->stretch.to_us = db_get_int(&found, 0, 1);
-    }
-    db_result_free(&found);
     return status;
 }
 
@@ -290,11 +274,13 @@ static tl_status reap_overdue(struct janitor *j, const char *op_code,
     int empty = 0, last = 0, unsettled = 0, more;
 
     do {
-        status = next_stretch(j, &scope, STRETCH_END_US, &now_us, &empty);
+        status = read_rows(j, read_stretch, &scope, NULL);
+        now_us = scope.part.now_us;
         if (status == TL_OK && now_us < low_water_us) {
             j->went_back = 1;
             return read_rows(j, write_low_water_back, &scope, NULL);
         }
+        empty = scope.part.empty || scope.part.first_us >= now_us;
         if (status != TL_OK || empty)
             break;
         last = scope.stretch.to_us >= now_us;
@@ -341,18 +327,17 @@ static tl_status reap_all_overdue(struct janitor *j, const db_result *operations
 static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
 {
     db_result rows = DB_RESULT_INIT;
-    int64_t now_us = 0;
     tl_status status;
-    int empty = 0, last = 0;
+    int last = 0;
 
     do {
-        status = next_stretch(j, scope, STRETCH_END_US - 1, &now_us, &empty);
-        if (status != TL_OK || empty)
+        status = read_rows(j, read_stretch, scope, NULL);
+        if (status != TL_OK || scope->part.empty)
             break;
         status = reap(j, scope, read_session, &rows);
         if (rows.rows > 0)
             j->place->kept = 1;
-        last = scope->stretch.to_us >= STRETCH_END_US - 1;
+        last = scope->stretch.to_us == STRETCH_END_US;
         scope->stretch.from_us = scope->stretch.to_us;
         *out_of_time = status == TL_OK && !last && clock_left_ms(j->deadline_ms) == 0;
     } while (status == TL_OK && !last && !*out_of_time);

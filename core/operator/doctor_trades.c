@@ -281,19 +281,16 @@ static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_
 {
     store_stretch stretch = {.from_us = low_water_us};
     db_result r = DB_RESULT_INIT;
+    store_part part;
     tl_status status;
-    int more;
 
     *late_ms = 0;
     do {
         stretch.to_us = STRETCH_END_US;
-        status = read_status(
-            d->connection, store_low_water_stretch(d->connection, op_code, &stretch, &r),
-            "looking for due work");
-        more = status == TL_OK && !db_is_null(&r, 0, 1) &&
-               db_get_int(&r, 0, 1) < db_get_int(&r, 0, 2);
-        if (more)
-            stretch.to_us = db_get_int(&r, 0, 1);
+        status =
+            read_status(d->connection,
+                        store_low_water_stretch(d->connection, op_code, &stretch, &part),
+                        "looking for due work");
         if (status == TL_OK)
             status = read_status(
                 d->connection, store_doctor_overdue(d->connection, op_code, &stretch, &r),
@@ -303,7 +300,7 @@ static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_
             break;
         }
         stretch.from_us = stretch.to_us;
-    } while (status == TL_OK && more);
+    } while (status == TL_OK && stretch.from_us < part.now_us);
     db_result_free(&r);
     return status;
 }

@@ -328,40 +328,25 @@ static tl_status walk(struct list *list, const char *op_code, page_fn read, enum
     return walk_from(list, op_code, &start, read, use);
 }
 
-/* The next stretch of these that one statement may look through.  *any: there are rows. */
-static tl_status next_stretch(struct list *list, const char *op_code, int64_t end_us,
-                              store_stretch *stretch, int *any)
-{
-    db_result found = DB_RESULT_INIT;
-    tl_status status;
-
-    stretch->to_us = end_us;
-    status =
-        read_status(list->connection,
-                    store_low_water_stretch(list->connection, op_code, stretch, &found),
-                    "looking for rows");
-    *any = status == TL_OK && !db_is_null(&found, 0, 0);
-    if (status == TL_OK && !db_is_null(&found, 0, 1))
-        stretch->to_us = db_get_int(&found, 0, 1);
-    db_result_free(&found);
-    return status;
-}
-
 /* The rows that have a next moment from one until before another. */
 static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us,
                           int64_t end_us, enum use use)
 {
     store_stretch stretch = {.from_us = from_us};
+    store_part part;
     tl_status status = TL_OK;
-    int any = 1;
 
     while (status == TL_OK && !list->stopped && stretch.from_us < end_us) {
         store_list_start start = {.finished = use == USE_REST,
                                   .open =
                                       use != USE_REST || end_us <= list->low_water_us};
 
-        status = next_stretch(list, op_code, end_us, &stretch, &any);
-        if (status != TL_OK || !any)
+        stretch.to_us = end_us;
+        status = read_status(
+            list->connection,
+            store_low_water_stretch(list->connection, op_code, &stretch, &part),
+            "looking for rows");
+        if (status != TL_OK || part.empty)
             break;
         start.end_us = stretch.to_us;
         snprintf(start.place, sizeof start.place, "%lld", (long long)stretch.from_us);

@@ -112,14 +112,25 @@ db_answer store_reap_session(db *connection, const char *op_code, const char *se
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  const store_stretch *stretch, db_result *result)
+                                  store_stretch *stretch, store_part *part)
 {
+    db_result found = DB_RESULT_INIT;
+    db_answer answer;
     const db_value values[] = {
         db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
         db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
     };
 
-    return db_run(connection, &sql_low_water_stretch, values, COUNT(values), result);
+    answer = db_run(connection, &sql_low_water_stretch, values, COUNT(values), &found);
+    if (answer == DB_DONE) {
+        part->empty = db_is_null(&found, 0, 0);
+        part->first_us = db_get_int(&found, 0, 0);
+        part->now_us = db_get_int(&found, 0, 2);
+        if (!db_is_null(&found, 0, 1))
+            stretch->to_us = db_get_int(&found, 0, 1);
+    }
+    db_result_free(&found);
+    return answer;
 }
 
 db_answer store_low_water_clear(db *connection, const char *op_code,

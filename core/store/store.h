@@ -64,10 +64,14 @@ db_answer store_reap_overdue(db *connection, const char *op_code,
 /* (cust_no, serial_no, fence) */
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
                              const store_stretch *stretch, db_result *result);
-/* Where finished trades are stepped over, a part of the stretch that one statement may look
- * through: (first, end, now), first and end NULL where there is none. */
+/* Brings the end of a stretch near enough for one statement to look through, since finished
+ * trades stand in it. */
+typedef struct store_part {
+    int empty; /* nothing stands in the whole stretch */
+    int64_t first_us, now_us;
+} store_part;
 db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  const store_stretch *stretch, db_result *result);
+                                  store_stretch *stretch, store_part *part);
 /* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a
  * connection that does not wait for rows. */
 db_answer store_low_water_clear(db *connection, const char *op_code,

@@ -6,7 +6,8 @@ SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,
     max_hold_until = UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
     send_until = GREATEST(COALESCE(send_until, max_hold_until), max_hold_until),
-    next_run_at = GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), actor = NULL, updated_at = UTC_TIMESTAMP(6)
+    next_run_at = GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), actor = NULL,
+    updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
     AND token = ? AND conflict = 0 AND cancel_tried = 0
     AND (success_epoch IS NULL OR success_epoch <> epoch)

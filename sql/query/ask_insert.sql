@@ -11,6 +11,7 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
 VALUES (?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, ?,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
-    GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
+    GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND),
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 RETURNING token, fence, epoch

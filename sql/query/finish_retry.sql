@@ -8,8 +8,9 @@
 UPDATE trade_lock s
 STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
     AND r.op_code = ?
-SET s.status = ?, s.step = 'end', s.max_hold_until = NULL, s.thread_no = ?, s.log_no = ?, s.token = ?,
-    s.fence = s.fence + 1, s.rev = s.rev + 1, s.proof = ?, s.retryable = ?,
+SET s.status = ?, s.step = 'end', s.max_hold_until = NULL,
+    s.thread_no = ?, s.log_no = ?, s.token = ?, s.fence = s.fence + 1, s.rev = s.rev + 1,
+    s.proof = ?, s.retryable = ?,
     s.channel_ref = COALESCE(?, s.channel_ref), s.result = ?,
     s.remark = COALESCE(?, s.remark), s.actor = ?, s.updated_at = UTC_TIMESTAMP(6),
     r.status = ?, r.step = 'end', r.thread_no = ?, r.log_no = ?, r.token = ?,

@@ -10,7 +10,8 @@
 -- commit alone.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET status = ?, step = 'end', max_hold_until = NULL,
-    session_id = IF(repeatable = 1, NULL, session_id), thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
+    session_id = IF(repeatable = 1, NULL, session_id),
+    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
     retryable = ?, channel_ref = COALESCE(?, channel_ref), result = ?,
     remark = COALESCE(?, remark), actor = ?, updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
