@@ -1,35 +1,28 @@
 #include "client/shared_read.h"
 
+#include "base/futex.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
 #define BUCKETS 64
 
-/* A row with the number of those who hold it. */
+/* A row with those who share it. */
 struct counted_row {
     shared_row row; /* first, so that the outside sees only this */
     atomic_uint holders;
+    atomic_int read; /* 1: the row is there */
 };
 
 /* One key's reads.  Under its bucket's mutex. */
 struct reading {
     struct reading *next;
-    struct gathering *gathering; /* who waits for the next read */
-    int busy;                    /* a read is under way */
+    struct counted_row *under_way;
+    struct counted_row *gathering; /* who waits for the next read shares this */
     char key[];
-};
-
-/* Those who will share one read; lives on its leader's stack until all were told. */
-struct gathering {
-    struct counted_row *row;
-    unsigned members;
-    int done;
-    pthread_cond_t changed;
 };
 
 struct bucket {
@@ -60,14 +53,20 @@ void shared_reads_free(shared_reads *reads)
     memory_free(reads);
 }
 
+static struct counted_row *new_row(void)
+{
+    struct counted_row *row = memory_new(sizeof *row);
+
+    if (row != NULL)
+        atomic_store(&row->holders, 1);
+    return row;
+}
+
 shared_row *shared_row_new(void)
 {
-    struct counted_row *counted = memory_new(sizeof *counted);
+    struct counted_row *counted = new_row();
 
-    if (counted == NULL)
-        return NULL;
-    atomic_store(&counted->holders, 1);
-    return &counted->row;
+    return counted != NULL ? &counted->row : NULL;
 }
 
 void shared_row_release(const shared_row *row)
@@ -117,7 +116,7 @@ static void drop_if_idle(struct bucket *bucket, struct reading *reading)
 {
     struct reading **link = &bucket->readings;
 
-    if (reading->busy || reading->gathering != NULL)
+    if (reading->under_way != NULL || reading->gathering != NULL)
         return;
     while (*link != reading)
         link = &(*link)->next;
@@ -132,64 +131,64 @@ static void read_row(struct counted_row *row, shared_read_fn read, void *context
         text_copy(row->row.message, sizeof row->row.message, tl_error_message());
 }
 
-/* The first of a gathering: waits for the read under way, then reads for all of its own. */
-static void lead(struct bucket *bucket, struct reading *reading, struct gathering *mine,
-                 shared_read_fn read, void *context)
+static struct counted_row *share(struct counted_row *row)
 {
-    while (reading->busy)
-        pthread_cond_wait(&mine->changed, &bucket->mutex);
-    reading->busy = 1;
-    reading->gathering = NULL; /* who comes now needs a read that begins later */
-    pthread_mutex_unlock(&bucket->mutex);
-    read_row(mine->row, read, context);
-    pthread_mutex_lock(&bucket->mutex);
-    atomic_store(&mine->row->holders, mine->members);
-    mine->done = 1;
-    reading->busy = 0;
-    pthread_cond_broadcast(&mine->changed);
-    if (reading->gathering != NULL)
-        pthread_cond_broadcast(&reading->gathering->changed);
-    drop_if_idle(bucket, reading);
-    /* The gathering is on this stack: the last to leave it is its leader. */
-    mine->members--;
-    while (mine->members > 0)
-        pthread_cond_wait(&mine->changed, &bucket->mutex);
+    if (row != NULL)
+        atomic_fetch_add(&row->holders, 1);
+    return row;
 }
 
-static void follow(struct bucket *bucket, struct gathering *shared)
+static void await(struct counted_row *row)
 {
-    shared->members++;
-    while (!shared->done)
-        pthread_cond_wait(&shared->changed, &bucket->mutex);
-    if (--shared->members == 0)
-        pthread_cond_broadcast(&shared->changed);
+    while (atomic_load_explicit(&row->read, memory_order_acquire) == 0)
+        futex_wait(&row->read, 0);
+}
+
+/* The first of a gathering waits for the read under way, and then reads for all of its own. */
+static void lead(struct bucket *bucket, struct reading *reading, struct counted_row *mine,
+                 struct counted_row *under_way, shared_read_fn read, void *context)
+{
+    if (under_way != NULL) {
+        await(under_way);
+        shared_row_release(&under_way->row);
+    }
+    pthread_mutex_lock(&bucket->mutex);
+    reading->under_way = mine;
+    reading->gathering = NULL; /* who comes now needs a read that begins later */
+    pthread_mutex_unlock(&bucket->mutex);
+    read_row(mine, read, context);
+    pthread_mutex_lock(&bucket->mutex);
+    reading->under_way = NULL;
+    drop_if_idle(bucket, reading);
+    pthread_mutex_unlock(&bucket->mutex);
+    atomic_store_explicit(&mine->read, 1, memory_order_release);
+    futex_wake(&mine->read, FUTEX_ALL);
 }
 
 const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_fn read,
                               void *context)
 {
     struct bucket *bucket = bucket_of(reads, key);
-    struct gathering own = {.members = 1};
-    struct counted_row *row = NULL;
+    struct counted_row *row = NULL, *under_way = NULL;
     struct reading *reading;
+    int leads = 0;
 
     pthread_mutex_lock(&bucket->mutex);
     reading = find_or_make(bucket, key);
     if (reading != NULL && reading->gathering != NULL) {
-        struct gathering *shared = reading->gathering;
-
-        row = shared->row;
-        follow(bucket, shared);
-    } else if (reading != NULL && (own.row = memory_new(sizeof *own.row)) != NULL) {
-        row = own.row;
-        pthread_cond_init(&own.changed, NULL);
-        reading->gathering = &own;
-        lead(bucket, reading, &own, read, context);
-        pthread_cond_destroy(&own.changed);
+        row = share(reading->gathering);
+    } else if (reading != NULL && (row = new_row()) != NULL) {
+        leads = 1;
+        reading->gathering = row;
+        under_way = share(reading->under_way);
     } else if (reading != NULL) {
         drop_if_idle(bucket, reading);
     }
     pthread_mutex_unlock(&bucket->mutex);
+    if (leads)
+        lead(bucket, reading, row, under_way, read, context);
+    else if (row != NULL)
+        await(row);
     return row != NULL ? &row->row : NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Many steps in one execution of one prepared statement.  The order of the values is that
- * of sql/query/group.sql.
+ * of sql/query/group.sql and group_mutex.sql.
  */
 #include "store/store_group.h"
 
@@ -98,6 +98,14 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
     }
 }
 
+static const struct sql_text *statement_for(step *const *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i]->kind == STEP_ASK_REPEATABLE)
+            return &sql_group_mutex;
+    return &sql_group;
+}
+
 db_answer store_group(db *connection, step **steps, size_t count)
 {
     struct words *words = memory_new_array(count, sizeof *words);
@@ -108,8 +116,8 @@ db_answer store_group(db *connection, step **steps, size_t count)
     if (words != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
             row_values(steps[i], values + i * ROW_VALUES, &words[i]);
-        answer = db_run_rows(connection, store_mutated(&sql_group), values, count,
-                             ROW_VALUES, &result);
+        answer = db_run_rows(connection, store_mutated(statement_for(steps, count)),
+                             values, count, ROW_VALUES, &result);
     }
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */

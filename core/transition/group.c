@@ -2,20 +2,22 @@
  * Group commit of transitions, as the write group of a log-structured store does it.
  *
  * A thread that finds a free place leads: it tries its own step on its own thread, with
- * nothing added, and leaves the place before it tries again.  One that does not queues and sleeps.  A leader that is back hands its
- * place to the first of the queue, which takes its share of what queued meanwhile as one
- * statement and one commit, gives each its own verdict and wakes them.  So a group grows
- * exactly as large as the time of one commit makes it; there is no dispatcher, no timer,
- * and a lone caller waits for nobody.
+ * nothing added, and leaves the place before it tries again.  One that does not joins the
+ * last group of the queue and sleeps.  A leader that is back hands its place to the first
+ * group of the queue, which one of its own threads then leads: one statement, one commit, a
+ * verdict for each, and one call that wakes them all.  So a group grows exactly as large as
+ * the time of one commit makes it; there is no dispatcher, no timer, and a lone caller waits
+ * for nobody.
  *
- * A share, since whoever takes all that is there leaves the other places with crumbs: one
- * group of fifty and then many of five, each of which costs a commit, for as long as the
- * callers are the same.
+ * A group takes its share of all who are there, and who comes later begins the next one:
+ * where one took all that waits, the other places were left with crumbs, a group of fifty and
+ * then many of five, each of which costs a commit.
  */
 #include "transition/inside.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/memory.h"
 #include "store/store_group.h"
 
@@ -25,31 +27,46 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Groups under way at once: while one waits for the disk another can be worked on. */
+/* Groups under way at once: while one waits for the disk the others can be worked on.  A
+ * third one is worth what its statement costs as long as the groups are short. */
 #define LEADERS 2
+#define LEADERS_OF_FEW 3
+#define FEW_STEPS 96
 /* Members of a lost group that settle for themselves at once: each opens a connection. */
 #define SETTLERS 4
 /* What one statement takes at most, besides GROUP_ROWS. */
 #define GROUP_BYTES (1024 * 1024)
 
-/* A thread in the queue; lives on its stack until it was woken. */
+/* What a group's word says, in this order. */
+enum group_state {
+    GROUP_QUEUED,    /* more may join, and leave */
+    GROUP_CALLED,    /* there is a place for it; the first thread to see it leads */
+    GROUP_UNDER_WAY, /* only the leader's word ends the wait */
+    GROUP_SERVED     /* each has its verdict */
+};
+
+/* A step in a group; lives on its thread's stack until the group was served. */
 struct member {
     transition *t;
     struct member *next;
-    sem_t woken;
-    /* Set before each post and read after each wait: it carries what was written from one
-     * thread to the other in the language's own terms, which race detectors understand. */
-    atomic_int handed;
-    /* Under the queue's mutex until woken. */
-    struct member *batch; /* not NULL: lead these, yourself first */
-    int taken;            /* a leader has it; only the leader's word ends the wait */
+};
+
+/* Freed by the last of those who have it in hand. */
+struct group {
+    atomic_int state; /* left QUEUED under the queue's mutex; its threads sleep on it */
+    atomic_uint holders;
+    /* Under the queue's mutex while it is QUEUED, its leader's then. */
+    struct member *first, *last;
+    size_t rows, bytes;
+    struct group *next;
 };
 
 struct group_queue {
     pthread_mutex_t mutex;
     /* Under the mutex. */
-    struct member *first, *last;
+    struct group *first, *last;
     unsigned leaders;
     size_t waiting, under_way; /* steps in the queue, and in groups or with leaders */
     sem_t settlers;            /* free places of SETTLERS */
@@ -76,61 +93,121 @@ void group_queue_free(group_queue *queue)
     memory_free(queue);
 }
 
+static struct group *hold(struct group *group)
+{
+    atomic_fetch_add_explicit(&group->holders, 1, memory_order_relaxed);
+    return group;
+}
+
+static void release(struct group *group)
+{
+    if (atomic_fetch_sub_explicit(&group->holders, 1, memory_order_acq_rel) == 1)
+        memory_free(group);
+}
+
+/* -------------------------------------------------------- the queue, under its mutex -- */
+
+static unsigned places(const group_queue *queue)
+{
+    return queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
+}
+
 /* As many for each group under way as are left to wait. */
 static size_t share_of(const group_queue *queue)
 {
-    size_t share = (queue->waiting + queue->under_way) / (LEADERS + 1) + 1;
+    size_t share = (queue->waiting + queue->under_way) / (places(queue) + 1) + 1;
 
     return share < GROUP_ROWS ? share : GROUP_ROWS;
 }
 
-/* Takes the front of the queue as one batch.  Needs: queue->mutex held, queue not empty. */
-static struct member *take_batch(group_queue *queue)
+/* The group that takes another member now; NULL when out of memory. */
+static struct group *open_group(group_queue *queue, size_t bytes)
 {
-    struct member *batch = queue->first, *end = batch;
-    size_t rows = 1, share = share_of(queue), bytes = store_group_size(&batch->t->step);
+    struct group *group = queue->last;
 
-    batch->taken = 1;
-    while (end->next != NULL && rows < share) {
-        bytes += store_group_size(&end->next->t->step);
-        if (bytes > GROUP_BYTES)
-            break;
-        end = end->next;
-        end->taken = 1;
-        rows++;
+    if (group != NULL && group->rows < share_of(queue) &&
+        group->bytes + bytes <= GROUP_BYTES)
+        return group;
+    group = memory_new(sizeof *group);
+    if (group == NULL)
+        return NULL;
+    if (queue->last != NULL)
+        queue->last->next = group;
+    else
+        queue->first = group;
+    queue->last = group;
+    return group;
+}
+
+static struct group *add(group_queue *queue, struct member *me)
+{
+    size_t bytes = store_group_size(&me->t->step);
+    struct group *group = open_group(queue, bytes);
+
+    if (group == NULL)
+        return NULL;
+    if (group->last != NULL)
+        group->last->next = me;
+    else
+        group->first = me;
+    group->last = me;
+    group->rows++;
+    group->bytes += bytes;
+    queue->waiting++;
+    return hold(group);
+}
+
+static void take_out_group(group_queue *queue, const struct group *group)
+{
+    struct group **link = &queue->first, *previous = NULL;
+
+    while (*link != group) {
+        previous = *link;
+        link = &previous->next;
     }
-    queue->first = end->next;
-    if (queue->first == NULL)
-        queue->last = NULL;
-    end->next = NULL;
-    queue->waiting -= rows;
-    queue->under_way += rows;
-    return batch;
+    *link = group->next;
+    if (queue->last == group)
+        queue->last = previous;
 }
 
-static void wake(struct member *m)
+/* Gives a place to the first group, if there is one; the caller wakes it with call(). */
+static struct group *take_first(group_queue *queue)
 {
-    atomic_store_explicit(&m->handed, 1, memory_order_release);
-    sem_post(&m->woken);
+    struct group *group = queue->first;
+
+    if (group == NULL)
+        return NULL;
+    take_out_group(queue, group);
+    queue->leaders++;
+    queue->waiting -= group->rows;
+    queue->under_way += group->rows;
+    atomic_store_explicit(&group->state, GROUP_CALLED, memory_order_release);
+    return hold(group);
 }
 
-/* A place is free, `done` steps are: the first of the queue leads next, or the place stays
+/* ---------------------------------------------------------------------- its threads -- */
+
+static void call(struct group *group)
+{
+    if (group == NULL)
+        return;
+    futex_wake(&group->state, 1);
+    release(group);
+}
+
+/* A place is free, `done` steps are: the first of the queue is next, or the place stays
  * empty. */
 static void hand_over(group_queue *queue, size_t done)
 {
-    struct member *next = NULL;
+    struct group *next = NULL;
 
     pthread_mutex_lock(&queue->mutex);
     queue->under_way -= done;
-    if (queue->first != NULL) {
-        next = take_batch(queue);
-        next->batch = next;
-    } else {
-        queue->leaders--;
-    }
+    queue->leaders--;
+    if (queue->leaders < places(queue))
+        next = take_first(queue);
     pthread_mutex_unlock(&queue->mutex);
-    if (next != NULL)
-        wake(next);
+    call(next);
 }
 
 static int by_key(const void *left, const void *right)
@@ -231,109 +308,121 @@ void group_run_batch(transition_engine *engine, transition **items, size_t count
         run_leftover(engine, items[i], deadline_ms);
 }
 
-/* Leads a batch: the place is handed over before the verdicts are, so that the next group
- * is on its way while this one's threads wake up. */
-static void lead(transition_engine *engine, struct member *batch, int64_t deadline_ms)
+/* The place is handed over before the verdicts are, so that the next group is on its way
+ * while this one's threads wake up. */
+static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
     transition *items[GROUP_ROWS];
     size_t count = 0;
 
-    for (struct member *m = batch; m != NULL; m = m->next)
+    for (struct member *m = group->first; m != NULL; m = m->next)
         items[count++] = m->t;
     run_batch(engine, items, count, deadline_ms);
     hand_over(engine->groups, count);
-    for (struct member *m = batch->next, *next; m != NULL; m = next) {
-        next = m->next; /* a woken member's stack is gone */
-        wake(m);
-    }
+    atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
+    futex_wake(&group->state, FUTEX_ALL);
 }
 
-/* Leaves the queue; 0 when a leader has taken the member already. */
-static int leave(group_queue *queue, struct member *me)
+/* Leaves the queue; 0 when the group has its place already. */
+static int leave(group_queue *queue, struct group *group, struct member *me)
 {
-    struct member **link = &queue->first, *previous = NULL;
+    struct member **link = &group->first, *previous = NULL;
     int left = 0;
 
     pthread_mutex_lock(&queue->mutex);
-    if (!me->taken) {
+    if (atomic_load_explicit(&group->state, memory_order_relaxed) == GROUP_QUEUED) {
         while (*link != me) {
             previous = *link;
             link = &previous->next;
         }
         *link = me->next;
-        if (queue->last == me)
-            queue->last = previous;
+        if (group->last == me)
+            group->last = previous;
+        group->rows--;
+        group->bytes -= store_group_size(&me->t->step);
         queue->waiting--;
+        if (group->rows == 0)
+            take_out_group(queue, group);
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
     return left;
 }
 
-static void await(struct member *me)
+/* Sleeps until the group was served, and leads it when it is called and nobody else does;
+ * 0 when the deadline came before either. */
+static int await(transition_engine *engine, struct group *group, struct member *me,
+                 int64_t deadline_ms)
 {
-    while (sem_wait(&me->woken) != 0)
-        ;
-}
+    int patient = 0; /* it cannot be left any more */
 
-/* Waits to be served or to lead; 0 when the deadline came before either. */
-static int await_until(group_queue *queue, struct member *me, int64_t deadline_ms)
-{
-    struct timespec at = until(deadline_ms);
+    for (;;) {
+        int state = atomic_load_explicit(&group->state, memory_order_acquire);
 
-    while (sem_clockwait(&me->woken, CLOCK_MONOTONIC, &at) != 0) {
-        if (errno == EINTR)
+        if (state == GROUP_SERVED)
+            return 1;
+        if (state == GROUP_CALLED) {
+            if (atomic_compare_exchange_strong(&group->state, &state, GROUP_UNDER_WAY)) {
+                lead(engine, group, deadline_ms);
+                return 1;
+            }
             continue;
-        if (leave(queue, me))
-            return 0;
-        await(me);
-        break;
+        }
+        if (patient)
+            futex_wait(&group->state, state);
+        else if (!futex_wait_until(&group->state, state, deadline_ms)) {
+            if (leave(engine->groups, group, me))
+                return 0;
+            patient = 1;
+        }
     }
-    (void)atomic_load_explicit(&me->handed, memory_order_acquire);
-    return 1;
 }
 
-/* Joins: 1 when there is a free place to lead at once. */
-static int join(group_queue *queue, struct member *me)
+/* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with
+ * a place. */
+static struct group *join(group_queue *queue, struct member *me, int *leads)
 {
-    int leads = 0;
+    struct group *group = NULL, *next = NULL;
 
+    *leads = 0;
     pthread_mutex_lock(&queue->mutex);
-    if (queue->leaders < LEADERS && queue->first == NULL) {
+    if (queue->leaders < places(queue) && queue->first == NULL) {
         queue->leaders++;
         queue->under_way++;
-        leads = 1;
+        *leads = 1;
     } else {
-        *(queue->last != NULL ? &queue->last->next : &queue->first) = me;
-        queue->last = me;
-        queue->waiting++;
+        group = add(queue, me);
+        if (queue->leaders < places(queue))
+            next = take_first(queue);
     }
     pthread_mutex_unlock(&queue->mutex);
-    return leads;
+    call(next);
+    return group;
 }
 
 void group_run(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
     struct member me = {.t = t};
-    group_queue *queue = engine->groups;
+    int leads;
+    struct group *group = join(engine->groups, &me, &leads);
 
-    sem_init(&me.woken, 0, 0);
-    if (join(queue, &me)) {
+    if (leads) {
         /* An ending may wait for somebody's row lock until its budget is over; nobody
          * else shall wait with it. */
         int over = transition_attempt(engine, t, deadline_ms);
 
-        hand_over(queue, 1);
+        hand_over(engine->groups, 1);
         if (!over)
             transition_run_one(engine, t, deadline_ms);
-    } else if (!await_until(queue, &me, deadline_ms)) {
+    } else if (group == NULL) {
+        transition_run_one(engine, t, deadline_ms);
+    } else if (!await(engine, group, &me, deadline_ms)) {
         t->verdict = VERDICT_FAILED;
         t->status =
             error_set(TL_OVERLOADED, "no transition group took this step in time");
     } else {
-        if (me.batch != NULL)
-            lead(engine, me.batch, deadline_ms);
         run_leftover(engine, t, deadline_ms);
     }
-    sem_destroy(&me.woken);
+    if (group != NULL)
+        release(group);
 }
