@@ -7,6 +7,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/tap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@
 
 #include <cmocka.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* So many threads want each trade; one is granted it. */
@@ -191,10 +194,111 @@ static void test_many_threads_share_statements(void **state)
     assert_log_whole(&scene.f);
 }
 
+/* --------------------------------------------------------------- who comes too late -- */
+
+/* As many as are on their way at once, who waits behind them in vain, and who comes when the
+ * first of those has left. */
+enum { HELD = 3, IN_VAIN = 6, LATER = 6 };
+#define PATIENCE_MS 600
+
+static struct {
+    tl_client *client;
+    tap *line;
+    atomic_int left;
+} held;
+
+static void ask_held(int number)
+{
+    tl_lock_options options = sync_options("x");
+    char serial[24];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "held-%d", number);
+    lock = lock_new(held.client, serial, serial, &options);
+    CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
+    end(lock, 0);
+    tl_lock_free(lock);
+}
+
+static void await_left(int count)
+{
+    while (tap_left(held.line) > 0 || atomic_load(&held.left) < count)
+        crew_sleep_ms(1);
+}
+
+/* They come one after the other, so that some leave a group that others stay in. */
+static void ask_late(int number)
+{
+    tl_lock_options options = sync_options("x");
+    char serial[24];
+    tl_lock *lock;
+
+    await_left(number < IN_VAIN ? 0 : 1);
+    crew_sleep_ms(number % IN_VAIN * PATIENCE_MS / IN_VAIN / 2);
+    snprintf(serial, sizeof serial, "late-%d", number);
+    lock = lock_new(held.client, serial, serial, &options);
+    if (number < IN_VAIN) {
+        CREW_STATUS(tl_lock_ask(lock, 0), TL_OVERLOADED);
+        CREW_CHECK(strstr(tl_error_message(), "no transition group") != NULL);
+        if (atomic_fetch_add(&held.left, 1) + 1 == IN_VAIN)
+            tap_release(held.line);
+    }
+    CREW_STATUS(ask_on(lock), TL_GRANTED);
+    end(lock, 0);
+    tl_lock_free(lock);
+}
+
+static void hold_or_come_late(void *context, int number)
+{
+    (void)context;
+    if (number < HELD)
+        ask_held(number);
+    else
+        ask_late(number - HELD);
+}
+
+/*
+ * All places are taken by steps whose requests are stuck; who waits for a place longer than
+ * its time leaves, and nothing was done for it.  The places are handed on afterwards as if
+ * nobody had left.
+ */
+static void test_a_step_leaves_in_time(void **state)
+{
+    char settings[200], *file;
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+    (void)state;
+    snprintf(settings, sizeof settings,
+             "session_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", PATIENCE_MS);
+    held.line = tap_start(server_socket(server_shared()));
+    file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
+    options.config_file = file;
+    assert_status(tl_client_open(&held.client, &options), TL_OK);
+    for (int i = 0; i < HELD; i++) {
+        char word[24];
+
+        snprintf(word, sizeof word, "held-%d", i);
+        tap_rule(held.line, word, 0, TAP_DELAY_REQUEST, 0);
+    }
+    crew_threads(HELD + IN_VAIN + LATER, hold_or_come_late, NULL);
+    /* Each trade was asked for once, and ended. */
+    assert_int_equal(
+        database_number(scene.f.sql,
+                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no "
+                        "LIKE 'held-%%' OR serial_no LIKE 'late-%%'"),
+        2 * (HELD + IN_VAIN + LATER));
+    tl_client_close(held.client);
+    tap_free(held.line);
+    remove(file);
+    free(file);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_threads_share_statements)};
+        cmocka_unit_test(test_many_threads_share_statements),
+        cmocka_unit_test(test_a_step_leaves_in_time),
+    };
 
     crew_arguments(count, arguments);
     return server_report(cmocka_run_group_tests(tests, setup, teardown));
