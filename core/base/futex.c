@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel measures by a clock that stands still while the machine is suspended. */
-#define SLICE_MS 1000
+/* SYS_futex takes the kernel's own timespec, of two longs. */
+_Static_assert(sizeof(time_t) == sizeof(long), "futex(2) with a 64-bit time on 32 bits");
 
 void futex_wait(atomic_int *word, int seen)
 {
@@ -19,12 +19,11 @@ void futex_wait(atomic_int *word, int seen)
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms)
 {
     int64_t left_ms = clock_left_ms(deadline_ms);
-    int64_t slice_ms = left_ms < SLICE_MS ? left_ms : SLICE_MS;
-    struct timespec slice = {slice_ms / 1000, (slice_ms % 1000) * 1000000};
+    struct timespec left = {left_ms / 1000, (left_ms % 1000) * 1000000};
 
     if (left_ms == 0)
         return 0;
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &slice, NULL, 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
     return 1;
 }
 

@@ -18,7 +18,9 @@
 
 /* Sleeps while the word is what was seen. */
 void futex_wait(atomic_int *word, int seen);
-/* The same until a deadline of clock.h; 0 when it is over. */
+/* The same until a deadline of clock.h; 0 when it is over.  The kernel's clock stands still
+ * while the machine is suspended: the deadline is then noticed later by so much.  Of those
+ * who sleep the first to come is woken first. */
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms);
 /* Wakes so many who sleep on this word, of which nothing is read. */
 void futex_wake(atomic_int *word, int count);

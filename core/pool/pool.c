@@ -510,6 +510,15 @@ void pool_count(pool *p, db_counters *sum, uint64_t *reconnects)
     unlock(p);
 }
 
+unsigned pool_size(const pool *p, pool_kind kind)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < p->place_count; i++)
+        count += p->places[i].kind == kind;
+    return count;
+}
+
 unsigned pool_waiting(pool *p, pool_kind kind)
 {
     const struct waiter *waiter;

@@ -46,6 +46,9 @@ void pool_close_extra(pool *p, db *connection);
 /* Sums the counters of all connections, closed ones included. */
 void pool_count(pool *p, db_counters *sum, uint64_t *reconnects);
 
+/* How many connections of this kind there may be; fixed. */
+unsigned pool_size(const pool *p, pool_kind kind);
+
 /* How many queue for a connection of this kind now. */
 unsigned pool_waiting(pool *p, pool_kind kind);
 

@@ -2,16 +2,16 @@
  * Group commit of transitions, as the write group of a log-structured store does it.
  *
  * A thread that finds a free place leads: it tries its own step on its own thread, with
- * nothing added, and leaves the place before it tries again.  One that does not joins the
- * last group of the queue and sleeps.  A leader that is back hands its place to the first
+ * nothing added, and leaves the place before it tries again.  One that does not joins a
+ * group of the queue and sleeps.  A leader that is back hands its place to the first
  * group of the queue, which one of its own threads then leads: one statement, one commit, a
- * verdict for each, and one call that wakes them all.  So a group grows exactly as large as
- * the time of one commit makes it; there is no dispatcher, no timer, and a lone caller waits
- * for nobody.
+ * verdict for each, and one call that wakes them all.  So a group grows as large as the time
+ * of one commit makes it; there is no dispatcher, no timer, and a lone caller waits for
+ * nobody.
  *
- * A group takes its share of all who are there, and who comes later begins the next one:
- * where one took all that waits, the other places were left with crumbs, a group of fifty and
- * then many of five, each of which costs a commit.
+ * A group takes no more than its share of all who are there: where one took all that waits,
+ * the other places were left with crumbs, a group of fifty and then many of five, each of
+ * which costs a commit.
  */
 #include "transition/inside.h"
 
@@ -64,6 +64,7 @@ struct group {
 };
 
 struct group_queue {
+    unsigned connections; /* more groups than these cannot be under way */
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
@@ -72,12 +73,13 @@ struct group_queue {
     sem_t settlers;            /* free places of SETTLERS */
 };
 
-tl_status group_queue_new(group_queue **out)
+tl_status group_queue_new(group_queue **out, unsigned connections)
 {
     group_queue *queue = memory_new(sizeof *queue);
 
     if (queue == NULL)
         return TL_NO_MEMORY;
+    queue->connections = connections;
     pthread_mutex_init(&queue->mutex, NULL);
     sem_init(&queue->settlers, 0, SETTLERS);
     *out = queue;
@@ -109,7 +111,10 @@ static void release(struct group *group)
 
 static unsigned places(const group_queue *queue)
 {
-    return queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
+    unsigned wanted =
+        queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
+
+    return wanted < queue->connections ? wanted : queue->connections;
 }
 
 /* As many for each group under way as are left to wait. */
@@ -123,11 +128,12 @@ static size_t share_of(const group_queue *queue)
 /* The group that takes another member now; NULL when out of memory. */
 static struct group *open_group(group_queue *queue, size_t bytes)
 {
-    struct group *group = queue->last;
+    struct group *group;
 
-    if (group != NULL && group->rows < share_of(queue) &&
-        group->bytes + bytes <= GROUP_BYTES)
-        return group;
+    /* The share grows with those who come: what was full for few has room again. */
+    for (group = queue->first; group != NULL; group = group->next)
+        if (group->rows < share_of(queue) && group->bytes + bytes <= GROUP_BYTES)
+            return group;
     group = memory_new(sizeof *group);
     if (group == NULL)
         return NULL;
@@ -181,8 +187,9 @@ static struct group *take_first(group_queue *queue)
     queue->leaders++;
     queue->waiting -= group->rows;
     queue->under_way += group->rows;
+    hold(group); /* before its own threads may serve and leave it */
     atomic_store_explicit(&group->state, GROUP_CALLED, memory_order_release);
-    return hold(group);
+    return group;
 }
 
 /* ---------------------------------------------------------------------- its threads -- */
@@ -196,7 +203,7 @@ static void call(struct group *group)
 }
 
 /* A place is free, `done` steps are: the first of the queue is next, or the place stays
- * empty. */
+ * empty.  With fewer steps there may be a place more, which the next to come fills. */
 static void hand_over(group_queue *queue, size_t done)
 {
     struct group *next = NULL;

@@ -23,9 +23,9 @@ struct transition_engine {
 };
 
 /* group.c: the steps of many threads in one statement. */
-tl_status group_queue_new(group_queue **out);
+tl_status group_queue_new(group_queue **out, unsigned connections);
 void group_queue_free(group_queue *queue);
-/* Carries t out, alone when nobody else is at it, else together with what waits. */
+/* Carries t out, alone where a place is free for it, else together with what waits. */
 void group_run(transition_engine *engine, transition *t, int64_t deadline_ms);
 /* One statement for these, at most GROUP_ROWS; then alone what it could not decide. */
 void group_run_batch(transition_engine *engine, transition **items, size_t count,

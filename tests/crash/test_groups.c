@@ -28,7 +28,7 @@
 
 #define THREADS 16
 #define TRADES 60 /* of each thread, unless the process dies before */
-#define CHILDREN 128
+#define CHILDREN 192
 #define LIMIT_MS 120000
 #define SETTINGS "beat_ms=100ms\nsession_ms=3s\nconnect_timeout_s=2\n"
 
@@ -77,15 +77,14 @@ static tl_client *open_client(void)
     return client;
 }
 
-static tl_lock *new_lock(int child, int thread, int number)
+static tl_lock *new_lock(const char *serial, const char *cust, const char *op,
+                         unsigned flags)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    char serial[64], cust[16];
-    tl_key key = {serial, cust, "PAYOUT"};
+    tl_key key = {serial, cust, op};
     tl_lock *lock = NULL;
 
-    snprintf(serial, sizeof serial, "%d-%d-%d", child, thread, number);
-    snprintf(cust, sizeof cust, "c%d", thread % 5);
+    options.flags = flags;
     options.max_hold_ms = LIMIT_MS;
     options.payload = "x";
     options.payload_size = 1;
@@ -107,11 +106,8 @@ static tl_ending ending_of(int thread)
     return ending;
 }
 
-static void one_trade(int thread, int number)
+static void get(tl_lock *lock)
 {
-    struct trade *t = &board->trades[mine.child][thread][number];
-    tl_lock *lock = new_lock(mine.child, thread, number);
-    tl_ending ending = ending_of(thread);
     int64_t end_ms = crew_now_ms() + LIMIT_MS;
     tl_status status;
 
@@ -119,22 +115,60 @@ static void one_trade(int thread, int number)
         status = tl_lock_ask(lock, 0);
     while (is_open(status) && crew_now_ms() < end_ms);
     CREW_STATUS(status, TL_GRANTED);
+}
+
+static void end(tl_lock *lock, const tl_ending *ending)
+{
+    int64_t end_ms = crew_now_ms() + LIMIT_MS;
+    tl_status status;
+
+    do
+        status = tl_lock_finish(lock, ending);
+    while (is_open(status) && crew_now_ms() < end_ms);
+    CREW_STATUS(status, ending->outcome == TL_OUTCOME_FAILURE ? TL_FAILED : TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static void one_trade(int thread, int number)
+{
+    struct trade *t = &board->trades[mine.child][thread][number];
+    tl_ending ending = ending_of(thread);
+    char serial[64], cust[16];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "%d-%d-%d", mine.child, thread, number);
+    snprintf(cust, sizeof cust, "c%d", thread % 5);
+    lock = new_lock(serial, cust, "PAYOUT", 0);
+    get(lock);
     t->granted = 1;
     if (!is_decline(thread))
         pay(t);
-    do
-        status = tl_lock_finish(lock, &ending);
-    while (is_open(status) && crew_now_ms() < end_ms);
-    CREW_STATUS(status, is_decline(thread) ? TL_FAILED : TL_SUCCEEDED);
+    end(lock, &ending);
     t->ended = 1;
-    tl_lock_free(lock);
+}
+
+/* Again and again the same one, which makes the group's statement the one with mutexes. */
+static void one_mutex(void)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    char serial[32];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "%d", mine.child);
+    lock = new_lock(serial, "m", "MUTEX", TL_ASK_REPEATABLE);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    get(lock);
+    end(lock, &ending);
 }
 
 static void trade_on(void *context, int thread)
 {
     (void)context;
-    for (int number = 0; number < TRADES; number++)
+    for (int number = 0; number < TRADES; number++) {
         one_trade(thread, number);
+        if (thread == 0)
+            one_mutex();
+    }
 }
 
 /* A service of many threads, in a process of its own. */
@@ -227,7 +261,8 @@ static void compensate(tl_lock *lock)
 static long long in_process(void)
 {
     return database_number(scene.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'");
+                           "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND "
+                           "op_code <> 'MUTEX'");
 }
 
 /* Another process finds the dead and finishes what they left. */
@@ -278,8 +313,9 @@ static void check_books(void)
             assert_in_range(t->paid, 0, is_decline(i / TRADES) ? 0 : 1);
             paid += t->paid;
         }
-    succeeded = database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = "
-                                           "'S' AND status = 'Y'");
+    succeeded =
+        database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code "
+                                   "= 'PAYOUT' AND status = 'Y'");
     assert_int_equal(paid, succeeded);
     assert_string_equal(
         tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)),
@@ -323,15 +359,15 @@ static void check_groups_formed(void)
     assert_true(board->grouped > 2 * board->groups);
 }
 
-static int die_at(const char *when, int nth)
+static int die_at(const char *statement, const char *when, int nth)
 {
-    char only[32], kill_at[16];
+    char only[40], kill_at[16];
     const char *const environment[] = {"TL_FAULT_ONLY", only, "TL_FAULT_KILL", kill_at,
                                        NULL};
     int status;
     pid_t child;
 
-    snprintf(only, sizeof only, "group/%s", when);
+    snprintf(only, sizeof only, "%s/%s", statement, when);
     snprintf(kill_at, sizeof kill_at, "%d", nth);
     child = start(environment);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -345,7 +381,7 @@ static int is_long(void)
     return getenv("TL_TEST_LONG") != NULL;
 }
 
-/* Only statements of several rows have this name: who dies at it dies in a group. */
+/* Only statements of several rows have these names: who dies at one dies in a group. */
 static void death_within_a_group(void **state)
 {
     static const char *const undisturbed[] = {NULL};
@@ -356,8 +392,9 @@ static void death_within_a_group(void **state)
     check_promises(0);
     check_groups_formed();
     for (int nth = 1; nth <= most; nth++)
-        deaths +=
-            die_at("before", nth * nth % 29 + 1) + die_at("after", nth * nth % 31 + 1);
+        deaths += die_at("group", "before", nth * nth % 29 + 1) +
+                  die_at("group", "after", nth * nth % 31 + 1) +
+                  die_at("group_mutex", nth % 2 == 0 ? "before" : "after", nth % 16 + 1);
     print_message("  %d deaths at the statement of a group\n", deaths);
     recover();
     check_books();

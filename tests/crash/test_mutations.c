@@ -256,6 +256,9 @@ static struct {
     tl_ending endings[NEIGHBOURS + 1];
     tl_status answers[NEIGHBOURS + 1];
     int submitted; /* how many were taken */
+    /* Who asks for a mutex among them makes it the other statement. */
+    tl_lock *mutex;
+    tl_status mutex_answer;
 } together;
 
 static void submit_together(void *context, tl_lock *lock, tl_status status)
@@ -268,12 +271,13 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
         together.submitted +=
             tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL,
                                   &together.answers[i]) == TL_OK;
+    if (together.mutex != NULL)
+        together.submitted +=
+            tl_lock_ask_submit(together.mutex, NULL, &together.mutex_answer) == TL_OK;
 }
 
-static void await_completions(tl_client *client)
+static void await_completions(tl_client *client, int left)
 {
-    int left = NEIGHBOURS + 1;
-
     for (int i = 0; i < 30000 && left > 0; i++) {
         tl_completion done;
 
@@ -312,9 +316,20 @@ static void make_neighbours(const char *serial)
     together.first = handle(0, name, &options);
 }
 
+static void make_mutex(const char *serial)
+{
+    tl_lock_options options = sync_options(60000);
+    char name[64];
+
+    options.flags |= TL_ASK_REPEATABLE;
+    snprintf(name, sizeof name, "%s-mutex", serial);
+    together.mutex = handle(0, name, &options);
+}
+
 static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 {
     uint64_t groups_before, groups, before = grouped(clients[0], &groups_before);
+    int steps = NEIGHBOURS + 1 + (together.mutex != NULL);
 
     together.submitted = 0;
     together.locks[0] = lock;
@@ -323,16 +338,22 @@ static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
     together.endings[0].proof = proof;
     together.endings[0].retryable = 1;
     assert_int_equal(tl_lock_ask_submit(together.first, submit_together, NULL), TL_OK);
-    await_completions(clients[0]);
-    assert_int_equal(together.submitted, NEIGHBOURS + 1);
+    await_completions(clients[0], steps);
+    assert_int_equal(together.submitted, steps);
     /* One statement for all of them; the ask before them was alone. */
-    assert_int_equal(grouped(clients[0], &groups) - before, NEIGHBOURS + 1);
+    assert_int_equal(grouped(clients[0], &groups) - before, steps);
     assert_int_equal(groups - groups_before, 1);
     for (int i = 1; i <= NEIGHBOURS; i++)
         assert_int_equal(together.answers[i], TL_SUCCEEDED);
     for (int i = 0; i <= NEIGHBOURS; i++)
         tl_lock_free(together.locks[i]);
     tl_lock_free(together.first);
+    if (together.mutex != NULL) {
+        assert_int_equal(together.mutex_answer, TL_GRANTED);
+        assert_int_equal(end(together.mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE),
+                         TL_SUCCEEDED);
+        together.mutex = NULL;
+    }
     return together.answers[0];
 }
 
@@ -517,8 +538,10 @@ static tl_status end_the_other_life(const char *serial, const char *rules, int i
     /* As if it had been made at the same microsecond. */
     database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'",
                  fence, serial);
-    if (in_group)
+    if (in_group) {
         make_neighbours(serial);
+        make_mutex(serial);
+    }
     mutate(rules);
     status = in_group ? end_in_group(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
                       : end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);

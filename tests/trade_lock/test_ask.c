@@ -398,6 +398,45 @@ static void test_a_mutex_is_no_trade(void **state)
     }
 }
 
+static void run_together(step **steps, size_t count)
+{
+    db *connection = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        random_token(steps[i]->token);
+    assert_status(pool_get(f.client->connections, POOL_QUICK, 5000, &connection), TL_OK);
+    assert_int_equal(store_group(connection, steps, count), DB_DONE);
+    pool_put(f.client->connections, connection);
+}
+
+/* The statement of groups in which no mutex is asked for meets mutexes all the same: their
+ * endings are in it, and a trade's ask with a mutex's key. */
+static void mutexes_among_trades(const step *held)
+{
+    step trade = *held, mutex = *held, other = *held, *steps[] = {&mutex, &trade, &other};
+
+    trade.kind = STEP_ASK;
+    trade.serial_no = "kmY";
+    mutex.kind = other.kind = STEP_FINISH_SYNC;
+    mutex.status = other.status = 'Y';
+    mutex.held_fence = other.held_fence = held->fence;
+    memcpy(mutex.held_token, held->token, STEP_TOKEN);
+    memcpy(other.held_token, held->token, STEP_TOKEN);
+    other.serial_no = "ktY"; /* has another holder's fence and token */
+    run_together(steps, 3);
+    assert_false(trade.changed);
+    assert_true(mutex.changed);
+    assert_false(other.changed);
+    assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
+    assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
+    assert_row(&f, "kg", "k", "WITHDRAW", "Y 1 1");
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT repeatable = 1 AND session_id IS NULL AND "
+                                     "next_run_at IS NULL FROM trade_lock WHERE "
+                                     "serial_no = 'kg'"),
+                     1);
+}
+
 /* The same where the asks of many threads share a statement. */
 static void test_kinds_do_not_meet_in_a_group(void **state)
 {
@@ -412,25 +451,23 @@ static void test_kinds_do_not_meet_in_a_group(void **state)
                   .deadline_ms = -1,
                   .sends = 1};
     step mutex = trade, fresh = trade, *steps[] = {&mutex, &fresh, &trade};
-    db *connection = NULL;
 
     (void)state;
     mutex.kind = fresh.kind = STEP_ASK_REPEATABLE;
     fresh.serial_no = "kg";
+    fresh.session_id = tl_client_session(f.client);
     trade.serial_no = "kmY";
-    for (size_t i = 0; i < 3; i++)
-        random_token(steps[i]->token);
-    assert_status(pool_get(f.client->connections, POOL_QUICK, 5000, &connection), TL_OK);
-    assert_int_equal(store_group(connection, steps, 3), DB_DONE);
-    pool_put(f.client->connections, connection);
+    run_together(steps, 3);
     assert_false(mutex.changed);
     assert_true(fresh.changed);
     assert_false(trade.changed);
     assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql, "SELECT repeatable FROM trade_lock WHERE "
-                                            "serial_no = 'kg'"),
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT repeatable = 1 AND session_id IS NOT NULL "
+                                     "FROM trade_lock WHERE serial_no = 'kg'"),
                      1);
+    mutexes_among_trades(&fresh);
 }
 
 static void test_a_kind_that_was_changed_is_on_record(void **state)

@@ -11,8 +11,11 @@
 
 #include <cmocka.h>
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COMMON "connect_timeout_s=10\nread_timeout_s=30\nsession_ms=60s\n"
 /* Where the line is down every call uses up its budget. */
@@ -485,16 +488,20 @@ static void test_killed_connections(void **state)
     close_place(&near);
 }
 
-/* Two asks that keep both places of the groups, an ask with little time that leads the next
+/* Asks that keep all places of the groups, an ask with little time that leads the next
  * group, and an ending with much time in it. */
+enum { KEEPING = 3, HASTY = KEEPING, ENDING, FATES, CONTROLLER = FATES };
+#define HASTE_MS 3000
+
 struct shared_fate {
     tl_client *client;
-    tl_lock *locks[4];
-    tl_status status[4];
+    tl_lock *locks[FATES];
+    tl_status status[FATES];
+    atomic_int threads[FATES]; /* as they are about to join, by gettid() */
 };
 
-/* Both places are taken. */
-static void await_two_delayed(void)
+/* All places are taken. */
+static void await_delayed(void)
 {
     int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
@@ -502,29 +509,43 @@ static void await_two_delayed(void)
         crew_sleep_ms(1);
 }
 
+static void await_asleep(const atomic_int *thread)
+{
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
+
+    while ((atomic_load(thread) == 0 || !crew_is_asleep(atomic_load(thread))) &&
+           crew_now_ms() < until_ms)
+        crew_sleep_ms(1);
+}
+
+static void control(struct shared_fate *all)
+{
+    int64_t until_ms = crew_now_ms() + 60000;
+
+    await_asleep(&all->threads[ENDING]);
+    tap_release(line);
+    while (!tap_done(line) && crew_now_ms() < until_ms)
+        crew_sleep_ms(10);
+    crew_sleep_ms(HASTE_MS + 1500);
+    tap_down(line, 0);
+}
+
 static void share_a_fate(void *context, int number)
 {
     struct shared_fate *all = context;
 
-    if (number == 4) {
-        int64_t until_ms = crew_now_ms() + 60000;
-
-        await_two_delayed();
-        crew_sleep_ms(600);
-        tap_release(line);
-        while (!tap_done(line) && crew_now_ms() < until_ms)
-            crew_sleep_ms(10);
-        crew_sleep_ms(3000);
-        tap_down(line, 0);
+    if (number == CONTROLLER) {
+        control(all);
         return;
     }
-    if (number >= 2) {
-        await_two_delayed();
-        crew_sleep_ms(300 * (number - 2));
-    }
+    if (number >= KEEPING)
+        await_delayed();
+    if (number == ENDING)
+        await_asleep(&all->threads[HASTY]); /* who sleeps first is called first */
+    atomic_store(&all->threads[number], gettid());
     all->status[number] =
-        number < 3 ? tl_lock_ask(all->locks[number], 0)
-                   : finish(all->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+        number != ENDING ? tl_lock_ask(all->locks[number], 0)
+                         : finish(all->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
 }
 
 /* Whoever has time goes on settling where the leader's time is over. */
@@ -532,30 +553,38 @@ static void test_a_group_that_is_cut(void **state)
 {
     tl_lock_options lock_options = sync_options("x");
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    struct shared_fate all = {NULL, {NULL}, {TL_OK}};
-    char *file = database_option_file_at(
-        f.db, tap_socket(line),
-        "pool_wait_ms=1500\ncommit_ms=60s\nconnect_timeout_s=10\nread_timeout_s=20\n"
-        "session_ms=60s\n");
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    struct shared_fate all = {.client = NULL};
+    char settings[200], *file;
 
     (void)state;
+    snprintf(settings, sizeof settings,
+             "pool_wait_ms=%d\ncommit_ms=60s\nconnect_timeout_s=10\nread_timeout_s=20\n"
+             "session_ms=60s\n",
+             HASTE_MS);
+    file = database_option_file_at(f.db, tap_socket(line), settings);
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&all.client, &options), TL_OK);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < FATES; i++) {
         char serial[] = {'t', '-', 'q', (char)('0' + i), '\0'};
 
         all.locks[i] = lock_new(all.client, serial, "c1", &lock_options);
+        if (i < KEEPING)
+            lose(serial, 0, TAP_DELAY_REQUEST, 0);
     }
-    assert_status(tl_lock_ask(all.locks[3], 0), TL_GRANTED);
-    lose("t-q0", 0, TAP_DELAY_REQUEST, 0);
-    lose("t-q1", 0, TAP_DELAY_REQUEST, 0);
-    lose("t-q3", 0, TAP_LOSE_ANSWER, 1);
-    crew_threads(5, share_a_fate, &all);
+    assert_status(tl_lock_ask(all.locks[ENDING], 0), TL_GRANTED);
+    lose("t-q4", 0, TAP_LOSE_ANSWER, 1);
+    crew_threads(FATES + 1, share_a_fate, &all);
     assert_true(tap_done(line));
-    assert_status(all.status[3], TL_SUCCEEDED);
-    assert_row(&f, "t-q3", "c1", "WITHDRAW", "Y 1 1");
-    for (int i = 0; i < 4; i++)
+    /* Or this test has looked at something else. */
+    assert_status(tl_client_stats(all.client, &stats), TL_OK);
+    assert_int_equal(stats.groups, 1);
+    assert_int_equal(stats.grouped, 2);
+    assert_status(all.status[HASTY], TL_UNKNOWN);
+    assert_status(all.status[ENDING], TL_SUCCEEDED);
+    assert_row(&f, "t-q4", "c1", "WITHDRAW", "Y 1 1");
+    for (int i = 0; i < FATES; i++)
         tl_lock_free(all.locks[i]);
     tl_client_close(all.client);
     remove(file);
