@@ -47,6 +47,8 @@ struct tl_client {
     void (*async_free)(struct async *);
     /* Atomic. */
     client_counters counters;
+    /* Handles by which a trade may be in process, those that were freed so included. */
+    atomic_uint_fast64_t may_hold;
     /* Under the mutex: claims of due work whose fate is not known yet. */
     pthread_mutex_t claims_mutex;
     struct tl_lock *claims[TL_CLAIM_MAX];

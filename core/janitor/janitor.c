@@ -443,11 +443,12 @@ static tl_status free_holders(struct janitor *j, const char *session_id,
 }
 
 static tl_status sweep(struct janitor *j, const db_result *operations,
-                       const char *session_id)
+                       const char *session_id, int settled)
 {
     struct scope scope = {.session_id = session_id};
-    int done = 0;
-    tl_status status = reap_all_of_session(j, operations, session_id, &done);
+    int done = settled;
+    tl_status status =
+        settled ? TL_OK : reap_all_of_session(j, operations, session_id, &done);
 
     j->unfinished = 0;
     if (status == TL_OK)
@@ -470,10 +471,12 @@ static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
         if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0)
             first = row + (j->place->op_code[0] == '\0');
     for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {
+        size_t row = (first + i) % sessions.rows;
+
         if (clock_left_ms(j->deadline_ms) == 0)
             break;
-        status =
-            sweep(j, operations, db_get_text(&sessions, (first + i) % sessions.rows, 0));
+        status = sweep(j, operations, db_get_text(&sessions, row, 0),
+                       db_get_int(&sessions, row, 1) != 0);
     }
     db_result_free(&sessions);
     return status;

@@ -279,7 +279,7 @@ tl_status session_start(session **out, pool *connections, const session_options 
     if (status == TL_OK)
         status = start_threads(s);
     if (status != TL_OK) {
-        session_stop(s);
+        session_stop(s, 1);
         return status;
     }
     *out = s;
@@ -305,7 +305,7 @@ static void stop_threads(session *s)
         stop_thread(s, s->beating, &s->stop_beating, &s->wake);
 }
 
-void session_stop(session *s)
+void session_stop(session *s, int settled)
 {
     if (s == NULL)
         return;
@@ -315,7 +315,7 @@ void session_stop(session *s)
         if (s->connection != NULL && !atomic_load(&s->lost)) {
             db_result result = DB_RESULT_INIT;
 
-            (void)store_session_end(s->connection, s->id, &result);
+            (void)store_session_end(s->connection, s->id, settled, &result);
             db_result_free(&result);
         }
         pthread_cond_destroy(&s->round_due);

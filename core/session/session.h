@@ -38,8 +38,9 @@ typedef struct session_options {
 /* Writes the row and starts the threads. */
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
-/* Waits for the round under way, stops the threads, ends the row (best effort), frees. */
-void session_stop(session *s);
+/* Waits for the round under way, stops the threads, ends the row (best effort), frees.
+ * settled: no trade of it is in process, so that nobody needs to look for one. */
+void session_stop(session *s, int settled);
 
 const char *session_id(const session *s);
 

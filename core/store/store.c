@@ -188,9 +188,12 @@ db_answer store_session_beat(db *connection, const char *session_id, db_result *
     return run_for_session(connection, &sql_session_beat, session_id, result);
 }
 
-db_answer store_session_end(db *connection, const char *session_id, db_result *result)
+db_answer store_session_end(db *connection, const char *session_id, int settled,
+                            db_result *result)
 {
-    return run_for_session(connection, &sql_session_end, session_id, result);
+    const db_value values[] = {db_int(settled), db_text(session_id)};
+
+    return db_run(connection, &sql_session_end, values, COUNT(values), result);
 }
 
 db_answer store_session_others(db *connection, const char *session_id, db_result *result)

@@ -35,7 +35,7 @@ tl_status arm_settle(tl_lock *lock, int *armed)
                       lock->client->config.commit_ms);
     if (t.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
-    lock->state = LOCK_HELD;
+    lock_become(lock, LOCK_HELD);
     lock->lost_connection[0] = '\0';
     /* Also when the session is gone: an ending rests on the row alone. */
     if (t.verdict != VERDICT_REFUSED && t.step.fence != 0) {

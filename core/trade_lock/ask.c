@@ -199,14 +199,14 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
         /* It is granted, and nobody knows the fence.  Asking again with this token would
          * write it a second time; settling reads it.  The connection that wrote it has
          * answered, so a name that nobody has says as much: nothing is under way. */
-        lock->state = LOCK_ASK_UNKNOWN;
+        lock_become(lock, LOCK_ASK_UNKNOWN);
         random_uuid(lock->lost_connection);
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */
     if (!ask_is_mine(lock) &&
         !(is_last_here(lock) && session_alive_ms(lock->client->session) > 0)) {
-        lock->state = LOCK_NEW;
+        lock_become(lock, LOCK_NEW);
         if (t->step.kind == STEP_ASK && lock->view.state != TL_STATE_ABSENT)
             return ask_classify(lock);
         return error_set(TL_BUSY, "the lock was granted and taken over at once");
@@ -298,7 +298,8 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
         return status;
     if (ask_is_mine(lock))
         return ask_granted(lock, &(transition){.step = t->step}, before_ms);
-    lock->state = LOCK_NEW; /* whatever became of an earlier ask, it holds nothing now */
+    lock_become(lock,
+                LOCK_NEW); /* whatever became of an earlier ask, it holds nothing now */
     if (t->step.kind == STEP_ASK_REPEATABLE) {
         /* Death is final: the same fence is still a dead holder's when it is asked again. */
         *again = lock->view.status == 'P' && !lock->inside.alive && !kind_differs(lock);
@@ -418,7 +419,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     if (lock->state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
-    lock->state = LOCK_NEW;
+    lock_become(lock, LOCK_NEW);
     /* Noticed on the way, by a new connection or while it waited: what a restored row says
      * may have been overtaken in what was lost. */
     if (class_ == TL_CLASS_CONFLICT || status == TL_FAILED) {

@@ -72,7 +72,7 @@ static db_answer claim_candidate(struct batch *b, const db_result *rows, size_t 
     t.step.claim_as = CLAIM_BATCH;
     answer = store_step(b->connection, &t.step, STORE_NOWAIT);
     if (answer == DB_DONE && t.step.changed) {
-        lock->state = LOCK_ASK_UNKNOWN;
+        lock_become(lock, LOCK_ASK_UNKNOWN);
         b->claims[b->claim_count++] = lock;
         return DB_DONE;
     }

@@ -184,7 +184,7 @@ tl_status ending_applied(tl_lock *lock)
     tl_key key = lock_key(lock);
     tl_status status = lock->ending_answer;
 
-    lock->state = LOCK_OVER;
+    lock_become(lock, LOCK_OVER);
     client_add(&lock->client->counters.finishes, 1);
     waiters_released(lock->client->waiting, lock->wait_key);
     if (status == TL_PARKED)
@@ -211,7 +211,7 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending)
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        lock->state = LOCK_HELD;
+        lock_become(lock, LOCK_HELD);
         if (ending->outcome == TL_OUTCOME_FAILURE &&
             ending->proof == TL_PROOF_OPERATORS &&
             lock->inside.success_epoch != lock->epoch)
@@ -234,7 +234,7 @@ tl_status settled_not_done(tl_lock *lock)
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        lock->state = LOCK_HELD;
+        lock_become(lock, LOCK_HELD);
         return TL_GRANTED;
     }
     lock_lose(lock);

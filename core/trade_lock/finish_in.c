@@ -32,7 +32,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
                                        "forbids this failure, or the server has rolled "
                                        "the transaction back already");
     lock->caller_thread_id = db_thread_id(borrowed);
-    lock->state = LOCK_IN_CALLER;
+    lock_become(lock, LOCK_IN_CALLER);
     return TL_OK;
 }
 
@@ -113,7 +113,7 @@ tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
     case TL_COMMIT_OK:
         return ending_applied(lock);
     case TL_COMMIT_ROLLED_BACK:
-        lock->state = LOCK_HELD;
+        lock_become(lock, LOCK_HELD);
         return TL_OK;
     default:
         return tl_lock_settle(lock);

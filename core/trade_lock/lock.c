@@ -289,20 +289,35 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->name = step_name(kind);
 }
 
+/* Whether a row may be in process by this handle, as far as it knows. */
+static int may_hold(lock_state state)
+{
+    return state != LOCK_NEW && state != LOCK_OVER;
+}
+
+void lock_become(tl_lock *lock, lock_state state)
+{
+    if (may_hold(state) && !may_hold(lock->state))
+        atomic_fetch_add(&lock->client->may_hold, 1);
+    if (!may_hold(state) && may_hold(lock->state))
+        atomic_fetch_sub(&lock->client->may_hold, 1);
+    lock->state = state;
+}
+
 void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms)
 {
     memcpy(lock->token, t->step.token, STEP_TOKEN);
     if (t->step.fence != 0)
         lock->fence = t->step.fence;
     lock->hold_until_ms = before_ms + max_hold_ms;
-    lock->state = LOCK_HELD;
+    lock_become(lock, LOCK_HELD);
 }
 
 void lock_lose(tl_lock *lock)
 {
     tl_key key = lock_key(lock);
 
-    lock->state = LOCK_LOST;
+    lock_become(lock, LOCK_LOST);
     client_add(&lock->client->counters.lost, 1);
     log_line(&lock->client->logger, TL_WARNING, &key, lock->fence,
              "the lock was taken over: nothing was written");
@@ -319,14 +334,14 @@ void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
     if (t->lost_connection[0] != '\0')
         return;
     lock->lost_connection[0] = '\0';
-    lock->state = state;
+    lock_become(lock, state);
 }
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 {
     tl_key key = lock_key(lock);
 
-    lock->state = state;
+    lock_become(lock, state);
     memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
     client_add(&lock->client->counters.unknown, 1);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,

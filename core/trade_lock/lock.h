@@ -92,6 +92,9 @@ const char *lock_row_op(const tl_lock *lock);
 /* A step of this lock by the calling thread, with the lock's fresh token. */
 void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
 
+/* The handle's state; its client counts those by which a trade may be in process. */
+void lock_become(tl_lock *lock, lock_state state);
+
 /* Takes over what a granting step brought: token, fence, the time the hold is certain. */
 void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms,
                int64_t max_hold_ms);

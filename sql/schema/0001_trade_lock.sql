@@ -221,6 +221,8 @@ CREATE TABLE IF NOT EXISTS tl_session (
     -- set once, by the owner or by an observer; committed before any of its locks is touched
     ended_at DATETIME(6) NULL,
     ended_by UUID NULL,
+    -- the owner ended it, and left no trade in process
+    settled TINYINT NOT NULL DEFAULT 0,
     -- every lane of it that was in process has been opened
     swept_at DATETIME(6) NULL,
     KEY to_sweep (swept_at, ended_at)

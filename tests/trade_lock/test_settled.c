@@ -1,0 +1,218 @@
+/* A session that ends in order says whether it left a trade in process; only then others
+ * look for one. */
+#include "fixture.h"
+
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_MS 60000
+/* Heartbeats of the test's own clients are no matter here. */
+#define SETTINGS "beat_ms=100ms\nsession_ms=60s\n"
+
+static fixture f;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, SETTINGS);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+static void session_of(const tl_client *client, char id[64])
+{
+    snprintf(id, 64, "%s", tl_client_session(client));
+}
+
+static int is_settled(const char *session)
+{
+    return (int)database_number(f.sql,
+                                "SELECT settled FROM tl_session WHERE session_id = '%s' "
+                                "AND ended_by = session_id",
+                                session);
+}
+
+/* Ends the client's session: what it said. */
+static int close_and_ask(tl_client *client)
+{
+    char session[64];
+
+    session_of(client, session);
+    tl_client_close(client);
+    return is_settled(session);
+}
+
+/* An open client with a janitor sees to it. */
+static void await_swept(const char *session)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (!database_number(f.sql,
+                            "SELECT swept_at IS NOT NULL FROM tl_session WHERE "
+                            "session_id = '%s'",
+                            session)) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(10);
+    }
+}
+
+static void test_all_was_ended(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x"), other = sync_options("y");
+    tl_lock *held = granted(f.client, "held", "c1", &options);
+    tl_lock *lock = granted(client, "s1", "c1", &options);
+    tl_status status;
+
+    (void)state;
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    lock = granted(client, "s2", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    /* Refusals of three kinds. */
+    tl_lock_free(ask(client, "held", "c1", &options, &status));
+    assert_status(status, TL_BUSY);
+    tl_lock_free(ask(client, "held", "c1", &other, &status));
+    assert_status(status, TL_MISMATCH);
+    tl_lock_free(ask(client, "s1", "c1", &options, &status));
+    assert_status(status, TL_ALREADY_DONE);
+    tl_lock_free(lock_new(client, "never", "c1", &options));
+    assert_int_equal(close_and_ask(client), 1);
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(held);
+}
+
+/* A worker who ends what it claimed, and one who gives up. */
+static void test_claims(void **state)
+{
+    for (int given_up = 0; given_up < 2; given_up++) {
+        tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+        tl_lock_options options = retry_options(), first = sync_options("x");
+        char serial[16];
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "claim-%d", given_up);
+        lock = granted(f.client, serial, "c1", &first);
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE "
+                            "serial_no LIKE 'claim-%%' AND lane = 'R'");
+        lock = granted(client, serial, "c1", &options);
+        if (!given_up)
+            assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+        assert_int_equal(close_and_ask(client), !given_up);
+    }
+    (void)state;
+}
+
+/* What it left is opened long before its max_hold is over. */
+static void test_a_lock_that_was_forgotten(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
+    tl_lock_options options = sync_options("x");
+    char session[64];
+
+    (void)state;
+    options.max_hold_ms = 3600000;
+    tl_lock_free(granted(client, "forgotten", "c1", &options));
+    session_of(client, session);
+    tl_client_close(client);
+    assert_int_equal(is_settled(session), 0);
+    janitor = client_new(&f, 0);
+    await_swept(session);
+    tl_client_close(janitor);
+    assert_row(&f, "forgotten", "c1", "WITHDRAW_RETRY", "F 1 0");
+}
+
+static void test_an_ask_whose_fate_is_unknown(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(
+        f.db, tap_socket(line), SETTINGS "pool_wait_ms=300ms\nconnect_timeout_s=1\n");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_lock_options lock_options = sync_options("x");
+    tl_client *client = NULL;
+    tl_status status;
+
+    (void)state;
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    tap_rule(line, "unknown-1", 0, TAP_LOSE_ANSWER, 1);
+    tl_lock_free(ask(client, "unknown-1", "c1", &lock_options, &status));
+    assert_status(status, TL_UNKNOWN);
+    tap_down(line, 0);
+    /* The heartbeat has a connection again, by which the end is told. */
+    while (tl_client_alive_ms(client) == 0)
+        crew_sleep_ms(10);
+    assert_int_equal(close_and_ask(client), 0);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* Its word is taken: nobody looks.  Were it wrong, the trade is found when its max_hold is
+ * over. */
+static void test_a_wrong_word(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
+    char session[64];
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    (void)state;
+    session_of(client, session);
+    tl_client_close(client);
+    assert_int_equal(is_settled(session), 1);
+    database_run(
+        f.sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+        "next_run_at, created_at, updated_at) VALUES ('c1', 'wrong', 'WITHDRAW', "
+        "'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+        "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, max_hold_until, UTC_TIMESTAMP(6), "
+        "UTC_TIMESTAMP(6))",
+        session);
+    janitor = client_new(&f, 0);
+    await_swept(session);
+    assert_row(&f, "wrong", "c1", "WITHDRAW_RETRY", "-");
+    database_run(f.sql, "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6), "
+                        "next_run_at = UTC_TIMESTAMP(6) WHERE serial_no = 'wrong'");
+    while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                  "'wrong'") < 2) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(10);
+    }
+    tl_client_close(janitor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_was_ended),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_a_lock_that_was_forgotten),
+        cmocka_unit_test(test_an_ask_whose_fate_is_unknown),
+        cmocka_unit_test(test_a_wrong_word),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+}
