@@ -235,7 +235,7 @@ void tl_client_close(tl_client *client)
         leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
-    session_stop(client->session, atomic_load(&client->may_hold) == 0);
+    session_stop(client->session, &client->may_hold);
     transition_engine_free(client->transitions);
     pool_free(client->connections);
     shared_reads_free(client->reads);

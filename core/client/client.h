@@ -47,7 +47,8 @@ struct tl_client {
     void (*async_free)(struct async *);
     /* Atomic. */
     client_counters counters;
-    /* Handles by which a trade may be in process, those that were freed so included. */
+    /* Handles by which a trade may be in process, those that were freed so included, and
+     * occasions after which one may be that no handle knows of. */
     atomic_uint_fast64_t may_hold;
     /* Under the mutex: claims of due work whose fate is not known yet. */
     pthread_mutex_t claims_mutex;
@@ -72,6 +73,13 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
 static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)
 {
     atomic_fetch_add_explicit(counter, number, memory_order_relaxed);
+}
+
+/* A trade may be in process under this session, and no handle tells: its end will not be
+ * taken for the end of all its trades. */
+static inline void client_lose_track(struct tl_client *client)
+{
+    atomic_fetch_add(&client->may_hold, 1);
 }
 
 /* Work that is done again after the server undid it or a connection failed. */

@@ -13,10 +13,13 @@ void restored_look(struct tl_client *client, db *connection)
         result.rows == 1) {
         int now = db_get_int(&result, 0, 0) != 0;
 
-        if (atomic_exchange(&client->restored, now) != now && now)
+        if (atomic_exchange(&client->restored, now) != now && now) {
+            /* An ending that was answered may be missing here. */
+            client_lose_track(client);
             log_line(&client->logger, TL_ALARM, NULL, 0,
                      "this server is not the one that was accepted, or was restored: "
                      "nothing is granted until an operator accepts it");
+        }
     }
     db_result_free(&result);
 }

@@ -447,9 +447,12 @@ static tl_status sweep(struct janitor *j, const db_result *operations,
 {
     struct scope scope = {.session_id = session_id};
     int done = settled;
-    tl_status status =
-        settled ? TL_OK : reap_all_of_session(j, operations, session_id, &done);
+    tl_status status = TL_OK;
 
+    if (!settled)
+        status = reap_all_of_session(j, operations, session_id, &done);
+    else if (j->place->op_code[0] == '\0') /* the next round begins behind it */
+        text_copy(j->place->session_id, sizeof j->place->session_id, session_id);
     j->unfinished = 0;
     if (status == TL_OK)
         status = free_holders(j, session_id, read_holders_of_session);

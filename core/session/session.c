@@ -268,6 +268,7 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
 
 tl_status session_start(session **out, pool *connections, const session_options *options)
 {
+    static const atomic_uint_fast64_t none;
     session *s = memory_new(sizeof *s);
     tl_status status;
 
@@ -279,7 +280,7 @@ tl_status session_start(session **out, pool *connections, const session_options 
     if (status == TL_OK)
         status = start_threads(s);
     if (status != TL_OK) {
-        session_stop(s, 1);
+        session_stop(s, &none);
         return status;
     }
     *out = s;
@@ -305,7 +306,7 @@ static void stop_threads(session *s)
         stop_thread(s, s->beating, &s->stop_beating, &s->wake);
 }
 
-void session_stop(session *s, int settled)
+void session_stop(session *s, const atomic_uint_fast64_t *may_hold)
 {
     if (s == NULL)
         return;
@@ -315,7 +316,8 @@ void session_stop(session *s, int settled)
         if (s->connection != NULL && !atomic_load(&s->lost)) {
             db_result result = DB_RESULT_INIT;
 
-            (void)store_session_end(s->connection, s->id, settled, &result);
+            (void)store_session_end(s->connection, s->id, atomic_load(may_hold) == 0,
+                                    &result);
             db_result_free(&result);
         }
         pthread_cond_destroy(&s->round_due);

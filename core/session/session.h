@@ -19,6 +19,8 @@
 #include "base/random.h"
 #include "pool/pool.h"
 
+#include <stdatomic.h>
+
 typedef struct session session;
 
 /* Called after each confirmed beat, on a thread of its own; the janitor's place.  However
@@ -39,8 +41,8 @@ typedef struct session_options {
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
 /* Waits for the round under way, stops the threads, ends the row (best effort), frees.
- * settled: no trade of it is in process, so that nobody needs to look for one. */
-void session_stop(session *s, int settled);
+ * *may_hold is 0 in the end: no trade of it is in process, and nobody needs to look for one. */
+void session_stop(session *s, const atomic_uint_fast64_t *may_hold);
 
 const char *session_id(const session *s);
 

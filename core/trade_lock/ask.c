@@ -294,8 +294,10 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
         break;
     }
     status = lock_read(lock);
-    if (status != TL_OK)
+    if (status != TL_OK) {
+        client_lose_track(lock->client); /* the row may be this handle's all the same */
         return status;
+    }
     if (ask_is_mine(lock))
         return ask_granted(lock, &(transition){.step = t->step}, before_ms);
     lock_become(lock,

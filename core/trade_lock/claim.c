@@ -151,8 +151,8 @@ tl_status ask_retry_once(tl_lock *lock)
             return status;
         if (ask_is_mine(lock))
             return ask_granted(lock, &t, before_ms);
-        lock->state =
-            LOCK_NEW; /* whatever became of an earlier ask, it holds nothing now */
+        /* Whatever became of an earlier ask, it holds nothing now. */
+        lock_become(lock, LOCK_NEW);
         if (t.verdict == VERDICT_DECIDING) {
             lock->view.being_decided = 1;
             return error_set(TL_BUSY, "an open transaction is deciding this trade");

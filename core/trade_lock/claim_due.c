@@ -121,8 +121,10 @@ static tl_status settle_claim(tl_lock *lock)
         if (t.verdict == VERDICT_UNKNOWN)
             return TL_UNKNOWN;
         lock->lost_connection[0] = '\0';
-        if (t.verdict != VERDICT_APPLIED)
+        if (t.verdict != VERDICT_APPLIED) {
+            lock_become(lock, LOCK_NEW);
             return TL_BUSY;
+        }
     }
     t.step.fence = 0; /* the row is read, payload included */
     return ask_granted(lock, &t, clock_boottime_ms());
@@ -166,6 +168,7 @@ static void leave_batch(struct batch *b, const char *lost_connection)
         tl_lock *lock = b->claims[i];
 
         if (lost_connection == NULL) {
+            lock_become(lock, LOCK_NEW);
             tl_lock_free(lock);
             continue;
         }

@@ -94,6 +94,7 @@ static tl_status callback_failed(tl_status status)
 static enum with_result callback_ended_it(struct with *w)
 {
     db_spoil(w->connection);
+    client_lose_track(w->lock->client); /* the lock's statement may be committed */
     w->t->status = error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction; it "
                              "must not commit or roll back",

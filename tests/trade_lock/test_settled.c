@@ -170,6 +170,45 @@ static void test_an_ask_whose_fate_is_unknown(void **state)
     free(file);
 }
 
+static tl_status commit_by_itself(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    assert_int_equal(mysql_query(connection, "COMMIT"), 0);
+    return TL_OK;
+}
+
+/* What a handle does not know may be on the row all the same. */
+static void test_a_callback_that_commits(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(client, "commits", "c1", &options);
+
+    (void)state;
+    assert_status(tl_lock_ask_with(lock, commit_by_itself, NULL, 0), TL_CALLBACK_FAILED);
+    tl_lock_free(lock);
+    assert_row(&f, "commits", "c1", "WITHDRAW", "P 1 1");
+    assert_int_equal(close_and_ask(client), 0);
+}
+
+/* An ending that was answered may be missing on a server that was restored. */
+static void test_a_restored_server(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    tl_status status = TL_OK;
+
+    (void)state;
+    database_run(f.sql, "UPDATE tl_schema SET restored_at = UTC_TIMESTAMP(6)");
+    while (status != TL_ASK_CHANNEL) {
+        assert_true(crew_now_ms() < end_ms);
+        tl_lock_free(ask(client, "restored", "c1", &options, &status));
+    }
+    database_run(f.sql, "UPDATE tl_schema SET restored_at = NULL");
+    assert_int_equal(close_and_ask(client), 0);
+}
+
 /* Its word is taken: nobody looks.  Were it wrong, the trade is found when its max_hold is
  * over. */
 static void test_a_wrong_word(void **state)
@@ -211,7 +250,9 @@ int main(void)
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_a_lock_that_was_forgotten),
         cmocka_unit_test(test_an_ask_whose_fate_is_unknown),
+        cmocka_unit_test(test_a_callback_that_commits),
         cmocka_unit_test(test_a_wrong_word),
+        cmocka_unit_test(test_a_restored_server),
     };
 
     return server_report(cmocka_run_group_tests(tests, setup, teardown));

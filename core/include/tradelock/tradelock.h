@@ -262,8 +262,9 @@ typedef struct tl_client_options {
  * its heartbeat thread. */
 TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
 
-/* Ends the session (its locks that are still P become open to the retry lane at once) and
- * frees the client.  Free every handle first. */
+/* Ends the session and frees the client.  Free every handle first.  A trade that one of them
+ * left in process is opened to the retry lane by the next janitor's round; where all ended,
+ * nobody looks for any. */
 TL_EXPORT void tl_client_close(tl_client *client);
 
 /* The session's UUID, "" without one. */
