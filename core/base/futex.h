@@ -19,10 +19,9 @@
 /* Sleeps while the word is what was seen. */
 void futex_wait(atomic_int *word, int seen);
 /* The same until a deadline of clock.h; 0 when it is over.  The kernel's clock stands still
- * while the machine is suspended: the deadline is then noticed later by so much.  Of those
- * who sleep the first to come is woken first. */
+ * while the machine is suspended: the deadline is then noticed later by so much. */
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms);
-/* Wakes so many who sleep on this word, of which nothing is read. */
+/* Wakes so many who sleep on this word, the first to come first.  Nothing of it is read. */
 void futex_wake(atomic_int *word, int count);
 
 #endif

@@ -300,8 +300,8 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
     }
     if (ask_is_mine(lock))
         return ask_granted(lock, &(transition){.step = t->step}, before_ms);
-    lock_become(lock,
-                LOCK_NEW); /* whatever became of an earlier ask, it holds nothing now */
+    /* Whatever became of an earlier ask, it holds nothing now. */
+    lock_become(lock, LOCK_NEW);
     if (t->step.kind == STEP_ASK_REPEATABLE) {
         /* Death is final: the same fence is still a dead holder's when it is asked again. */
         *again = lock->view.status == 'P' && !lock->inside.alive && !kind_differs(lock);
