@@ -458,5 +458,5 @@ int main(void)
         cmocka_unit_test(a_server_that_dies),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

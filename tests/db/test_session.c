@@ -289,5 +289,5 @@ int main(void)
         cmocka_unit_test(a_child_leaves_the_parent_alone),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

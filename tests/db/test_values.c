@@ -259,5 +259,5 @@ int main(void)
         cmocka_unit_test(affected_are_changed_rows),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

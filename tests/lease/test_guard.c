@@ -348,5 +348,5 @@ int main(void)
         cmocka_unit_test(test_without_the_guard_it_pays_twice),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

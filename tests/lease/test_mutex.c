@@ -600,5 +600,5 @@ int main(void)
         cmocka_unit_test(test_reentering_through_anothers_handle),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

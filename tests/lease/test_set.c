@@ -206,5 +206,5 @@ int main(void)
         cmocka_unit_test(test_transfers_in_opposite_directions),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -207,5 +207,5 @@ int main(void)
         cmocka_unit_test(test_a_wait_that_is_in_vain),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

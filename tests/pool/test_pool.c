@@ -406,5 +406,5 @@ int main(void)
         cmocka_unit_test(nobody_waits_for_a_server_that_is_not_there),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

@@ -77,5 +77,5 @@ int main(void)
         cmocka_unit_test(test_without_the_lock_updates_are_lost),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

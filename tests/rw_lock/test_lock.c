@@ -495,5 +495,5 @@ int main(void)
         cmocka_unit_test(test_an_operator_takes_it_from_one),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -167,5 +167,5 @@ int main(void)
         cmocka_unit_test(test_the_first_ask_after_a_failover),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

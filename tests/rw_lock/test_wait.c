@@ -283,5 +283,5 @@ int main(void)
         cmocka_unit_test(test_a_writer_that_dies_waiting),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

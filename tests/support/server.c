@@ -1,10 +1,15 @@
 #include "support/server.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +307,29 @@ int server_report(int failures)
     while (servers != NULL)
         server_free(servers);
     return failures;
+}
+
+static int (*last_fixture)(void **state);
+static int stands = 1;
+
+static int tear_down_and_tell(void **state)
+{
+    stands = 0;
+    stands = last_fixture(state) == 0;
+    return !stands;
+}
+
+int server_run_group(const char *name, const struct CMUnitTest *tests, size_t count,
+                     int (*set_up)(void **state), int (*tear_down)(void **state))
+{
+    int failures;
+
+    last_fixture = tear_down;
+    failures = _cmocka_run_group_tests(name, tests, count, set_up,
+                                       tear_down != NULL ? tear_down_and_tell : NULL);
+    if (!stands)
+        fprintf(stderr, "the last fixture failed\n");
+    return server_report(failures + !stands);
 }
 
 void server_panic(const char *format, ...)
