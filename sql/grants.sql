@@ -2,8 +2,8 @@
 --   tradelock_application  services and retry workers
 --   tradelock_operator     people and jobs with the command `tradelock`
 --   tradelock_reader       dashboards and audits
--- Nobody among them can write a log (trade_lock_log, resource_log, resource_holder_log),
--- remove a row, or change evidence or what operators decided.  The logs are written by
+-- Nobody among them can write history (trade_lock_past, resource_log, resource_holder_log),
+-- remove a row, or change evidence or what operators decided.  It is written by
 -- triggers with the rights of the account that ran the migration; that account must stay
 -- and keep its rights.
 --
@@ -12,7 +12,14 @@
 --   GRANT tradelock_application TO 'withdraw'@'10.0.0.%';
 --   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
 CREATE ROLE IF NOT EXISTS tradelock_application;
-GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_application;
+-- Every column but those that say when and who, which the server fills in.
+GRANT SELECT, UPDATE, INSERT (cust_no, serial_no, op_code, lane, status, step,
+    thread_no, log_no, session_id, token, fence, rev, epoch, attempts, claims, sends,
+    send_until, not_found_since, seen_by_channel, cancel_tried, success_epoch,
+    max_hold_until, next_run_at, deadline_at, parked, conflict, exclusive, repeatable,
+    retryable, proof, fingerprint, channel, channel_key, channel_ref, payload, result,
+    remark, actor, created_at, updated_at)
+    ON trade_lock TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
@@ -35,9 +42,16 @@ GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 -- An operator sees the log and does what the janitor does; SQL typed by hand is possible
 -- and recorded.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
-GRANT SELECT, INSERT, UPDATE ON trade_lock TO tradelock_operator;
+GRANT SELECT, UPDATE, INSERT (cust_no, serial_no, op_code, lane, status, step,
+    thread_no, log_no, session_id, token, fence, rev, epoch, attempts, claims, sends,
+    send_until, not_found_since, seen_by_channel, cancel_tried, success_epoch,
+    max_hold_until, next_run_at, deadline_at, parked, conflict, exclusive, repeatable,
+    retryable, proof, fingerprint, channel, channel_key, channel_ref, payload, result,
+    remark, actor, created_at, updated_at)
+    ON trade_lock TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
+GRANT SELECT ON trade_lock_past TO tradelock_operator;
 GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
 -- Every column but those that say who and when, which the server fills in.
@@ -68,6 +82,7 @@ CREATE ROLE IF NOT EXISTS tradelock_reader;
 GRANT SELECT ON trade_lock TO tradelock_reader;
 GRANT SELECT ON trade_lock_low_water TO tradelock_reader;
 GRANT SELECT ON trade_lock_state TO tradelock_reader;
+GRANT SELECT ON trade_lock_past TO tradelock_reader;
 GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;

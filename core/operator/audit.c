@@ -148,9 +148,9 @@ static size_t match(struct comparison *c, const store_audit_place *at,
 static void compare_row(struct comparison *c, const store_audit_place *at,
                         const db_result *page, size_t row)
 {
-    char status = db_get_text(page, row, AUDIT_ROW_STATUS)[0];
+    char status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
     size_t paid = match(c, at, db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
-                        (uint32_t)db_get_uint(page, row, AUDIT_ROW_EPOCH));
+                        (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH));
 
     if (status == 'F' && paid > 0 && !db_get_int(page, row, AUDIT_ROW_CONFLICT))
         audit_report(c->audit, "paid-failure", at,
@@ -168,16 +168,14 @@ static void check_row(struct comparison *c, const db_result *page, size_t row)
     audit_take_place(&at, page, row);
     sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
     c->audit->counts->rows++;
-    if (!db_get_int(page, row, AUDIT_ROW_HAS_STEP))
-        audit_report(c->audit, "gap", &at,
-                     "the row is at revision %llu, and its history does not know it",
-                     (unsigned long long)db_get_uint(page, row, AUDIT_ROW_REV));
+    if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
+        audit_only_step(c->audit, page, row);
     if (!sync)
         return;
     if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
         audit_report(c->audit, "unseen", &at,
                      "it is in process, and no janitor looks for its end");
-    if (db_get_text(page, row, AUDIT_ROW_STATUS)[0] == 'F' &&
+    if (db_get_text(page, row, AUDIT_LOG_STATUS)[0] == 'F' &&
         db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED) &&
         !db_get_int(page, row, AUDIT_ROW_CONFLICT))
         audit_report(c->audit, "no-proof", &at,
@@ -261,10 +259,12 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
     if (status != TL_OK)
         return status;
     status = take_payments(&c, payments, payment_count);
+    /* First the rows, then their history: one that is changed for the first time meanwhile is
+     * read twice, and never not at all. */
     if (status == TL_OK)
-        status = audit_history(&self);
-    if (status == TL_OK && !self.stopped)
         status = check_rows(&c);
+    if (status == TL_OK && !self.stopped)
+        status = audit_history(&self);
     if (status == TL_OK && c.given)
         check_statement(&c);
     memory_free(c.paid);

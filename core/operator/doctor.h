@@ -12,6 +12,7 @@ typedef struct doctor {
     tl_finding_fn each;
     void *context;
     int unsafe, stopped;
+    int serves;       /* its version: else not every statement can be tried on it */
     tl_status schema; /* TL_OK, or what is wrong with it */
     int incomplete;   /* a part of it is missing: what rests on it is not tried */
     char account[130], role[130];

@@ -165,7 +165,8 @@ enum {
 
 static void judge_version(doctor *d, const char *version)
 {
-    if (server_version_serves(version))
+    d->serves = server_version_serves(version);
+    if (d->serves)
         doctor_tell(d, TL_FINDING_OK, "version", version, "new enough");
     else
         doctor_tell(d, TL_FINDING_UNSAFE, "version", version,
@@ -187,7 +188,7 @@ static void judge_clock(doctor *d, int64_t server_us)
     else
         doctor_tell(d, TL_FINDING_WARNING, "clock", found,
                     "the server's clock differs from this machine's: locks are not "
-                    "affected, but times in its log do not match yours; check NTP");
+                    "affected, but times in its history do not match yours; check NTP");
 }
 
 static void judge_transport(doctor *d, const char *peer, const char *cipher)

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
+#include "store/store_group.h"
 #include "store/store_operator.h"
 
 #include "sql_text.h"
@@ -22,9 +23,21 @@
 
 /* ----------------------------------------------------------------- history -- */
 
+/* Whether an ending that finds no row is refused, and does not make one. */
+static int lost_is_lost(doctor *d, const step *end)
+{
+    char serial[RANDOM_UUID];
+    step lost = *end, *steps[] = {&lost};
+
+    random_uuid(serial);
+    lost.serial_no = serial;
+    return !d->serves || store_group(d->connection, steps, 1) == DB_ERROR;
+}
+
 /*
- * The only proof that the triggers write the log and that their definers still have the
- * rights for it: a row is written, the log is asked for its token, and all is rolled back.
+ * The only proof that the triggers keep what a step replaces, and that their definers still
+ * have the rights for it: a row is written and ended, history is asked for the token that it
+ * had before, a row that is not there is ended in vain, and all is rolled back.
  */
 static db_answer probe(doctor *d, int *seen, tl_status *refused)
 {
@@ -38,16 +51,30 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
               .lane = 'S',
               .max_hold_ms = 1000,
               .deadline_ms = -1};
+    step end = {.kind = STEP_FINISH_SYNC,
+                .cust_no = PROBE_CUST,
+                .serial_no = serial,
+                .op_code = PROBE_OP,
+                .thread_no = tl_thread_uuid(),
+                .lane = 'S',
+                .status = 'Y',
+                .proof = '-'};
     db_answer answer;
 
     random_uuid(serial);
     random_token(s.token);
+    random_token(end.token);
+    memcpy(end.held_token, s.token, STEP_TOKEN);
     answer = db_begin(d->connection);
     if (answer == DB_DONE)
         answer = store_step(d->connection, &s, 0);
+    end.held_fence = s.fence;
+    if (answer == DB_DONE)
+        answer = store_step(d->connection, &end, 0);
     if (answer == DB_DONE)
         answer = store_token_seen(d->connection, &s, &result);
-    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1;
+    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1 &&
+            lost_is_lost(d, &end);
     if (answer == DB_ERROR) {
         /* The sentence is read before the rollback replaces it. */
         *refused = db_error_status(d->connection, answer, "writing a probe");
@@ -130,12 +157,14 @@ tl_status doctor_history(doctor *d)
                     "definer then",
                     tl_error_message());
     else if (answer == DB_DONE && seen)
-        doctor_tell(d, TL_FINDING_OK, "log", "a probe was recorded",
-                    "each step is recorded with the rights of the migrating account");
+        doctor_tell(
+            d, TL_FINDING_OK, "log", "a probe was recorded",
+            "what a step replaces is kept with the rights of the migrating account");
     else if (answer == DB_DONE)
         doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was not recorded",
-                    "steps leave no trace: the triggers are not ours; drop them and run "
-                    "`tradelock migrate` as an administrator");
+                    "steps leave no trace, or an ending makes the row that it does not "
+                    "find: the triggers are not ours; drop them and run `tradelock "
+                    "migrate` as an administrator");
     return answer == DB_ERROR ? TL_OK
                               : read_status(d->connection, answer, "trying the log");
 }
@@ -146,7 +175,8 @@ static const struct right {
     store_right_of right;
     const char *what;
 } dangerous[] = {
-    {STORE_RIGHT_WRITE_LOG, "change the log"},
+    {STORE_RIGHT_WRITE_LOG, "change history"},
+    {STORE_RIGHT_FORGE, "write locks in another account's name"},
     {STORE_RIGHT_DELETE_LOG, "remove history"},
     {STORE_RIGHT_DELETE_LOCK, "remove locks"},
     {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},

@@ -12,6 +12,7 @@ typedef struct store_audit_place {
     uint64_t rev;
 } store_audit_place;
 
+/* A step of a row; both pages begin with these columns. */
 enum store_audit_log_column {
     AUDIT_LOG_CUST,
     AUDIT_LOG_SERIAL,
@@ -27,27 +28,23 @@ enum store_audit_log_column {
     AUDIT_LOG_LOGGED_US,
     AUDIT_LOG_MAX_HOLD_US,
     AUDIT_LOG_ENDED_US,
-    AUDIT_LOG_ROW_REV,   /* NULL: there is no row */
-    AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; else 0 */
-    AUDIT_LOG_CREATED_US /* of the row; 0: there is no row */
+    AUDIT_LOG_OPERATORS,  /* of a decision: how many accounts made it; else 0 */
+    AUDIT_LOG_CREATED_US, /* of the row as it is now; NULL: there is none */
+    AUDIT_LOG_COLUMNS
 };
+/* At least `limit` steps unless it is the last page: a row itself comes as the step behind
+ * its history.  Rows that were never changed are not in it. */
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);
 
+/* The row as a step, and behind it: */
 enum store_audit_row_column {
-    AUDIT_ROW_CUST,
-    AUDIT_ROW_SERIAL,
-    AUDIT_ROW_OP,
-    AUDIT_ROW_STATUS,
-    AUDIT_ROW_EPOCH,
-    AUDIT_ROW_CHANNEL_KEY,
+    AUDIT_ROW_CHANNEL_KEY = AUDIT_LOG_COLUMNS,
     AUDIT_ROW_CONFLICT,
-    AUDIT_ROW_PROOF,
     AUDIT_ROW_SUCCESS_FILED,
-    AUDIT_ROW_REV,
     AUDIT_ROW_LANE,
     AUDIT_ROW_HAS_CHANNEL,
-    AUDIT_ROW_HAS_STEP,
+    AUDIT_ROW_HAS_PAST, /* it was changed since it was made */
     AUDIT_ROW_UNSEEN
 };
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,

@@ -209,6 +209,7 @@ db_answer store_right(db *connection, store_right_of right)
         [STORE_RIGHT_DELETE_LOG] = &sql_right_delete_log,
         [STORE_RIGHT_DELETE_LOCK] = &sql_right_delete_lock,
         [STORE_RIGHT_CHANGE_EVIDENCE] = &sql_right_change_evidence,
+        [STORE_RIGHT_FORGE] = &sql_right_forge,
     };
 
     return db_run(connection, tries[right], NULL, 0, NULL);

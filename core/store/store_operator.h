@@ -189,6 +189,7 @@ typedef enum store_right_of {
     STORE_RIGHT_DELETE_LOG,
     STORE_RIGHT_DELETE_LOCK,
     STORE_RIGHT_CHANGE_EVIDENCE,
+    STORE_RIGHT_FORGE,
     STORE_RIGHTS
 } store_right_of;
 db_answer store_right(db *connection, store_right_of right);

@@ -7,7 +7,7 @@
  *      no name; its transaction holds the row from the ending on, so that getting the
  *      row's lock proves that it has ended;
  *   2. the row is read by its key: our token there means that the step was committed;
- *   3. else the log is asked whether the token was ever written: then it was committed
+ *   3. else history is asked whether the token was ever written: then it was committed
  *      and somebody has gone on from there;
  *   4. else it did not happen.
  *

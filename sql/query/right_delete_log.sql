@@ -1,2 +1,2 @@
--- Whether this account may remove rows of the log; no row can match.
-DELETE FROM trade_lock_log WHERE FALSE
+-- Whether this account may remove history; no row can match.
+DELETE FROM trade_lock_past WHERE FALSE

@@ -1,2 +1,2 @@
--- Whether a step with this token was committed and superseded since.
+-- Whether a step with this token was ever committed.
 SELECT tl_token_seen(?, ?, ?, ?)

@@ -47,6 +47,15 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     created_at DATETIME(6) NOT NULL,
     updated_at DATETIME(6) NOT NULL,
+    -- When the step was written, and by which account: the server's to say.  No role may
+    -- fill them in (grants.sql), and every change overwrites them (trade_lock_updated).  The
+    -- zone of the writing connection does not matter: NOW and UTC_TIMESTAMP differ by exactly
+    -- that zone, and SYSDATE is the moment itself even in a long transaction: of an UPDATE
+    -- when it has locked the row, of an INSERT before it writes, or waits for a lock.
+    logged_at DATETIME(6) NOT NULL DEFAULT (SYSDATE(6)
+        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND),
+    account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+        DEFAULT (USER()),
     -- 1 on a sync row in process whose operation lets one trade of a customer in at a time
     busy TINYINT AS (IF(exclusive = 1 AND status = 'P' AND lane = 'S', 1, NULL)) VIRTUAL,
     PRIMARY KEY (cust_no, serial_no, op_code),
@@ -70,11 +79,13 @@ CREATE TABLE IF NOT EXISTS trade_lock_low_water (
     low_water DATETIME(6) NOT NULL
 ) ENGINE = InnoDB;
 
--- One row for each step of a row.  Written by the triggers below with their definer's
--- rights; no application account can write, change or remove a row of it.
+-- What a row was before each of its steps.  A row tells its last step itself; the triggers
+-- below keep what a step replaces, with their definer's rights, so that a trade that is asked
+-- for and ended costs one row of history and not two.  No application account can write,
+-- change or remove a row of it.  All steps together: trade_lock_log.
 -- The serial number stands first in its key: where those rise with time, as most do, the
--- log grows at its end, and not everywhere at once as the customers come.
-CREATE TABLE IF NOT EXISTS trade_lock_log (
+-- table grows at its end, and not everywhere at once as the customers come.
+CREATE TABLE IF NOT EXISTS trade_lock_past (
     cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
     serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
     op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
@@ -105,22 +116,12 @@ CREATE TABLE IF NOT EXISTS trade_lock_log (
     PRIMARY KEY (serial_no, cust_no, op_code, rev)
 ) ENGINE = InnoDB;
 
--- The zone of the writing connection does not matter: NOW and UTC_TIMESTAMP differ by
--- exactly that zone, and SYSDATE is the moment of the write even in a long transaction.
+-- An ending changes the row that was granted; a row that is gone is lost, not made.
 CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT ON trade_lock FOR EACH ROW
 BEGIN
-    -- An ending changes the row that was granted; a row that is gone is lost, not made.
     IF NEW.step = 'end' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
     END IF;
-    INSERT INTO trade_lock_log
-    VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
-        SYSDATE(6)
-            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-        NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
-        NEW.fence, NEW.epoch, NEW.attempts, NEW.claims, NEW.sends, NEW.send_until,
-        NEW.max_hold_until, NEW.next_run_at, NEW.parked, NEW.conflict, NEW.proof,
-        NEW.channel_key, NEW.channel_ref, NEW.remark, NEW.actor, USER());
 END;
 
 -- The library raises rev itself; SQL typed by hand does not, and is recorded all the same.
@@ -128,8 +129,9 @@ END;
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock FOR EACH ROW
 BEGIN
     -- Two questions one in the other, since the long one is prepared anew for every row.
-    IF NEW.rev = OLD.rev THEN
-        IF NOT (NEW.status <=> OLD.status AND NEW.token <=> OLD.token
+    -- NULL, which a server that is not strict takes for 0, is no higher rev.
+    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
+        IF NOT (NEW.rev <=> OLD.rev AND NEW.status <=> OLD.status AND NEW.token <=> OLD.token
             AND NEW.fence <=> OLD.fence AND NEW.session_id <=> OLD.session_id
             AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
             AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
@@ -149,40 +151,73 @@ BEGIN
             AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
             AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
             AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
-            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
+            AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
+            AND NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
+            AND NEW.op_code <=> OLD.op_code) THEN
             SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
         END IF;
     END IF;
-    IF NEW.rev <> OLD.rev THEN
-        INSERT INTO trade_lock_log
-        VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
-            SYSDATE(6)
+    IF NEW.rev > OLD.rev THEN
+        SET NEW.logged_at = SYSDATE(6)
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-            NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
-            NEW.fence, NEW.epoch, NEW.attempts, NEW.claims, NEW.sends, NEW.send_until,
-            NEW.max_hold_until, NEW.next_run_at, NEW.parked, NEW.conflict, NEW.proof,
-            NEW.channel_key, NEW.channel_ref, NEW.remark, NEW.actor, USER());
+            NEW.account = USER();
     END IF;
 END;
--- Removing a row is a step too.  Purging takes the log away afterwards, with the rows.
+-- What was is kept once the change is there: an UPDATE IGNORE that a constraint refuses
+-- leaves nothing behind.
+CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock FOR EACH ROW
+BEGIN
+    IF NEW.rev <> OLD.rev THEN
+        INSERT INTO trade_lock_past
+        VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
+            OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
+            OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
+            OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account);
+    END IF;
+END;
+-- Removing a row is a step too, the last of a life.  Purging takes the history away
+-- afterwards, with the rows.
 CREATE OR REPLACE TRIGGER trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW
-INSERT INTO trade_lock_log
-VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
-    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-    'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
-    OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until, OLD.max_hold_until,
-    OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof, OLD.channel_key, OLD.channel_ref,
-    OLD.remark, OLD.actor, USER());
+INSERT INTO trade_lock_past
+VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
+        OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
+        OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until, OLD.max_hold_until,
+        OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof, OLD.channel_key,
+        OLD.channel_ref, OLD.remark, OLD.actor, OLD.account),
+    (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
+        SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
+        OLD.fence, OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
+        OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
+        OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER());
+
+-- Every committed step of every row: what the rows were, and what they are.  Whoever reads
+-- it by cust_no and serial_no reads the few rows of a trade.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_log AS
+SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
+    session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+FROM trade_lock_past
+UNION ALL
+SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
+    session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+FROM trade_lock;
 
 -- Whether a step with this token was ever committed.  The application has no other right
--- on the log.
+-- on what was.  First what the row is, then what it was: a step goes from there to here.
 CREATE OR REPLACE FUNCTION tl_token_seen(
     cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
-RETURN EXISTS (SELECT 1 FROM trade_lock_log
-    WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted);
+RETURN EXISTS (SELECT 1 FROM trade_lock
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted)
+    OR EXISTS (SELECT 1 FROM trade_lock_past
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted);
 
 -- What fenced-out holders, web-hooks and statements know.  Nobody changes a row of it.
 CREATE TABLE IF NOT EXISTS trade_evidence (

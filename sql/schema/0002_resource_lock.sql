@@ -30,8 +30,8 @@ CREATE TABLE IF NOT EXISTS resource_lock (
     CONSTRAINT locked_has_end CHECK (status = 'U' OR max_hold_until IS NOT NULL)
 ) ENGINE = InnoDB;
 
--- One row for each step of a resource, as trade_lock_log is for trades: written by the
--- triggers below with their definer's rights; no application account can write it.
+-- One row for each step of a resource, written by the triggers below with their definer's
+-- rights; no application account can write it.
 CREATE TABLE IF NOT EXISTS resource_log (
     resource VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
     rev BIGINT UNSIGNED NOT NULL,

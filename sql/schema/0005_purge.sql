@@ -74,7 +74,7 @@ BEGIN
         IF ripe = 1 AND in_use = 0 THEN
             DELETE FROM trade_lock
             WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-            DELETE FROM trade_lock_log
+            DELETE FROM trade_lock_past
             WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
             DELETE FROM trade_evidence
             WHERE cust_no = cust AND serial_no = serial AND op_code = op;

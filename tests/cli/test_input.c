@@ -291,6 +291,24 @@ static void test_schema(void **state)
     mysql_close(connection);
 }
 
+static void expect_foreign(MYSQL *connection, const char *trigger, const char *when)
+{
+    output *o;
+
+    database_run(connection,
+                 "CREATE OR REPLACE TRIGGER %s %s ON trade_lock FOR EACH ROW "
+                 "SET @nothing = 1",
+                 trigger, when);
+    o = RUN("doctor", "--config", w.config);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "a probe was not recorded");
+    output_free(o);
+    database_run(connection, "DROP TRIGGER %s", trigger);
+    o = RUN("migrate", "--config", w.config);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+}
+
 static void test_doctor(void **state)
 {
     MYSQL *connection = database_connect(w.where), *holder;
@@ -311,20 +329,15 @@ static void test_doctor(void **state)
     EXPECT_WORDS(o, "a probe had to wait");
     output_free(o);
     mysql_close(holder);
-    /* A trigger that is somebody else's records nothing; one that is not there is missed,
-     * and made anew. */
-    database_run(connection, "CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT "
-                             "ON trade_lock FOR EACH ROW SET @nothing = 1");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a probe was not recorded");
-    output_free(o);
-    database_run(connection, "DROP TRIGGER trade_lock_inserted; "
+    /* A trigger that is somebody else's keeps nothing, and refuses nothing. */
+    expect_foreign(connection, "trade_lock_kept", "AFTER UPDATE");
+    expect_foreign(connection, "trade_lock_inserted", "AFTER INSERT");
+    /* One that is not there is missed, and made anew. */
+    database_run(connection, "DROP TRIGGER trade_lock_updated; "
                              "DROP TRIGGER resource_lock_updated");
     o = RUN("doctor", "--config", w.config);
     EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o,
-                 "missing: trigger trade_lock_inserted, trigger resource_lock_updated");
+    EXPECT_WORDS(o, "missing: trigger trade_lock_updated, trigger resource_lock_updated");
     output_free(o);
     o = RUN("migrate", "--config", w.config);
     EXPECT_CODE(o, 0);
@@ -487,5 +500,5 @@ int main(void)
         cmocka_unit_test(test_exit_codes_are_documented),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

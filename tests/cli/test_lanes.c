@@ -279,7 +279,7 @@ static void test_purge_leaves_what_may_matter(void **state)
     output *o;
 
     (void)state;
-    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_log");
+    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past");
     make_paid("G1");
     make_failed("G2");
     database_run(w.f.sql,
@@ -339,7 +339,7 @@ static void test_purge_by_pages(void **state)
     (void)state;
     database_run(
         w.f.sql,
-        "DELETE FROM trade_lock; DELETE FROM trade_lock_log; "
+        "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
         "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
         "thread_no, token, fence, rev, created_at, updated_at) "
         "SELECT CONCAT('C', seq MOD 7), CONCAT('M', seq), 'WITHDRAW', 'S', 'Y', "
@@ -398,7 +398,7 @@ static void test_purge_of_sessions(void **state)
     tl_lock *lock;
 
     (void)state;
-    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_log; "
+    database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
                           "DELETE FROM tl_session WHERE ended_at IS NOT NULL");
     options.channel = NULL;
     options.flags = TL_ASK_REPEATABLE;
@@ -473,5 +473,5 @@ int main(void)
         cmocka_unit_test(test_fields_are_listed),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

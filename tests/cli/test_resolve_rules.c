@@ -224,6 +224,5 @@ int main(void)
         cmocka_unit_test(test_fields_are_listed),
     };
 
-    return server_report(
-        cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
+    return server_run_tests(tests, operators_set_up, operators_tear_down);
 }

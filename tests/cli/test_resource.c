@@ -638,5 +638,5 @@ int main(void)
         cmocka_unit_test(test_run_after_a_restore),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -177,5 +177,5 @@ int main(void)
         cmocka_unit_test(test_safe),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

@@ -621,5 +621,5 @@ int main(void)
         cmocka_unit_test(test_without_the_guard_a_late_holder_writes),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -531,7 +531,7 @@ static tl_status end_the_other_life(const char *serial, const char *rules, int i
         self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s'", serial);
     database_run(self.sql,
                  "DELETE FROM trade_lock WHERE serial_no = '%s'; "
-                 "DELETE FROM trade_lock_log WHERE serial_no = '%s'",
+                 "DELETE FROM trade_lock_past WHERE serial_no = '%s'",
                  serial, serial);
     now = handle(1, serial, &options);
     assert_status(tl_lock_ask(now, 0), TL_GRANTED);

@@ -283,9 +283,11 @@ long long scene_log_problems(scene *s)
                "WINDOW w AS (PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
                "WHERE step <> 1 OR rise < 0") +
            database_number(s->sql,
-                           "SELECT COUNT(*) FROM trade_lock t LEFT JOIN trade_lock_log l "
-                           "USING (cust_no, serial_no, op_code, rev) WHERE l.rev IS NULL "
-                           "OR l.status <> t.status") +
+                           "SELECT COUNT(*) FROM (SELECT cust_no, serial_no, op_code, "
+                           "MIN(rev) AS first FROM trade_lock_log GROUP BY cust_no, "
+                           "serial_no, op_code) l JOIN trade_lock t USING (cust_no, "
+                           "serial_no, op_code) WHERE l.first <> "
+                           "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at)") +
            database_number(
                s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
                        "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "

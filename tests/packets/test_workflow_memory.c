@@ -580,5 +580,5 @@ int main(void)
         cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -259,7 +259,7 @@ const plan_case plan_cases[] = {
     {&sql_purge_sessions, "", 10, 100, PLAN_NONE, {N(86400000), N(10)}},
     {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, {NONE}},
     /* the audit */
-    {&sql_audit_log, "", 100, 400, PLAN_KEYS,
+    {&sql_audit_log, "", 200, 1500, PLAN_KEYS,
      {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
     {&sql_audit_rows, "", 100, 320, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
@@ -291,6 +291,7 @@ const plan_case plan_cases[] = {
     {&sql_right_change_evidence, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_delete_lock, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_delete_log, "", 0, FEW, PLAN_NONE, {NONE}},
+    {&sql_right_forge, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_read_resolution, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_write_log, "", 0, FEW, PLAN_NONE, {NONE}},
 };

@@ -32,6 +32,12 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
     UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
     1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
+    thread_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at, conflict,
+    proof, account)
+SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
+    UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
+    conflict, proof, account FROM trade_lock;
 -- Failed, may be tried anew: F1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, proof, retryable, created_at, updated_at)
@@ -139,5 +145,5 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
 COMMIT;
-ANALYZE TABLE trade_lock, trade_lock_log, trade_evidence, tl_session,
+ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, tl_session,
     resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;

@@ -126,10 +126,16 @@ static int is_refusal(unsigned number)
     "', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, "                 \
     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
 #define INSERT_LOG                                                                       \
-    "INSERT INTO trade_lock_log SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "        \
+    "INSERT INTO trade_lock_past SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "       \
     "'WITHDRAW', 1, NOW(6), 'end', 'Y', UUID(), NULL, NULL, '0123456789abcdef', 1, 1, "  \
     "0, "                                                                                \
     "0, 0, NULL, NULL, NULL, NULL, 0, '-', NULL, NULL, NULL, NULL, 'nobody') x"
+/* Who made a row and when is for the server to say. */
+#define INSERT_AS(column, value)                                                         \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
+    "thread_no, token, fence, rev, created_at, updated_at, " column                      \
+    ") VALUES ('c', 'as', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, "  \
+    "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), " value ")"
 #define INSERT_EVIDENCE                                                                  \
     "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "  \
     "account, filed_at) VALUES ('c', 's', 'WITHDRAW', 1, 'FAILED', 'bank', USER(), "     \
@@ -153,6 +159,7 @@ static const struct right {
     {"YYY", "SELECT tl_account_name(CURRENT_USER())"},
     {"YYN", "UPDATE tl_session SET beat = beat + 1"},
     {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
+    {"NYY", "SELECT COUNT(*) FROM trade_lock_past"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_log"},
     {"YYN", "UPDATE resource_lock SET remark = 'x' WHERE resource = 'none'"},
     {"YYY", "SELECT COUNT(*) FROM resource_lock_state"},
@@ -174,16 +181,18 @@ static const struct right {
     {"NNN", "DROP FUNCTION tl_holder_token_seen"},
     {"NNN", "DROP FUNCTION tl_resource_token_seen"},
     {"NNN", INSERT_LOG},
-    {"NNN", "UPDATE trade_lock_log SET remark = 'x'"},
-    {"NNN", "DELETE FROM trade_lock_log"},
-    {"NNN", "TRUNCATE trade_lock_log"},
-    {"NNN", "DROP TABLE trade_lock_log"},
-    {"NNN", "ALTER TABLE trade_lock_log ADD COLUMN x INT"},
+    {"NNN", INSERT_AS("account", "'nobody'")},
+    {"NNN", INSERT_AS("logged_at", "UTC_TIMESTAMP(6)")},
+    {"NNN", "UPDATE trade_lock_past SET remark = 'x'"},
+    {"NNN", "DELETE FROM trade_lock_past"},
+    {"NNN", "TRUNCATE trade_lock_past"},
+    {"NNN", "DROP TABLE trade_lock_past"},
+    {"NNN", "ALTER TABLE trade_lock_past ADD COLUMN x INT"},
     {"NNN", "DROP TRIGGER trade_lock_updated"},
     {"NNN", "CREATE TRIGGER extra BEFORE UPDATE ON trade_lock FOR EACH ROW SET @a = 1"},
     {"NNN", "DROP FUNCTION tl_token_seen"},
     {"NNN", "CREATE OR REPLACE VIEW trade_lock_state AS SELECT 1"},
-    {"NNN", "RENAME TABLE trade_lock_log TO gone"},
+    {"NNN", "RENAME TABLE trade_lock_past TO gone"},
     /* locks */
     {"NNN", "DELETE FROM trade_lock"},
     {"NNN", "TRUNCATE trade_lock"},
@@ -288,7 +297,7 @@ static void test_sql_typed_by_hand_is_recorded(void **state)
                      1);
 }
 
-/* Whoever counts rev himself either leaves a gap or meets a row that is there. */
+/* Whoever counts rev himself leaves a gap, or it is counted for him. */
 static void test_history_is_not_forged_by_rev(void **state)
 {
     struct fixture *f = *state;
@@ -301,8 +310,151 @@ static void test_history_is_not_forged_by_rev(void **state)
     assert_int_equal(try(f->as[APPLICATION],
                          "UPDATE trade_lock SET rev = 1, status = 'P' "
                          "WHERE serial_no = 'forge'"),
-                     ER_DUP_ENTRY);
-    assert_int_equal(log_rows(f, "forge"), 2);
+                     0);
+    assert_int_equal(database_number(f->admin, "SELECT rev FROM trade_lock WHERE "
+                                               "serial_no = 'forge' AND status = 'P' "
+                                               "AND step = 'by hand'"),
+                     7);
+    assert_int_equal(log_rows(f, "forge"), 3);
+    assert_int_equal(missing_revs(f, "forge"), 4);
+}
+
+/* What a server that is not strict, or told to ignore, takes for 0 is no revision either. */
+static void test_no_revision_is_by_hand_too(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const ways[] = {
+        "UPDATE IGNORE trade_lock SET rev = NULL, fence = 0, account = 'nobody', "
+        "created_at = '1970-01-01' WHERE serial_no = 'null'",
+        "INSERT IGNORE INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, token, fence, rev, created_at, updated_at) VALUES ('c', 'null', "
+        "'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, NOW(), NOW()) "
+        "ON DUPLICATE KEY UPDATE rev = NULL, account = 'nobody'",
+        "UPDATE trade_lock SET rev = NULL, logged_at = '2001-01-01' WHERE serial_no = "
+        "'null'"};
+    char *steps;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("null")), 0);
+    assert_int_equal(try(f->as[APPLICATION], "SET SESSION sql_mode = ''"), 0);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        assert_int_equal(try(f->as[APPLICATION], ways[i]), 0);
+    assert_int_equal(try(f->as[APPLICATION], "SET SESSION sql_mode = DEFAULT"), 0);
+    steps = database_text(f->admin, "SELECT GROUP_CONCAT(rev, ' ', step ORDER BY rev) "
+                                    "FROM trade_lock_log WHERE serial_no = 'null'");
+    assert_string_equal(steps, "1 ask,2 by hand,3 by hand,4 by hand");
+    free(steps);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                     "serial_no = 'null' AND account = '%s@localhost' "
+                                     "AND logged_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
+                                     f->account[APPLICATION]),
+                     4);
+}
+
+/* A row that gets another key: what it was stays under the old one. */
+static void test_another_key_is_recorded(void **state)
+{
+    static const char *const columns[] = {"cust_no", "serial_no", "op_code"};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        char *steps;
+
+        database_run(f->as[APPLICATION],
+                     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                     "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                     "('key%1$zu', 'key', 'KEY', 'S', 'P', 'ask', UUID(), "
+                     "'0123456789abcdef', 1, 1, NOW(), NOW())",
+                     i);
+        database_run(f->as[OPERATOR],
+                     "UPDATE trade_lock SET %s = 'moved' WHERE cust_no = 'key%zu'",
+                     columns[i], i);
+        steps = database_text(f->admin,
+                              "SELECT GROUP_CONCAT(IF(%s = 'moved', 'new', 'old'), ' ', "
+                              "step ORDER BY rev) FROM trade_lock_log WHERE cust_no = "
+                              "'key%zu' OR cust_no = 'moved'",
+                              columns[i], i);
+        assert_string_equal(steps, "old ask,new by hand");
+        free(steps);
+        database_run(f->admin,
+                     "DELETE FROM trade_lock WHERE '%s' = 'cust_no' AND "
+                     "cust_no = 'moved'; DELETE FROM trade_lock_past WHERE "
+                     "'%s' = 'cust_no' AND cust_no = 'moved'",
+                     columns[i], columns[i]);
+    }
+}
+
+/* A change that a constraint refuses is none, also where the statement goes on. */
+static void test_a_change_refused_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("refused")), 0);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE IGNORE trade_lock SET rev = rev + 1, step = 'end', "
+                         "status = 'F' WHERE serial_no = 'refused'"),
+                     0);
+    assert_int_equal(log_rows(f, "refused"), 1);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE trade_lock SET rev = rev + 1, step = 'end', "
+                         "status = 'Y' WHERE serial_no = 'refused'"),
+                     0);
+    assert_int_equal(log_rows(f, "refused"), 2);
+    assert_int_equal(missing_revs(f, "refused"), 0);
+}
+
+/* All columns but those that the server fills in. */
+static void test_the_grants_name_every_column(void **state)
+{
+    static const char *const roles[] = {"tradelock_application", "tradelock_operator"};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+        assert_int_equal(
+            database_number(
+                f->admin,
+                "SELECT COUNT(*) FROM information_schema.columns c LEFT JOIN "
+                "information_schema.column_privileges p ON p.table_schema = "
+                "c.table_schema AND p.table_name = c.table_name AND p.column_name = "
+                "c.column_name AND p.privilege_type = 'INSERT' AND p.grantee LIKE "
+                "'''%s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
+                "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
+                "('logged_at', 'account', 'busy'))",
+                roles[i]),
+            0);
+}
+
+/* Neither by an UPDATE, nor by a clock of the session's own. */
+static void test_who_and_when_are_the_servers_to_say(void **state)
+{
+    struct fixture *f = *state;
+    char *who;
+
+    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = 1000000000"), 0);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("who")), 0);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE trade_lock SET account = 'nobody', rev = rev + 1, "
+                         "logged_at = '2001-01-01' WHERE serial_no = 'who'"),
+                     0);
+    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = DEFAULT"), 0);
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET account = 'nobody' "
+                                             "WHERE serial_no = 'who'"),
+                     0);
+    assert_int_equal(try(f->as[APPLICATION],
+                         "UPDATE trade_lock SET logged_at = '2001-01-01' "
+                         "WHERE serial_no = 'who'"),
+                     0);
+    who = database_text(f->admin, "SELECT GROUP_CONCAT(step ORDER BY rev) FROM "
+                                  "trade_lock_log WHERE serial_no = 'who'");
+    assert_string_equal(who, "ask,ask,by hand,by hand");
+    free(who);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                     "serial_no = 'who' AND account = '%s@localhost' "
+                                     "AND logged_at BETWEEN UTC_TIMESTAMP(6) - "
+                                     "INTERVAL 1 HOUR AND UTC_TIMESTAMP(6)",
+                                     f->account[APPLICATION]),
+                     4);
 }
 
 static void test_nothing_changed_nothing_recorded(void **state)
@@ -336,9 +488,14 @@ int main(void)
         cmocka_unit_test(test_rights),
         cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
         cmocka_unit_test(test_history_is_not_forged_by_rev),
+        cmocka_unit_test(test_who_and_when_are_the_servers_to_say),
+        cmocka_unit_test(test_no_revision_is_by_hand_too),
+        cmocka_unit_test(test_another_key_is_recorded),
+        cmocka_unit_test(test_a_change_refused_leaves_nothing),
+        cmocka_unit_test(test_the_grants_name_every_column),
         cmocka_unit_test(test_nothing_changed_nothing_recorded),
         cmocka_unit_test(test_removal_is_recorded),
     };
 
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+    return server_run_tests(tests, set_up, tear_down);
 }

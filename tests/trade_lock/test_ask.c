@@ -554,5 +554,5 @@ int main(void)
         cmocka_unit_test(test_large_payload_and_result),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -390,5 +390,5 @@ int main(void)
         cmocka_unit_test(test_read_only),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

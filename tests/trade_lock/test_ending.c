@@ -249,5 +249,5 @@ int main(void)
         cmocka_unit_test(test_one_statement_and_one_commit_each),
     };
 
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

@@ -211,5 +211,5 @@ int main(int count, char **arguments)
     };
 
     crew_arguments(count, arguments);
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

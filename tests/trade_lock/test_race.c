@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define OTHER_CONTENTS 4 /* every fourth thread asks for another amount */
+#define CUSTOMERS 3
 
 /* What racing threads tell each other; one race at a time. */
 struct board {
@@ -29,6 +30,7 @@ struct board {
     uint64_t fence;
     char session[TL_UUID_TEXT];
     uint64_t deadlocks, asks;
+    int inside[CUSTOMERS]; /* who holds a trade of each customer */
 };
 
 struct scene {
@@ -241,8 +243,6 @@ static void race_process(void *context, int number)
 
 /* ------------------------------------------------------- one for each customer -- */
 
-#define CUSTOMERS 3
-
 static void sell(void *context, int number)
 {
     const struct hand *hand = context;
@@ -251,17 +251,22 @@ static void sell(void *context, int number)
 
     options.flags = TL_ASK_EXCLUSIVE;
     for (long sale = 0; sale < hand->scene->sales; sale++) {
+        int customer = rand_r(&seed) % CUSTOMERS;
+        int *inside = &hand->scene->board->inside[customer];
         char serial[48], cust[16];
         tl_status status;
         tl_lock *lock;
 
         snprintf(serial, sizeof serial, "x-%d-%ld", me(hand, number), sale);
-        snprintf(cust, sizeof cust, "x%d", rand_r(&seed) % CUSTOMERS);
+        snprintf(cust, sizeof cust, "x%d", customer);
         lock = ask(hand->client, serial, cust, &options, &status);
-        if (status == TL_GRANTED)
+        if (status == TL_GRANTED) {
+            CREW_CHECK(__atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST) == 1);
+            __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
             CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        else
+        } else {
             CREW_STATUS(status, TL_CUSTOMER_BUSY);
+        }
         tl_lock_free(lock);
     }
 }
@@ -351,16 +356,6 @@ static void test_one_for_each_customer(void **state)
     sold = database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = "
                                         "'Y' AND cust_no LIKE 'x%%'");
     assert_true(sold > 0);
-    /* By the log: a trade of a customer begins after the one before it has ended. */
-    assert_int_equal(
-        database_number(
-            scene.f.sql,
-            "SELECT COUNT(*) FROM (SELECT a.logged_at AS began, "
-            "LAG(z.logged_at) OVER (PARTITION BY a.cust_no ORDER BY "
-            "a.logged_at) AS ended FROM trade_lock_log a JOIN trade_lock_log z "
-            "USING (cust_no, serial_no, op_code) WHERE a.step = 'ask' AND "
-            "z.step = 'end' AND a.cust_no LIKE 'x%%') t WHERE began < ended"),
-        0);
     print_message("%lld sold of %llu asked, %llu deadlocks\n", sold,
                   (unsigned long long)scene.board->asks,
                   (unsigned long long)scene.board->deadlocks);
@@ -375,5 +370,5 @@ int main(int count, char **arguments)
     };
 
     crew_arguments(count, arguments);
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
+    return server_run_tests(tests, setup, teardown);
 }

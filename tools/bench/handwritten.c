@@ -1,6 +1,6 @@
 /*
  * What a careful team writes by hand, writing the very same rows: a prepared INSERT and a
- * prepared compare-and-set in autocommit, on a pool of connections.  The log is written by
+ * prepared compare-and-set in autocommit, on a pool of connections.  History is kept by
  * the same triggers.
  */
 #include "bench.h"

@@ -65,11 +65,11 @@ static double client_heap(void)
 
 static double table_bytes(MYSQL *connection)
 {
-    sql_run(connection, "ANALYZE TABLE trade_lock, trade_lock_log");
+    sql_run(connection, "ANALYZE TABLE trade_lock, trade_lock_past");
     return sql_number(connection,
                       "SELECT SUM(data_length + index_length) FROM "
                       "information_schema.tables WHERE table_schema = DATABASE() AND "
-                      "table_name IN ('trade_lock', 'trade_lock_log')");
+                      "table_name IN ('trade_lock', 'trade_lock_past')");
 }
 
 static void hold_all(void)

@@ -36,23 +36,21 @@ ALTER TABLE bench_cold DROP COLUMN lane, DROP COLUMN status, DROP COLUMN step,
     DROP COLUMN success_epoch, DROP COLUMN max_hold_until, DROP COLUMN next_run_at,
     DROP COLUMN deadline_at, DROP COLUMN parked, DROP COLUMN conflict,
     DROP COLUMN exclusive, DROP COLUMN repeatable, DROP COLUMN retryable,
-    DROP COLUMN proof, DROP COLUMN created_at, DROP COLUMN updated_at;
-CREATE TABLE bench_hot_log LIKE trade_lock_log;
-CREATE TRIGGER bench_hot_inserted AFTER INSERT ON bench_hot FOR EACH ROW
-INSERT INTO bench_hot_log (cust_no, serial_no, op_code, rev, logged_at, step, status,
-    thread_no, session_id, token, fence, epoch, attempts, claims, sends, send_until,
-    max_hold_until, next_run_at, conflict, proof, account)
-VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
-    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-    NEW.step, NEW.status, NEW.thread_no, NEW.session_id, NEW.token, NEW.fence, NEW.epoch,
-    NEW.attempts, NEW.claims, NEW.sends, NEW.send_until, NEW.max_hold_until,
-    NEW.next_run_at, NEW.conflict, NEW.proof, USER());
+    DROP COLUMN proof, DROP COLUMN created_at, DROP COLUMN updated_at,
+    DROP COLUMN logged_at, DROP COLUMN account;
+CREATE TABLE bench_hot_past LIKE trade_lock_past;
+DELIMITER //
 CREATE TRIGGER bench_hot_updated BEFORE UPDATE ON bench_hot FOR EACH ROW
-INSERT INTO bench_hot_log (cust_no, serial_no, op_code, rev, logged_at, step, status,
-    thread_no, session_id, token, fence, epoch, attempts, claims, sends, send_until,
-    max_hold_until, next_run_at, conflict, proof, account)
-VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.rev,
-    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-    NEW.step, NEW.status, NEW.thread_no, NEW.session_id, NEW.token, NEW.fence, NEW.epoch,
-    NEW.attempts, NEW.claims, NEW.sends, NEW.send_until, NEW.max_hold_until,
-    NEW.next_run_at, NEW.conflict, NEW.proof, USER());
+BEGIN
+    INSERT INTO bench_hot_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
+        thread_no, session_id, token, fence, epoch, attempts, claims, sends, send_until,
+        max_hold_until, next_run_at, conflict, proof, account)
+    VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
+        OLD.status, OLD.thread_no, OLD.session_id, OLD.token, OLD.fence, OLD.epoch,
+        OLD.attempts, OLD.claims, OLD.sends, OLD.send_until, OLD.max_hold_until,
+        OLD.next_run_at, OLD.conflict, OLD.proof, OLD.account);
+    SET NEW.logged_at = SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        NEW.account = USER();
+END//
+DELIMITER ;

@@ -217,7 +217,7 @@ const contestant contestant_mutex = {.name = "mutex",
 static tl_lock *held; /* what the refused ask for */
 static double rows_before;
 
-/* Every change of a row raises its rev, and is in the log. */
+/* Every change of a row raises its rev, and what it replaces is kept. */
 static double hot_steps(void)
 {
     MYSQL *connection = sql_connect(&bench);

@@ -223,7 +223,8 @@ TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_
 TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane,
                             tl_view_fn each, void *context);
 
-/* One committed step of a row, from the log that no application account can alter. */
+/* One committed step of a row: its last one, or one of those before, which no application
+ * account can alter. */
 typedef struct tl_step {
     const char *op_code, *step, *thread_no, *log_no, *session_id, *parked, *channel_key;
     const char *channel_ref, *remark, *actor, *account;
