@@ -59,6 +59,9 @@ static inline db_value db_uint(uint64_t number)
 }
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
+/* For a value that goes into an ASCII column, and is compared with nothing: the server takes it
+ * as it is, where it converts text letter by letter. */
+db_value db_ascii(const char *text);
 static inline db_value db_bytes(const void *data, size_t size)
 {
     db_value value = {data ? DB_BYTES : DB_NULL, 0, data, size};

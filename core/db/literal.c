@@ -14,6 +14,11 @@ db_value db_text(const char *text)
     return value;
 }
 
+db_value db_ascii(const char *text)
+{
+    return db_bytes(text, text ? strlen(text) : 0);
+}
+
 size_t db_literal_size(const db_value *value)
 {
     switch (value->type) {

@@ -49,12 +49,12 @@ static void row_values(const step *s, db_value values[ROW_VALUES], struct words 
     db_value *v = values;
 
     *words = (struct words){{s->lane}, {ends ? s->status : 'P'}, {s->proof}};
-    *v++ = db_text(s->cust_no);
-    *v++ = db_text(s->serial_no);
-    *v++ = db_text(s->op_code);
-    *v++ = db_text(words->lane);
-    *v++ = db_text(words->status);
-    *v++ = db_text(group_word(s->kind));
+    *v++ = db_ascii(s->cust_no);
+    *v++ = db_ascii(s->serial_no);
+    *v++ = db_ascii(s->op_code);
+    *v++ = db_ascii(words->lane);
+    *v++ = db_ascii(words->status);
+    *v++ = db_ascii(group_word(s->kind));
     *v++ = db_text(s->thread_no);
     *v++ = db_text(s->log_no);
     *v++ = ends ? db_null() : db_text(s->session_id);
@@ -65,13 +65,13 @@ static void row_values(const step *s, db_value values[ROW_VALUES], struct words 
     *v++ =
         s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
     *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
-    *v++ = db_text(s->channel);
-    *v++ = db_text(s->channel_key);
+    *v++ = db_ascii(s->channel);
+    *v++ = db_ascii(s->channel_key);
     *v++ = db_text(s->channel_ref);
     *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
                 : db_bytes(s->payload, s->payload_size);
     *v++ = ends ? db_bytes(s->result, s->result_size) : db_null();
-    *v++ = db_text(words->proof);
+    *v++ = db_ascii(words->proof);
     *v++ = db_int(s->retryable);
     *v++ = db_text(s->remark);
     *v = db_text(s->actor);

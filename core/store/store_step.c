@@ -117,9 +117,9 @@ static db_answer run_granting(db *connection, const struct sql_text *block,
 static db_answer ask(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
-        db_text(s->cust_no),
-        db_text(s->serial_no),
-        db_text(s->op_code),
+        db_ascii(s->cust_no),
+        db_ascii(s->serial_no),
+        db_ascii(s->op_code),
         db_text(s->thread_no),
         db_text(s->log_no),
         db_text(s->session_id),
@@ -129,14 +129,25 @@ static db_answer ask(db *connection, step *s, store_way way)
         milliseconds_or_null(s->deadline_ms),
         db_int(s->exclusive),
         db_bytes(s->fingerprint, TL_FINGERPRINT),
-        db_text(s->channel),
-        db_text(s->channel_key),
+        db_ascii(s->channel),
+        db_ascii(s->channel_key),
         db_bytes(s->payload, s->payload_size),
         db_text(s->remark),
         db_text(s->actor),
     };
 
-    return run_returning(connection, &sql_ask_insert, values, COUNT(values), s, way);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer =
+        run(connection, &sql_ask_insert, values, COUNT(values), &result, way);
+
+    /* It inserts or fails: the row that comes back is ours, in its first epoch. */
+    if (answer == DB_DONE && result.rows == 1) {
+        s->changed = 1;
+        s->fence = db_get_uint(&result, 0, 0);
+        s->epoch = 1;
+    }
+    db_result_free(&result);
+    return answer;
 }
 
 static db_answer ask_repeatable(db *connection, step *s, store_way way)

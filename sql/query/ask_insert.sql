@@ -14,4 +14,4 @@ VALUES (?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?,
     GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-RETURNING token, fence, epoch
+RETURNING fence
