@@ -7,7 +7,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static void test_boottime(void **state)
 {
@@ -198,6 +202,57 @@ static void test_random(void **state)
     assert_string_not_equal(one, two);
 }
 
+#define TOKENS 80 /* more than are fetched at once */
+
+static void *take_tokens(void *to)
+{
+    uint8_t(*tokens)[RANDOM_TOKEN] = to;
+
+    for (int i = 0; i < TOKENS; i++)
+        random_token(tokens[i]);
+    return NULL;
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    return memcmp(left, right, RANDOM_TOKEN);
+}
+
+/* Neither of one thread, nor of two, nor of a process and its child, which has all that was
+ * fetched before. */
+static void test_tokens_never_repeat(void **state)
+{
+    static struct {
+        uint8_t own[RANDOM_TOKEN], of_child[TOKENS][RANDOM_TOKEN];
+        uint8_t of_thread[TOKENS][RANDOM_TOKEN], next[TOKENS][RANDOM_TOKEN];
+    } t;
+    uint8_t(*all)[RANDOM_TOKEN] = (void *)&t;
+    pthread_t thread;
+    int ends[2], status;
+    pid_t child;
+
+    (void)state;
+    random_token(t.own);
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        take_tokens(t.of_child);
+        _exit(write(ends[1], t.of_child, sizeof t.of_child) != sizeof t.of_child);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, take_tokens, t.of_thread), 0);
+    take_tokens(t.next);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(ends[0], t.of_child, sizeof t.of_child), sizeof t.of_child);
+    close(ends[0]);
+    close(ends[1]);
+    qsort(all, 1 + 3 * TOKENS, RANDOM_TOKEN, by_bytes);
+    for (int i = 0; i < 3 * TOKENS; i++)
+        assert_memory_not_equal(all[i], all[i + 1], RANDOM_TOKEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_long_wait),
         cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_tokens_never_repeat),
     };
 
     return cmocka_run_group_tests_name("base: clock and random", tests, NULL, NULL);
