@@ -8,6 +8,7 @@
 
 #include "trade_lock/fixture.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -347,6 +348,38 @@ static void test_planted_violations_are_named(void **state)
     json_decref(audit(0));
 }
 
+static void *audit_meanwhile(void *document)
+{
+    *(json_t **)document = audit(1);
+    return NULL;
+}
+
+/* A row that is changed for the first time while the audit is under way is in none of its
+ * pages as one that never was, and in all of them with what it was before. */
+static void test_what_changes_meanwhile_is_audited(void **state)
+{
+    MYSQL *other = database_connect(w.f.db);
+    json_t *document = NULL;
+    pthread_t thread;
+
+    (void)state;
+    database_run(w.f.sql, MADE_AS("Y"), "MEANWHILE");
+    /* The rows are read beside this table, their history is not. */
+    database_run(other, "LOCK TABLES trade_lock_low_water WRITE");
+    assert_int_equal(pthread_create(&thread, NULL, audit_meanwhile, &document), 0);
+    while (database_number(w.f.sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist "
+                           "WHERE state LIKE 'Waiting for table metadata%%'") == 0)
+        usleep(1000);
+    database_run(w.f.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'evidence' "
+                          "WHERE serial_no = 'MEANWHILE'");
+    database_run(other, "UNLOCK TABLES");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    mysql_close(other);
+    expect_named(document, "stale-success", "MEANWHILE");
+    forget("MEANWHILE");
+}
+
 static char *paid_line(const char *serial, unsigned seq)
 {
     char *key = database_text(w.f.sql,
@@ -428,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordinary_trades_pass),
         cmocka_unit_test(test_planted_violations_are_named),
+        cmocka_unit_test(test_what_changes_meanwhile_is_audited),
         cmocka_unit_test(test_statements_are_compared),
         cmocka_unit_test(test_bad_statements),
     };
