@@ -46,7 +46,6 @@ struct db {
     int in_block;        /* the statement under way is one */
     int begins;          /* the statement under way only begins a transaction */
     int64_t trip_ms;     /* how long the last round trip took */
-    int64_t looked_ms;   /* when db_alive() found the peer silent */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
     char name[DB_NAME_SIZE];

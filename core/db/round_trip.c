@@ -74,12 +74,9 @@ static int peer_is_silent(db *connection)
 
 int db_alive(db *connection)
 {
-    if (!connection->mysql || connection->broken ||
-        connection->generation != thread_context_generation() ||
-        !peer_is_silent(connection))
-        return 0;
-    connection->looked_ms = clock_boottime_ms();
-    return 1;
+    return connection->mysql && !connection->broken &&
+           connection->generation == thread_context_generation() &&
+           peer_is_silent(connection);
 }
 
 int db_ready(db *connection)
@@ -102,13 +99,11 @@ int db_ready(db *connection)
     return 1;
 }
 
-/* Whoever takes a connection from the pool has just looked: once in a millisecond will do, for
- * what is closed a moment later is found out by the answer that does not come. */
-static int may_write(db *connection, int64_t now_ms)
+static int may_write(db *connection)
 {
     if (!db_ready(connection))
         return 0;
-    if (connection->looked_ms != now_ms && !peer_is_silent(connection)) {
+    if (!peer_is_silent(connection)) {
         connection->broken = 1;
         db_set_error(connection, CR_SERVER_GONE_ERROR,
                      "the server had closed the connection");
@@ -167,10 +162,10 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
 
     (void)name;
     fault_point(kind, name, "before");
-    begin_ms = clock_boottime_ms();
-    if (!may_write(connection, begin_ms))
+    if (!may_write(connection))
         return DB_NOT_SENT;
     db_keep_error(connection, 0, "");
+    begin_ms = clock_boottime_ms();
     failed = trip(connection, what);
     connection->trip_ms = clock_boottime_ms() - begin_ms;
     fault_point(kind, name, "after");
