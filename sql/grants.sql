@@ -3,7 +3,7 @@
 --   tradelock_operator     people and jobs with the command `tradelock`
 --   tradelock_reader       dashboards and audits
 -- Nobody among them can write history (trade_lock_past, resource_log, resource_holder_log),
--- remove a row, or change evidence or what operators decided.  It is written by
+-- remove a row, or change evidence or what operators decided.  History is written by
 -- triggers with the rights of the account that ran the migration; that account must stay
 -- and keep its rights.
 --
@@ -39,7 +39,7 @@ GRANT SELECT ON resource_holder_state TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 
--- An operator sees the log and does what the janitor does; SQL typed by hand is possible
+-- An operator sees history and does what the janitor does; SQL typed by hand is possible
 -- and recorded.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
 GRANT SELECT, UPDATE, INSERT (cust_no, serial_no, op_code, lane, status, step,

@@ -12,7 +12,8 @@
  * since a token that repeats could pay twice. */
 void random_bytes(void *to, size_t size);
 
-/* 128 random bits, for one step of a row. */
+/* 128 random bits, for one step of a row.  Never the same twice, nor in the child of a
+ * fork(). */
 void random_token(uint8_t token[RANDOM_TOKEN]);
 
 /* base_ms and up to `percent` of it more, never less: many waiters must not come back in

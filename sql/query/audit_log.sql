@@ -1,8 +1,8 @@
--- A page of what the rows were, in the order of its key, and the row as it is now behind
--- the last state that it had before.  Each step comes with the end of
--- the session that made it (0: it has not ended), with when the row was made, which is its first
--- revision (NULL: it is gone), and a decision of operators with how many of them made it.  One statement sees one moment, so a row and
--- its history agree.  A row that was never changed is in audit_rows.sql.
+-- A page of what the rows were, in the order of its key, and behind the last state that a row
+-- had the row as it is now.  Each step comes with the end of the session that made it (0: it
+-- has not ended); a decision of operators with how many of them made it; and all with when the
+-- row was made, which is its first revision (NULL: it is gone).  One statement sees one moment,
+-- so a row and its history agree.  A row that was never changed is in audit_rows.sql.
 -- The first condition alone would do; the others let the server begin at the place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
