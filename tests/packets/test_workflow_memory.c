@@ -53,6 +53,7 @@ static unsigned number; /* of the allocation that fails, for a sentence */
             print_message("allocation %u: not so: %s; ", number, #condition);            \
             print_message(__VA_ARGS__);                                                  \
             print_message(" (%s)\n", tl_error_message());                                \
+            server_print_work(s.where);                                                  \
             fail();                                                                      \
         }                                                                                \
     } while (0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,21 @@ static int run_tool(const char *command, const char *dir, const char *const opti
         if (errno != EINTR)
             server_panic("waiting for %s: %s", tool, strerror(errno));
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128;
+}
+
+void server_print_work(const server *self)
+{
+    static const char *const options[] = {
+        "-te",
+        "SHOW FULL PROCESSLIST; SELECT trx_mysql_thread_id, trx_state, trx_started, "
+        "trx_wait_started, trx_rows_locked, trx_query FROM "
+        "information_schema.innodb_trx; "
+        "SELECT UTC_TIMESTAMP(6)",
+        NULL};
+
+    fprintf(stderr, "what the server in %s is doing:\n", self->dir);
+    fflush(stderr);
+    (void)run_tool("sql", self->dir, options);
 }
 
 static void must_run_tool(const char *command, const server *self,
@@ -334,6 +350,7 @@ int server_run_group(const char *name, const struct CMUnitTest *tests, size_t co
 
 void server_panic(const char *format, ...)
 {
+    static atomic_int panics;
     va_list arguments;
 
     va_start(arguments, format);
@@ -341,8 +358,12 @@ void server_panic(const char *format, ...)
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
-    for (const server *one = servers; one != NULL; one = one->next)
+    /* The tool that says it may be what cannot be run. */
+    for (const server *one = atomic_fetch_add(&panics, 1) == 0 ? servers : NULL;
+         one != NULL; one = one->next) {
         print_log(one);
+        server_print_work(one);
+    }
     /* Not exit(): other threads of the test may be running.  The guards clean up. */
     _exit(99);
 }

@@ -51,6 +51,9 @@ const char *server_user(server *self);
 /* A connection as administrator, without a database; mysql_close() it. */
 MYSQL *server_connect(server *self);
 
+/* Prints the statements and transactions that are under way: who waits for whom. */
+void server_print_work(const server *self);
+
 /* When failures is not 0, prints the end of the log of every server used.  Frees what
  * server_start() and server_shared() made and gives failures back. */
 int server_report(int failures);
@@ -63,7 +66,7 @@ struct CMUnitTest;
 int server_run_group(const char *name, const struct CMUnitTest *tests, size_t count,
                      int (*set_up)(void **state), int (*tear_down)(void **state));
 
-/* Ends the process with this sentence and the servers' logs. */
+/* Ends the process with this sentence, the servers' logs and what they are doing. */
 _Noreturn void server_panic(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
