@@ -25,6 +25,7 @@ struct janitor {
     int64_t deadline_ms;
     uint64_t opened, freed;
     janitor_place *place;
+    int looked;     /* for what a dead process holds, in this round */
     int unfinished; /* holders that should have been freed are still there */
     int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
@@ -36,7 +37,8 @@ struct janitor {
 struct scope {
     const char *op_code, *session_id;
     store_stretch stretch;
-    store_part part; /* set by read_stretch() */
+    store_part part;            /* set by read_stretch() */
+    store_operation *operation; /* set by read_operation() */
     int clear; /* set by read_clear(): nobody has a row of it in an open transaction */
 };
 
@@ -90,13 +92,15 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
     }
 }
 
-/* Other janitors read the same rows; each begins at another one. */
+/* Other janitors read the same rows; each begins at another one, and opens one at least: to
+ * find it may have taken all of the time, and would again. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
 
     random_bytes(&first, sizeof first);
-    for (size_t i = 0; i < rows->rows && clock_left_ms(j->deadline_ms) > 0; i++) {
+    for (size_t i = 0; i < rows->rows && (i == 0 || clock_left_ms(j->deadline_ms) > 0);
+         i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
 
@@ -165,10 +169,10 @@ static db_answer write_low_water_back(db *connection, struct scope *scope,
     return is_taken(connection, answer) ? DB_DONE : answer;
 }
 
-static db_answer read_operations(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_operation(db *connection, struct scope *scope, db_result *rows)
 {
-    (void)scope;
-    return store_operations(connection, rows);
+    (void)rows;
+    return store_operation_next(connection, scope->operation);
 }
 
 static db_answer read_ended(db *connection, struct scope *scope, db_result *rows)
@@ -181,6 +185,18 @@ static db_answer write_swept(db *connection, struct scope *scope, db_result *row
 {
     (void)rows;
     return store_session_swept(connection, scope->session_id);
+}
+
+/* The next operation that has trades, and not their retry lane; op_code "" behind the last. */
+static tl_status next_operation(struct janitor *j, store_operation *operation)
+{
+    struct scope scope = {.operation = operation};
+    tl_status status;
+
+    do {
+        status = read_rows(j, read_operation, &scope, NULL);
+    } while (status == TL_OK && is_retry_op(operation->op_code));
+    return status;
 }
 
 /* Reads batch after batch of one operation until nothing is left, until one opens nothing
@@ -307,15 +323,15 @@ static tl_status reap_overdue(struct janitor *j, const char *op_code,
     return status == TL_OK && !last && !empty ? reap_recent(j, &scope, now_us) : status;
 }
 
-static tl_status reap_all_overdue(struct janitor *j, const db_result *operations)
+static tl_status reap_all_overdue(struct janitor *j)
 {
-    tl_status status = TL_OK;
+    store_operation operation = {"", 0};
+    tl_status status = next_operation(j, &operation);
 
-    for (size_t row = 0; row < operations->rows && status == TL_OK; row++) {
-        const char *op_code = db_get_text(operations, row, 0);
-
-        if (!is_retry_op(op_code))
-            status = reap_overdue(j, op_code, db_get_int(operations, row, 1));
+    while (status == TL_OK && operation.op_code[0] != '\0') {
+        status = reap_overdue(j, operation.op_code, operation.low_water_us);
+        if (status == TL_OK)
+            status = next_operation(j, &operation);
     }
     j->place->rounds++;
     return status;
@@ -323,14 +339,20 @@ static tl_status reap_all_overdue(struct janitor *j, const db_result *operations
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far. */
+/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far.  The
+ * first stretch of a round is looked through whatever the time. */
 static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
 {
     db_result rows = DB_RESULT_INIT;
-    tl_status status;
+    tl_status status = TL_OK;
     int last = 0;
 
     do {
+        if (j->looked && clock_left_ms(j->deadline_ms) == 0) {
+            *out_of_time = 1;
+            break;
+        }
+        j->looked = 1;
         status = read_rows(j, read_stretch, scope, NULL);
         if (status != TL_OK || scope->part.empty)
             break;
@@ -339,41 +361,42 @@ static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_o
             j->place->kept = 1;
         last = scope->stretch.to_us == STRETCH_END_US;
         scope->stretch.from_us = scope->stretch.to_us;
-        *out_of_time = status == TL_OK && !last && clock_left_ms(j->deadline_ms) == 0;
-    } while (status == TL_OK && !last && !*out_of_time);
+    } while (status == TL_OK && !last);
     db_result_free(&rows);
     return status;
 }
 
 /* One pass over all operations, in the order of their names; it goes on in the next round
- * where the time was over.  *done: the pass came to its end, and opened all. */
-static tl_status reap_all_of_session(struct janitor *j, const db_result *operations,
-                                     const char *session_id, int *done)
+ * where the time was over.  The operations are read now: the session is ended, and has no
+ * trade in one that is not there yet.  *done: the pass came to its end, and opened all. */
+static tl_status reap_all_of_session(struct janitor *j, const char *session_id, int *done)
 {
     janitor_place *place = j->place;
-    tl_status status = TL_OK;
+    store_operation operation = {"", 0};
+    tl_status status;
     int out_of_time = 0;
 
     if (strcmp(place->session_id, session_id) != 0 || place->op_code[0] == '\0') {
         text_copy(place->session_id, sizeof place->session_id, session_id);
-        place->op_code[0] = '\0';
+        place->op_code[0] = place->after[0] = '\0';
         place->kept = 0;
     }
-    for (size_t row = 0; row < operations->rows && status == TL_OK && !out_of_time;
-         row++) {
-        struct scope scope = {.op_code = db_get_text(operations, row, 0),
-                              .session_id = session_id,
-                              .stretch = {.from_us = db_get_int(operations, row, 1)}};
-        int order = strcmp(scope.op_code, place->op_code);
+    text_copy(operation.op_code, sizeof operation.op_code, place->after);
+    do {
+        struct scope scope = {.op_code = operation.op_code, .session_id = session_id};
 
-        if (is_retry_op(scope.op_code) || order < 0)
-            continue;
-        if (order == 0 && place->from_us > scope.stretch.from_us)
+        text_copy(place->after, sizeof place->after, operation.op_code);
+        status = next_operation(j, &operation);
+        if (status != TL_OK || operation.op_code[0] == '\0')
+            break;
+        scope.stretch.from_us = operation.low_water_us;
+        if (strcmp(operation.op_code, place->op_code) == 0 &&
+            place->from_us > scope.stretch.from_us)
             scope.stretch.from_us = place->from_us;
         status = reap_session(j, &scope, &out_of_time);
         text_copy(place->op_code, sizeof place->op_code, scope.op_code);
         place->from_us = scope.stretch.from_us;
-    }
+    } while (status == TL_OK && !out_of_time);
     *done = status == TL_OK && !out_of_time && !place->kept;
     if (!out_of_time)
         place->op_code[0] = '\0'; /* the next pass begins anew */
@@ -442,15 +465,14 @@ static tl_status free_holders(struct janitor *j, const char *session_id,
     return status;
 }
 
-static tl_status sweep(struct janitor *j, const db_result *operations,
-                       const char *session_id, int settled)
+static tl_status sweep(struct janitor *j, const char *session_id, int settled)
 {
     struct scope scope = {.session_id = session_id};
     int done = settled;
     tl_status status = TL_OK;
 
     if (!settled)
-        status = reap_all_of_session(j, operations, session_id, &done);
+        status = reap_all_of_session(j, session_id, &done);
     else if (j->place->op_code[0] == '\0') /* the next round begins behind it */
         text_copy(j->place->session_id, sizeof j->place->session_id, session_id);
     j->unfinished = 0;
@@ -464,7 +486,7 @@ static tl_status sweep(struct janitor *j, const db_result *operations,
 /* A session is swept when a pass has found nothing of it that stayed.  The first is the one
  * that the last round had not the time for, or the next after that one: a session that
  * cannot be swept does not keep the others from it. */
-static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
+static tl_status sweep_sessions(struct janitor *j)
 {
     db_result sessions = DB_RESULT_INIT;
     tl_status status = read_rows(j, read_ended, NULL, &sessions);
@@ -476,10 +498,10 @@ static tl_status sweep_sessions(struct janitor *j, const db_result *operations)
     for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {
         size_t row = (first + i) % sessions.rows;
 
-        if (clock_left_ms(j->deadline_ms) == 0)
+        if (i > 0 && clock_left_ms(j->deadline_ms) == 0)
             break;
-        status = sweep(j, operations, db_get_text(&sessions, row, 0),
-                       db_get_int(&sessions, row, 1) != 0);
+        status =
+            sweep(j, db_get_text(&sessions, row, 0), db_get_int(&sessions, row, 1) != 0);
     }
     db_result_free(&sessions);
     return status;
@@ -493,20 +515,19 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
                         .logger = logger,
                         .actor = actor,
                         .place = place,
-                        .deadline_ms = clock_deadline(budget_ms)};
-    db_result operations = DB_RESULT_INIT;
-    tl_status status = read_rows(&j, read_operations, NULL, &operations);
+                        .deadline_ms = clock_deadline(budget_ms / 2)};
+    tl_status status = reap_all_overdue(&j);
 
     if (status == TL_OK)
-        status = reap_all_overdue(&j, &operations);
-    if (status == TL_OK)
         status = free_holders(&j, NULL, read_holders_overdue);
+    /* The dead have time of their own: looking for what is overdue may need all of its
+     * own in each round, among many operations. */
+    j.deadline_ms = clock_deadline(budget_ms / 2);
     if (status == TL_OK && !j.went_back)
-        status = sweep_sessions(&j, &operations);
+        status = sweep_sessions(&j);
     if (status == TL_OK && j.failure != TL_OK)
         status =
             error_set(j.failure, "not every dead holder's trade was opened: %s", j.why);
-    db_result_free(&operations);
     *opened += j.opened;
     *freed += j.freed;
     return status;

@@ -14,8 +14,9 @@
 
 /* What the next round goes on from.  {0} at first. */
 typedef struct janitor_place {
-    /* The session that was being swept; op_code "": it was gone through. */
-    char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1];
+    /* The session that was being swept, the operation that it was at, and the one before;
+     * op_code "": it was gone through. */
+    char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1], after[TL_OP_MAX + 1];
     int64_t from_us;
     int kept; /* this pass has left rows that it could not open */
     /* Where a look behind rows that cannot be opened ran out of time; "": nowhere. */
@@ -25,8 +26,9 @@ typedef struct janitor_place {
 } janitor_place;
 
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
- * sessions, as far as the budget goes; the next round goes on.  A process that serves has
- * its rounds follow its beats, with half a beat as their budget: a dead process with many
+ * sessions, as far as the budget goes, half of it for what is overdue and half for the dead;
+ * the next round goes on.  A process that serves has its rounds follow its beats, with half a
+ * beat as their budget: a dead process with many
  * locks is shared among its heirs, and takes none of them from its own work for long.
  * actor: who, for the log.  opened and freed are increased.  place: of this caller's rounds,
  * which do not overlap. */

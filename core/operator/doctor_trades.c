@@ -358,18 +358,20 @@ static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_wat
 static tl_status judge_due_work(doctor *d)
 {
     unsigned overdue = 0;
-    db_result operations = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_operations(d->connection, &operations),
-                    "reading the operations");
+    store_operation operation = {"", 0};
+    tl_status status;
 
-    for (size_t row = 0; status == TL_OK && row < operations.rows; row++)
-        status = judge_operation(d, db_get_text(&operations, row, 0),
-                                 db_get_int(&operations, row, 1), &overdue);
+    do {
+        status =
+            read_status(d->connection, store_operation_next(d->connection, &operation),
+                        "reading the operations");
+        if (status != TL_OK || operation.op_code[0] == '\0')
+            break;
+        status = judge_operation(d, operation.op_code, operation.low_water_us, &overdue);
+    } while (status == TL_OK);
     if (status == TL_OK && overdue == 0)
         doctor_tell(d, TL_FINDING_OK, "due work", "none is late",
                     "what is due is being claimed");
-    db_result_free(&operations);
     return status;
 }
 

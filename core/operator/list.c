@@ -404,36 +404,34 @@ static tl_status list_finished(struct list *list, const char *op_code)
                : status;
 }
 
-static tl_status list_half(struct list *list, enum half half, const db_result *operations)
+static tl_status list_half(struct list *list, enum half half)
 {
-    tl_status status = TL_OK;
+    store_operation operation = {"", 0};
+    const char *op_code = operation.op_code;
+    tl_status status;
 
-    for (size_t row = 0; row < operations->rows && status == TL_OK && !list->stopped;
-         row++) {
-        const char *op_code = db_get_text(operations, row, 0);
-
+    do {
+        status = read_status(list->connection,
+                             store_operation_next(list->connection, &operation),
+                             "reading the operations");
+        if (status != TL_OK || op_code[0] == '\0')
+            break;
         if (list->filter->op != NULL && !op_matches(list->filter->op, op_code))
             continue;
-        list->low_water_us = db_get_int(operations, row, 1);
+        list->low_water_us = operation.low_water_us;
         status =
             half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
-    }
+    } while (status == TL_OK && !list->stopped);
     return status;
 }
 
 static tl_status list_operations(struct list *list)
 {
-    db_result operations = DB_RESULT_INIT;
-    tl_status status =
-        read_status(list->connection, store_operations(list->connection, &operations),
-                    "reading the operations");
+    tl_status status = list_half(list, HALF_OPEN);
 
-    if (status == TL_OK)
-        status = list_half(list, HALF_OPEN, &operations);
-    if (status == TL_OK && !list->stopped && !wants_open(list->filter))
-        status = list_half(list, HALF_FINISHED, &operations);
-    db_result_free(&operations);
-    return status;
+    return status == TL_OK && !list->stopped && !wants_open(list->filter)
+               ? list_half(list, HALF_FINISHED)
+               : status;
 }
 
 static tl_status list_customer(struct list *list)

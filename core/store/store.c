@@ -1,6 +1,7 @@
 /* Everything that is not a step: reading, sessions, evidence. */
 #include "store/store.h"
 
+#include "base/text.h"
 #include "sql_text.h"
 #include "store/mutation.h"
 
@@ -86,11 +87,20 @@ db_answer store_next_due(db *connection, const char *op_code, db_result *result)
     return db_run(connection, &sql_next_due, values, COUNT(values), result);
 }
 
-db_answer store_operations(db *connection, db_result *result)
+db_answer store_operation_next(db *connection, store_operation *operation)
 {
-    /* As text: prepared, it is planned badly from its second execution on (see its file). */
-    return db_run_text(connection, sql_operations.name, sql_operations.text,
-                       strlen(sql_operations.text), result);
+    db_result found = DB_RESULT_INIT;
+    const db_value values[] = {db_text(operation->op_code)};
+    db_answer answer =
+        db_run(connection, &sql_operation_next, values, COUNT(values), &found);
+
+    if (answer == DB_DONE) {
+        text_copy(operation->op_code, sizeof operation->op_code,
+                  db_get_text(&found, 0, 0));
+        operation->low_water_us = db_get_int(&found, 0, 1);
+    }
+    db_result_free(&found);
+    return answer;
 }
 
 db_answer store_reap_overdue(db *connection, const char *op_code,

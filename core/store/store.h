@@ -49,8 +49,12 @@ db_answer store_claim_candidates(db *connection, const char *retry_op, int suspe
                                  unsigned limit, db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
 
-/* (op_code, the low-water mark in microseconds) */
-db_answer store_operations(db *connection, db_result *result);
+typedef struct store_operation {
+    char op_code[TL_OP_MAX + 1]; /* "": before the first, and behind the last */
+    int64_t low_water_us;
+} store_operation;
+/* Becomes the next one in the order of their names. */
+db_answer store_operation_next(db *connection, store_operation *operation);
 
 /* Moments of the server's clock, in microseconds: from the first until before the second. */
 typedef struct store_stretch {

@@ -291,25 +291,32 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
     return status;
 }
 
-tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
+/* The connection is given back before each() may want one. */
+static tl_status next_operation(tl_client *client, store_operation *operation)
 {
-    db_result result = DB_RESULT_INIT;
     db *connection;
     db_answer answer;
-    tl_status status = client_check(client);
+    tl_status status = pool_get(client->connections, POOL_QUICK,
+                                client->config.pool_wait_ms, &connection);
 
-    if (status == TL_OK)
-        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
-                          &connection);
     if (status != TL_OK)
         return status;
-    answer = store_operations(connection, &result);
+    answer = store_operation_next(connection, operation);
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "listing the operations");
     pool_put(client->connections, connection);
-    for (size_t row = 0; row < result.rows && status == TL_OK; row++)
-        if (each(context, db_get_text(&result, row, 0)) != 0)
-            break;
-    db_result_free(&result);
+    return status;
+}
+
+tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
+{
+    store_operation operation = {"", 0};
+    tl_status status = client_check(client);
+
+    do {
+        if (status == TL_OK)
+            status = next_operation(client, &operation);
+    } while (status == TL_OK && operation.op_code[0] != '\0' &&
+             each(context, operation.op_code) == 0);
     return status;
 }

@@ -16,8 +16,8 @@ typedef struct plan_case {
     unsigned reads;   /* of the server's handler, at most */
     /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a
      * block, whose statements have their own cases.  WALK: it walks one index up to a
-     * limit.  TEXT: as KEYS, of a statement that is sent as text. */
-    enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK, PLAN_TEXT } plan;
+     * limit. */
+    enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK } plan;
     db_value values[PLAN_VALUES]; /* as many as it has question marks */
 } plan_case;
 

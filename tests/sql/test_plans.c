@@ -229,10 +229,8 @@ static void test_parts_of_one_database(void **state)
 static int run_case(struct bench *bench, const plan_case *c, unsigned *rows)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer = c->plan == PLAN_TEXT
-                           ? run_plain(bench, c->statement->text, &result)
-                           : db_run(bench->connection, c->statement, c->values,
-                                    plan_values_count(c->statement), &result);
+    db_answer answer = db_run(bench->connection, c->statement, c->values,
+                              plan_values_count(c->statement), &result);
 
     if (answer != DB_DONE)
         print_error("%s %s: %s\n", c->statement->name, c->what,

@@ -209,7 +209,7 @@ static void test_a_row_that_is_kept(void **state)
 static void test_a_clock_that_was_set_back(void **state)
 {
     (void)state;
-    await_rounds(1);
+    await(MARK " > UTC_TIMESTAMP(6) - INTERVAL 30 SECOND", "WITHDRAW");
     insert_row(f.sql, "WITHDRAW", "earlier", "P", -60000);
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
@@ -222,7 +222,7 @@ static void test_a_clock_that_was_set_back(void **state)
 static void test_a_restored_server(void **state)
 {
     (void)state;
-    await_rounds(1);
+    await(MARK " > UTC_TIMESTAMP(6) - INTERVAL 30 SECOND", "WITHDRAW");
     insert_row(f.sql, "WITHDRAW", "reloaded", "P", -60000);
     assert_before_mark("reloaded", 1);
     assert_status(tl_restore_declare(f.client, "ann", "a test"), TL_OK);
@@ -261,19 +261,39 @@ static void test_the_proof_is_in_nobodys_way(void **state)
 }
 
 #define DEAD "dddddddd-0000-4000-8000-000000000001"
+#define DEAD_2 "dddddddd-0000-4000-8000-000000000002"
+#define DEAD_3 "dddddddd-0000-4000-8000-000000000003"
+
+/* Patient: an observer who ended it while its rows come in would sweep too early. */
+static void insert_session(const char *program, const char *session_id)
+{
+    database_run(f.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, "
+                 "connection_name, timeout_ms, started_at, alive_until, ended_at) "
+                 "VALUES ('%s', '%s', 'h', 1, UUID(), 600000, UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6), NULL)",
+                 session_id, program);
+}
+
+static void end_session(const char *program)
+{
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE program='%s'",
+                 program);
+}
 
 /* Many trades that a process finished, and two in process: the second and the last. */
-static void insert_many(const char *op, int count)
+static void insert_many(const char *op, const char *session_id, int count)
 {
     database_run(f.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                  "step, thread_no, session_id, token, fence, rev, sends, max_hold_until, "
                  "next_run_at, created_at, updated_at) SELECT 'many', seq, '%s', 'S', "
-                 "IF(seq IN (2, %d), 'P', 'Y'), 'ask', UUID(), '" DEAD "', "
+                 "IF(seq IN (2, %d), 'P', 'Y'), 'ask', UUID(), '%s', "
                  "RANDOM_BYTES(16), 1, 1, 1, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, "
                  "UTC_TIMESTAMP(6) + INTERVAL 86400 + seq SECOND, UTC_TIMESTAMP(6), "
                  "UTC_TIMESTAMP(6) FROM seq_1_to_%d",
-                 op, count, count);
+                 op, count, session_id, count);
 }
 
 /* What a dead process held is found among the many trades that it finished, in as many
@@ -283,20 +303,15 @@ static void test_the_last_of_many(void **state)
     MYSQL *keeper = database_connect(f.db);
 
     (void)state;
-    /* Patient: an observer who ended it while the rows come in would sweep too early. */
-    database_run(f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
-                        "connection_name, timeout_ms, started_at, alive_until, ended_at) "
-                        "VALUES ('" DEAD "', 'dead', 'h', 1, UUID(), 600000, "
-                        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), NULL)");
-    insert_many("MANY-A", 40000);
-    insert_many("MANY-B", 3000);
+    insert_session("dead", DEAD);
+    insert_many("MANY-A", DEAD, 40000);
+    insert_many("MANY-B", DEAD, 3000);
     database_run(keeper, "START TRANSACTION");
     assert_int_equal(database_number(keeper, "SELECT serial_no FROM trade_lock WHERE "
                                              "cust_no='many' AND serial_no='2' AND "
                                              "op_code='MANY-A' FOR UPDATE"),
                      2);
-    database_run(f.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE "
-                        "program='dead'");
+    end_session("dead");
     await("COUNT(*) = 3 FROM trade_lock WHERE cust_no='many' AND lane='R'");
     await_rounds(2);
     assert_int_equal(database_number(f.sql, "SELECT swept_at IS NULL FROM tl_session "
@@ -423,6 +438,68 @@ static void test_the_doctor_looks_further(void **state)
     assert_int_equal(late, 1);
 }
 
+#define HASTY "beat_ms=100ms\nsession_ms=300ms\nread_timeout_s=60\n"
+#define OPERATIONS                                                                       \
+    "(SELECT COUNT(*) FROM trade_lock_low_water WHERE op_code LIKE 'OP-%%')"
+
+static void insert_operations(int from, int to)
+{
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                 "updated_at) SELECT 'ops', seq, CONCAT('OP-', seq), 'S', 'Y', 'ask', "
+                 "UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6) FROM seq_%d_to_%d",
+                 from, to);
+}
+
+static void *reap(void *context)
+{
+    return tl_reap(context, NULL) == TL_OK ? context : NULL;
+}
+
+/* The first trade of an operation comes while a round is under way, and its process dies
+ * before the round comes to the dead. */
+static void test_a_new_operation_within_a_round(void **state)
+{
+    tl_client *hasty;
+    pthread_t thread;
+    void *done;
+
+    (void)state;
+    insert_operations(1, 300); /* the round moves the mark of each */
+    database_set(f.db, HASTY); /* it looks for 300 ms who is alive, not for a minute */
+    hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
+    assert_int_equal(pthread_create(&thread, NULL, reap, hasty), 0);
+    await(OPERATIONS " > 0");
+    insert_session("new", DEAD_2);
+    insert_many("NEW", DEAD_2, 3);
+    end_session("new");
+    assert_int_equal(database_number(f.sql, "SELECT " OPERATIONS " < 300"), 1);
+    pthread_join(thread, &done);
+    assert_non_null(done);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                            "op_code='NEW_RETRY'"),
+                     2);
+    tl_client_close(hasty);
+}
+
+/* Among very many operations a round comes to the dead all the same. */
+static void test_many_operations(void **state)
+{
+    (void)state;
+    insert_operations(301, 1000);
+    insert_session("one of many", DEAD_3);
+    insert_many("OP-999", DEAD_3, 3);
+    end_session("one of many");
+    database_set(f.db, LASTING);
+    janitor = client_new(&f, 0);
+    await("COUNT(*) = 2 FROM trade_lock WHERE op_code='OP-999_RETRY'");
+    await("COUNT(*) FROM tl_session WHERE session_id='" DEAD_3
+          "' AND swept_at IS NOT NULL");
+    tl_client_close(janitor);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +515,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_mutexes_in_groups),
         cmocka_unit_test(test_lists), /* it ends the janitor */
         cmocka_unit_test(test_the_doctor_looks_further),
+        cmocka_unit_test(test_a_new_operation_within_a_round),
+        cmocka_unit_test(test_many_operations),
     };
 
     crew_arguments(count, arguments);
