@@ -14,6 +14,9 @@
     "beat_ms=20s\nsession_ms=60s\nconnect_timeout_s=1\nread_timeout_s=1\n"               \
     "business_lock_wait_s=1\n"
 #define PATIENT COMMON "pool_wait_ms=3s\ncommit_ms=3s\n"
+/* One connection for its calls and for what follows its beats: which of a server's
+ * connections are a far client's can be told by counting. */
+#define NEAR PATIENT "pool_size=1\n"
 #define HASTY COMMON "pool_wait_ms=60\ncommit_ms=60\n"
 
 static unsigned trades;
@@ -47,7 +50,7 @@ void scene_open(scene *s, server *where)
 {
     memset(s, 0, sizeof *s);
     s->where = where != NULL ? where : server_shared();
-    s->db = database_new(s->where, PATIENT);
+    s->db = database_new(s->where, NEAR);
     s->line = wire_start(server_socket(s->where));
     s->patient_file = database_option_file_at(s->db, wire_socket(s->line), PATIENT);
     s->hasty_file = database_option_file_at(s->db, wire_socket(s->line), HASTY);
