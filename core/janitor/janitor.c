@@ -25,7 +25,9 @@ struct janitor {
     int64_t deadline_ms;
     uint64_t opened, freed;
     janitor_place *place;
-    int looked;     /* for what a dead process holds, in this round */
+    /* Once in each half of a round, though its time is over: to come so far may take all of
+     * it, and would again. */
+    int looked, tried;
     int unfinished; /* holders that should have been freed are still there */
     int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
@@ -92,20 +94,20 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
     }
 }
 
-/* Other janitors read the same rows; each begins at another one, and opens one at least: to
- * find it may have taken all of the time, and would again. */
+/* Other janitors read the same rows; each begins at another one. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
 
     random_bytes(&first, sizeof first);
-    for (size_t i = 0; i < rows->rows && (i == 0 || clock_left_ms(j->deadline_ms) > 0);
+    for (size_t i = 0; i < rows->rows && (!j->tried || clock_left_ms(j->deadline_ms) > 0);
          i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
 
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
+        j->tried = 1;
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
     }
 }
@@ -339,12 +341,14 @@ static tl_status reap_all_overdue(struct janitor *j)
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far.  The
- * first stretch of a round is looked through whatever the time. */
+/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far.  A
+ * stretch with rows left is gone on with where it opened some, and left behind where it
+ * opened none: others may have them. */
 static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = TL_OK;
+    uint64_t before;
     int last = 0;
 
     do {
@@ -353,10 +357,14 @@ static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_o
             break;
         }
         j->looked = 1;
+        before = j->opened;
         status = read_rows(j, read_stretch, scope, NULL);
         if (status != TL_OK || scope->part.empty)
             break;
         status = reap(j, scope, read_session, &rows);
+        if (status == TL_OK && rows.rows > 0 && j->opened > before &&
+            clock_left_ms(j->deadline_ms) == 0)
+            continue;
         if (rows.rows > 0)
             j->place->kept = 1;
         last = scope->stretch.to_us == STRETCH_END_US;
@@ -396,10 +404,14 @@ static tl_status reap_all_of_session(struct janitor *j, const char *session_id, 
         status = reap_session(j, &scope, &out_of_time);
         text_copy(place->op_code, sizeof place->op_code, scope.op_code);
         place->from_us = scope.stretch.from_us;
+        /* The server's clock went back, and a row may have been written before the mark. */
+        if (status == TL_OK && !out_of_time && scope.part.now_us < operation.low_water_us)
+            place->kept = 1;
     } while (status == TL_OK && !out_of_time);
     *done = status == TL_OK && !out_of_time && !place->kept;
-    if (!out_of_time)
-        place->op_code[0] = '\0'; /* the next pass begins anew */
+    /* The next pass begins anew; but for want of a connection none has to. */
+    if (!out_of_time && tl_status_class(status) != TL_CLASS_RETRY)
+        place->op_code[0] = '\0';
     return status;
 }
 
@@ -491,10 +503,16 @@ static tl_status sweep_sessions(struct janitor *j)
     db_result sessions = DB_RESULT_INIT;
     tl_status status = read_rows(j, read_ended, NULL, &sessions);
     size_t first = 0;
+    int there = 0;
 
-    for (size_t row = 0; row < sessions.rows && status == TL_OK; row++)
-        if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0)
+    for (size_t row = 0; row < sessions.rows && status == TL_OK; row++) {
+        if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0) {
             first = row + (j->place->op_code[0] == '\0');
+            there = 1;
+        }
+    }
+    if (status == TL_OK && !there)
+        j->place->op_code[0] = '\0'; /* another janitor came to its end */
     for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {
         size_t row = (first + i) % sessions.rows;
 
@@ -516,15 +534,18 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
                         .actor = actor,
                         .place = place,
                         .deadline_ms = clock_deadline(budget_ms / 2)};
-    tl_status status = reap_all_overdue(&j);
+    tl_status status = reap_all_overdue(&j), dead = TL_OK;
 
     if (status == TL_OK)
         status = free_holders(&j, NULL, read_holders_overdue);
-    /* The dead have time of their own: looking for what is overdue may need all of its
-     * own in each round, among many operations. */
+    /* The dead have time of their own, and their turn whatever became of what is overdue:
+     * among many operations that may need all of its time in each round. */
     j.deadline_ms = clock_deadline(budget_ms / 2);
-    if (status == TL_OK && !j.went_back)
-        status = sweep_sessions(&j);
+    j.tried = 0;
+    if (status != TL_UNREACHABLE && !j.went_back)
+        dead = sweep_sessions(&j);
+    if (status == TL_OK)
+        status = dead;
     if (status == TL_OK && j.failure != TL_OK)
         status =
             error_set(j.failure, "not every dead holder's trade was opened: %s", j.why);

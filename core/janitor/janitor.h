@@ -27,9 +27,10 @@ typedef struct janitor_place {
 
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
  * sessions, as far as the budget goes, half of it for what is overdue and half for the dead;
- * the next round goes on.  A process that serves has its rounds follow its beats, with half a
- * beat as their budget: a dead process with many
- * locks is shared among its heirs, and takes none of them from its own work for long.
+ * the next round goes on.  Every operation is looked at in every round.  A process that
+ * serves has its rounds follow its beats, with half a beat as their budget: a dead process
+ * with many locks is shared among its heirs, and takes none of them from its own work for
+ * long.
  * actor: who, for the log.  opened and freed are increased.  place: of this caller's rounds,
  * which do not overlap. */
 tl_status janitor_round(transition_engine *engine, const struct logger *logger,

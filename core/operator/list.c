@@ -17,6 +17,7 @@
 #include "operator/read.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "store/store.h"
 #include "store/store_operator.h"
@@ -35,6 +36,9 @@ struct list {
     db *connection;
     unsigned left;
     int stopped;
+    /* Read once: a mark that moves between the halves would hide a row from both. */
+    store_operation *operations;
+    size_t operation_count, operation_space;
     int64_t low_water_us; /* of the operation that is being listed */
     db_result row;        /* the row that is shown */
 };
@@ -406,32 +410,61 @@ static tl_status list_finished(struct list *list, const char *op_code)
 
 static tl_status list_half(struct list *list, enum half half)
 {
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < list->operation_count && status == TL_OK && !list->stopped;
+         i++) {
+        const char *op_code = list->operations[i].op_code;
+
+        list->low_water_us = list->operations[i].low_water_us;
+        status =
+            half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
+    }
+    return status;
+}
+
+static tl_status keep_operation(struct list *list, const store_operation *operation)
+{
+    if (list->operation_count == list->operation_space) {
+        size_t space = list->operation_space == 0 ? 16 : list->operation_space * 2;
+        store_operation *larger = memory_resize(list->operations, space * sizeof *larger);
+
+        if (larger == NULL)
+            return error_set(TL_NO_MEMORY, "out of memory for listing operations");
+        list->operations = larger;
+        list->operation_space = space;
+    }
+    list->operations[list->operation_count++] = *operation;
+    return TL_OK;
+}
+
+static tl_status read_operations(struct list *list)
+{
+    const char *wanted = list->filter->op;
     store_operation operation = {"", 0};
-    const char *op_code = operation.op_code;
     tl_status status;
 
     do {
         status = read_status(list->connection,
                              store_operation_next(list->connection, &operation),
                              "reading the operations");
-        if (status != TL_OK || op_code[0] == '\0')
-            break;
-        if (list->filter->op != NULL && !op_matches(list->filter->op, op_code))
-            continue;
-        list->low_water_us = operation.low_water_us;
-        status =
-            half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
-    } while (status == TL_OK && !list->stopped);
+        if (status == TL_OK && operation.op_code[0] != '\0' &&
+            (wanted == NULL || op_matches(wanted, operation.op_code)))
+            status = keep_operation(list, &operation);
+    } while (status == TL_OK && operation.op_code[0] != '\0');
     return status;
 }
 
 static tl_status list_operations(struct list *list)
 {
-    tl_status status = list_half(list, HALF_OPEN);
+    tl_status status = read_operations(list);
 
-    return status == TL_OK && !list->stopped && !wants_open(list->filter)
-               ? list_half(list, HALF_FINISHED)
-               : status;
+    if (status == TL_OK)
+        status = list_half(list, HALF_OPEN);
+    if (status == TL_OK && !list->stopped && !wants_open(list->filter))
+        status = list_half(list, HALF_FINISHED);
+    memory_free(list->operations);
+    return status;
 }
 
 static tl_status list_customer(struct list *list)

@@ -139,7 +139,8 @@ const plan_case plan_cases[] = {
     {&sql_token_seen, "", 1, FEW, PLAN_NONE, {KEY("L7"), TOKEN_7}},
     {&sql_connection_used, "", 1, FEW, PLAN_NONE, {S("tl:nobody")}},
     /* janitor and sessions */
-    {&sql_operation_next, "", 1, 4, PLAN_KEYS, {S("")}},
+    {&sql_operation_next, "the first", 1, 4, PLAN_KEYS, {S("")}},
+    {&sql_operation_next, "behind one", 1, 4, PLAN_KEYS, {OP}},
     {&sql_reap_overdue, "", 256, 300, PLAN_KEYS, {OP, LOW_WATER, N(NEVER)}},
     /* An index-only walk over what is in process, as it says. */
     {&sql_reap_session, "", 256, 3200, PLAN_KEYS, {OP, LOW_WATER, N(NEVER), DEAD}},
