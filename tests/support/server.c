@@ -104,6 +104,7 @@ static int run_tool(const char *command, const char *dir, const char *const opti
 void server_print_work(const server *self)
 {
     static const char *const options[] = {
+        "--connect-timeout=5", /* it may be stopped */
         "-te",
         "SHOW FULL PROCESSLIST; SELECT trx_mysql_thread_id, trx_state, trx_started, "
         "trx_wait_started, trx_rows_locked, trx_query FROM "
