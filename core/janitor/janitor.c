@@ -23,7 +23,7 @@ struct janitor {
     const struct logger *logger;
     const char *actor;
     int64_t deadline_ms;
-    uint64_t opened, freed;
+    uint64_t tries, opened, freed;
     janitor_place *place;
     /* Once in each half of a round, though its time is over: to come so far may take all of
      * it, and would again. */
@@ -108,6 +108,7 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
         j->tried = 1;
+        j->tries++;
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
     }
 }
@@ -341,14 +342,14 @@ static tl_status reap_all_overdue(struct janitor *j)
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far.  A
- * stretch with rows left is gone on with where it opened some, and left behind where it
- * opened none: others may have them. */
+/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far, and
+ * so it does after a failure.  A stretch with rows left for want of time is gone on with,
+ * but left behind where those that were tried could not be opened: others may have them. */
 static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = TL_OK;
-    uint64_t before;
+    uint64_t opened, tries;
     int last = 0;
 
     do {
@@ -357,13 +358,16 @@ static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_o
             break;
         }
         j->looked = 1;
-        before = j->opened;
+        opened = j->opened;
+        tries = j->tries;
         status = read_rows(j, read_stretch, scope, NULL);
         if (status != TL_OK || scope->part.empty)
             break;
         status = reap(j, scope, read_session, &rows);
-        if (status == TL_OK && rows.rows > 0 && j->opened > before &&
-            clock_left_ms(j->deadline_ms) == 0)
+        if (status != TL_OK)
+            break;
+        if (rows.rows > 0 && clock_left_ms(j->deadline_ms) == 0 &&
+            (j->opened > opened || j->tries == tries))
             continue;
         if (rows.rows > 0)
             j->place->kept = 1;
@@ -402,10 +406,12 @@ static tl_status reap_all_of_session(struct janitor *j, const char *session_id, 
             place->from_us > scope.stretch.from_us)
             scope.stretch.from_us = place->from_us;
         status = reap_session(j, &scope, &out_of_time);
+        if (scope.part.now_us == 0) /* not looked at: the next round begins at its mark */
+            continue;
         text_copy(place->op_code, sizeof place->op_code, scope.op_code);
         place->from_us = scope.stretch.from_us;
         /* The server's clock went back, and a row may have been written before the mark. */
-        if (status == TL_OK && !out_of_time && scope.part.now_us < operation.low_water_us)
+        if (scope.part.now_us < operation.low_water_us)
             place->kept = 1;
     } while (status == TL_OK && !out_of_time);
     *done = status == TL_OK && !out_of_time && !place->kept;
