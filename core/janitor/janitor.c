@@ -23,11 +23,13 @@ struct janitor {
     const struct logger *logger;
     const char *actor;
     int64_t deadline_ms;
-    uint64_t tries, opened, freed;
+    uint64_t opened, freed;
     janitor_place *place;
-    /* Once in each half of a round, though its time is over: to come so far may take all of
-     * it, and would again. */
-    int looked, tried;
+    /* A round looks at one stretch for the dead at least, and each half of it tries to open
+     * one trade, though the time is over: to come so far may take all of it, and would
+     * again. */
+    int looked;
+    uint64_t tries; /* in this half */
     int unfinished; /* holders that should have been freed are still there */
     int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
@@ -100,14 +102,13 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
     uint32_t first;
 
     random_bytes(&first, sizeof first);
-    for (size_t i = 0; i < rows->rows && (!j->tried || clock_left_ms(j->deadline_ms) > 0);
-         i++) {
+    for (size_t i = 0;
+         i < rows->rows && (j->tries == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
 
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
-        j->tried = 1;
         j->tries++;
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
     }
@@ -547,7 +548,7 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
     /* The dead have time of their own, and their turn whatever became of what is overdue:
      * among many operations that may need all of its time in each round. */
     j.deadline_ms = clock_deadline(budget_ms / 2);
-    j.tried = 0;
+    j.tries = 0;
     if (status != TL_UNREACHABLE && !j.went_back)
         dead = sweep_sessions(&j);
     if (status == TL_OK)
