@@ -12,13 +12,20 @@
 --   GRANT tradelock_application TO 'withdraw'@'10.0.0.%';
 --   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
 CREATE ROLE IF NOT EXISTS tradelock_application;
--- Every column but those that say when and who, which the server fills in.
-GRANT SELECT, UPDATE, INSERT (cust_no, serial_no, op_code, lane, status, step,
-    thread_no, log_no, session_id, token, fence, rev, epoch, attempts, claims, sends,
-    send_until, not_found_since, seen_by_channel, cancel_tried, success_epoch,
-    max_hold_until, next_run_at, deadline_at, parked, conflict, exclusive, repeatable,
-    retryable, proof, fingerprint, channel, channel_key, channel_ref, payload, result,
-    remark, actor, created_at, updated_at)
+-- Every column but those that the server fills in: when and who, and what the first step was
+-- (first_...), which is history.  A row's key nobody changes.
+GRANT SELECT,
+    INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
+        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
+        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
+        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
+        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
+        actor, created_at, updated_at),
+    UPDATE (lane, status, step, thread_no, log_no, session_id, token, fence, rev, epoch,
+        attempts, claims, sends, send_until, not_found_since, seen_by_channel,
+        cancel_tried, success_epoch, max_hold_until, next_run_at, deadline_at, parked,
+        conflict, exclusive, repeatable, retryable, proof, fingerprint, channel,
+        channel_key, channel_ref, payload, result, remark, actor, updated_at)
     ON trade_lock TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
@@ -42,16 +49,23 @@ GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 -- An operator sees history and does what the janitor does; SQL typed by hand is possible
 -- and recorded.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
-GRANT SELECT, UPDATE, INSERT (cust_no, serial_no, op_code, lane, status, step,
-    thread_no, log_no, session_id, token, fence, rev, epoch, attempts, claims, sends,
-    send_until, not_found_since, seen_by_channel, cancel_tried, success_epoch,
-    max_hold_until, next_run_at, deadline_at, parked, conflict, exclusive, repeatable,
-    retryable, proof, fingerprint, channel, channel_key, channel_ref, payload, result,
-    remark, actor, created_at, updated_at)
+GRANT SELECT,
+    INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
+        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
+        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
+        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
+        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
+        actor, created_at, updated_at),
+    UPDATE (lane, status, step, thread_no, log_no, session_id, token, fence, rev, epoch,
+        attempts, claims, sends, send_until, not_found_since, seen_by_channel,
+        cancel_tried, success_epoch, max_hold_until, next_run_at, deadline_at, parked,
+        conflict, exclusive, repeatable, retryable, proof, fingerprint, channel,
+        channel_key, channel_ref, payload, result, remark, actor, updated_at)
     ON trade_lock TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
 GRANT SELECT ON trade_lock_past TO tradelock_operator;
+GRANT SELECT ON trade_lock_first TO tradelock_operator;
 GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
 -- Every column but those that say who and when, which the server fills in.
@@ -83,6 +97,7 @@ GRANT SELECT ON trade_lock TO tradelock_reader;
 GRANT SELECT ON trade_lock_low_water TO tradelock_reader;
 GRANT SELECT ON trade_lock_state TO tradelock_reader;
 GRANT SELECT ON trade_lock_past TO tradelock_reader;
+GRANT SELECT ON trade_lock_first TO tradelock_reader;
 GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;

@@ -160,16 +160,24 @@ static void compare_row(struct comparison *c, const store_audit_place *at,
                      "it succeeded, and the channel did not pay it");
 }
 
+static int is_first(const db_result *page, size_t row)
+{
+    return (int)db_get_int(page, row, AUDIT_ROW_IS_FIRST);
+}
+
 static void check_row(struct comparison *c, const db_result *page, size_t row)
 {
     store_audit_place at;
     int sync;
 
+    if (is_first(page, row))
+        return;
     audit_take_place(&at, page, row);
     sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
     c->audit->counts->rows++;
     if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
-        audit_only_step(c->audit, page, row);
+        audit_row_steps(c->audit, page, row > 0 && is_first(page, row - 1) ? row - 1 : row,
+                        row);
     if (!sync)
         return;
     if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
@@ -200,7 +208,7 @@ static tl_status check_rows(struct comparison *c)
             check_row(c, &page, row);
         if (status == TL_OK && page.rows > 0)
             audit_take_place(&place, &page, page.rows - 1);
-    } while (status == TL_OK && page.rows == PAGE && !c->audit->stopped);
+    } while (status == TL_OK && page.rows >= PAGE && !c->audit->stopped);
     db_result_free(&page);
     return status;
 }

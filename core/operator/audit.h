@@ -20,9 +20,9 @@ int audit_is_retry_op(const char *op_code);
 /* Takes key (and rev, when it has one) of a page's row. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
 
-/* audit_log.c: the history of every row that was changed since it was made. */
+/* audit_log.c: the history of every row of which steps are kept apart. */
 tl_status audit_history(audit *self);
-/* The same of a row that was not: all of its history is that row of a page of rows. */
-void audit_only_step(audit *self, const db_result *page, size_t row);
+/* The same of another row: all of its history are these entries of a page of rows. */
+void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last);
 
 #endif

@@ -288,12 +288,15 @@ tl_status audit_history(audit *self)
     return status;
 }
 
-void audit_only_step(audit *self, const db_result *page, size_t row)
+void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last)
 {
     struct history h = {.audit = self};
-    struct entry e;
 
-    read_entry(&e, page, row);
-    take_entry(&h, &e);
+    for (size_t row = first; row <= last; row++) {
+        struct entry e;
+
+        read_entry(&e, page, row);
+        take_entry(&h, &e);
+    }
     check_last(&h);
 }

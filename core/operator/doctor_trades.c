@@ -37,7 +37,8 @@ static int lost_is_lost(doctor *d, const step *end)
 /*
  * The only proof that the triggers keep what a step replaces, and that their definers still
  * have the rights for it: a row is written and ended, history is asked for the token that it
- * had before, a row that is not there is ended in vain, and all is rolled back.
+ * had before, a row that is not there is ended in vain, and all is rolled back.  An ask with a
+ * remark is none that the row itself would keep.
  */
 static db_answer probe(doctor *d, int *seen, tl_status *refused)
 {
@@ -49,6 +50,7 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
               .op_code = PROBE_OP,
               .thread_no = tl_thread_uuid(),
               .lane = 'S',
+              .remark = "probe",
               .max_hold_ms = 1000,
               .deadline_ms = -1};
     step end = {.kind = STEP_FINISH_SYNC,
@@ -176,6 +178,7 @@ static const struct right {
     const char *what;
 } dangerous[] = {
     {STORE_RIGHT_WRITE_LOG, "change history"},
+    {STORE_RIGHT_WRITE_FIRST, "change what the first step of a row was"},
     {STORE_RIGHT_FORGE, "write locks in another account's name"},
     {STORE_RIGHT_DELETE_LOG, "remove history"},
     {STORE_RIGHT_DELETE_LOCK, "remove locks"},

@@ -33,20 +33,22 @@ enum store_audit_log_column {
     AUDIT_LOG_COLUMNS
 };
 /* At least `limit` steps unless it is the last page: a row itself comes as the step behind
- * its history.  Rows that were never changed are not in it. */
+ * its history.  Rows of which nothing is kept apart are not in it. */
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);
 
-/* The row as a step, and behind it: */
+/* The row as a step, and behind that: */
 enum store_audit_row_column {
     AUDIT_ROW_CHANNEL_KEY = AUDIT_LOG_COLUMNS,
     AUDIT_ROW_CONFLICT,
     AUDIT_ROW_SUCCESS_FILED,
     AUDIT_ROW_LANE,
     AUDIT_ROW_HAS_CHANNEL,
-    AUDIT_ROW_HAS_PAST, /* it was changed since it was made */
-    AUDIT_ROW_UNSEEN
+    AUDIT_ROW_HAS_PAST, /* steps of it are kept apart */
+    AUDIT_ROW_UNSEEN,
+    AUDIT_ROW_IS_FIRST /* not the row: the first step that it tells besides, before it */
 };
+/* At least `limit` entries unless it is the last page. */
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
                            db_result *result);
 

@@ -1,8 +1,10 @@
--- A page of what the rows were, in the order of its key, and behind the last state that a row
--- had the row as it is now.  Each step comes with the end of the session that made it (0: it
+-- A page of what the rows were, in the order of its key.  Before the first such state of a
+-- row's life comes its first step, if the row keeps that itself, and behind the last one the
+-- row as it is now.  Each step comes with the end of the session that made it (0: it
 -- has not ended); a decision of operators with how many of them made it; and all with when the
 -- row was made, which is its first revision (NULL: it is gone).  One statement sees one moment,
--- so a row and its history agree.  A row that was never changed is in audit_rows.sql.
+-- so a row and its history agree.  A row of which nothing is kept apart is in
+-- audit_rows.sql.
 -- The first condition alone would do; the others let the server begin at the place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
@@ -14,6 +16,14 @@ WITH page AS (
     LIMIT ?),
 steps AS (
     SELECT * FROM page
+    UNION ALL
+    SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
+        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until
+    FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
+        AND f.serial_no = p.serial_no AND f.op_code = p.op_code
+    WHERE NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
+        AND n.cust_no = p.cust_no AND n.op_code = p.op_code
+        AND IF(p.rev > f.rev, n.rev > f.rev AND n.rev < p.rev, n.rev > p.rev))
     UNION ALL
     SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fence,
         t.epoch, t.proof, t.session_id, t.logged_at, t.max_hold_until

@@ -1,23 +1,47 @@
 -- A page of the rows in the order of their key: each as a step, in the columns of
--- audit_log.sql; what a channel's statement is compared with; whether it was ever changed
--- (if not, this is all of its history, and a decision of operators it is not); and whether
--- it is in process where no janitor looks, before the low-water mark (a clock that was set
--- back is behind the mark for a moment).
+-- audit_log.sql; what a channel's statement is compared with; whether steps of it are kept
+-- apart (then audit_log.sql has all its history); and whether it is in process where no
+-- janitor looks, before the low-water mark (a clock that was set back is behind the mark
+-- for a moment).  Where nothing is kept apart, the first step that the row tells besides
+-- stands before it, marked by the last column; together they are all of its history.
+WITH page AS (
+    SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
+        session_id, logged_at, max_hold_until, created_at, channel_key, conflict,
+        success_epoch, lane, channel, next_run_at,
+        EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
+            AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past
+    FROM trade_lock t
+    WHERE cust_no >= ? AND (cust_no > ? OR (cust_no = ? AND (serial_no > ?
+        OR (serial_no = ? AND op_code > ?))))
+    ORDER BY cust_no, serial_no, op_code
+    LIMIT ?),
+steps AS (
+    SELECT page.*, 0 AS is_first FROM page
+    UNION ALL
+    SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
+        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, p.created_at,
+        f.channel_key, f.conflict, NULL, p.lane, p.channel, f.next_run_at, 0, 1
+    FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
+        AND f.serial_no = p.serial_no AND f.op_code = p.op_code
+    WHERE NOT p.has_past)
 SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fence, t.epoch,
     t.proof, COALESCE(t.session_id, ''),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.logged_at),
     COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.max_hold_until), 0),
-    0, 0,
+    IF(x.session_id IS NULL, 1,
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
+    IF(t.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
+        FROM trade_resolution d WHERE d.cust_no = t.cust_no AND d.serial_no = t.serial_no
+            AND d.op_code = t.op_code AND d.rev = t.rev - 1
+            AND d.verdict = CASE t.step WHEN 'resolve clear' THEN 'C'
+                WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at),
     COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
-    t.channel IS NOT NULL,
-    EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
-        AND l.serial_no = t.serial_no AND l.op_code = t.op_code),
-    t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL
+    t.channel IS NOT NULL, t.has_past,
+    t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL AND NOT t.is_first
         AND EXISTS (SELECT 1 FROM trade_lock_low_water w WHERE w.op_code = t.op_code
-            AND w.low_water > t.next_run_at AND w.low_water <= UTC_TIMESTAMP(6))
-FROM trade_lock t
-WHERE t.cust_no >= ? AND (t.cust_no > ? OR (t.cust_no = ? AND (t.serial_no > ?
-    OR (t.serial_no = ? AND t.op_code > ?))))
-ORDER BY t.cust_no, t.serial_no, t.op_code
-LIMIT ?
+            AND w.low_water > t.next_run_at AND w.low_water <= UTC_TIMESTAMP(6)),
+    t.is_first
+FROM steps t
+LEFT JOIN tl_session x ON x.session_id = t.session_id
+ORDER BY t.cust_no, t.serial_no, t.op_code, t.rev

@@ -56,6 +56,26 @@ CREATE TABLE IF NOT EXISTS trade_lock (
         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND),
     account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
         DEFAULT (USER()),
+    -- What the first step wrote, when that was a plain ask; otherwise first_rev is NULL.  No
+    -- role may write these: defaults fill them in, and they never change.  So most trades'
+    -- history is in their row, and an ending writes no other (trade_lock_kept).
+    first_rev BIGINT UNSIGNED NULL DEFAULT (IF(step = 'ask' AND status = 'P'
+        AND fence = rev AND epoch = 1 AND attempts = 0 AND claims = 0
+        AND send_until <=> IF(sends > 0, max_hold_until, NULL) AND parked IS NULL
+        AND conflict = 0 AND proof = '-' AND channel_ref IS NULL AND remark IS NULL
+        AND actor IS NULL, rev, NULL)),
+    first_logged_at DATETIME(6) NOT NULL DEFAULT (logged_at),
+    first_account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+        DEFAULT (account),
+    first_thread_no UUID NOT NULL DEFAULT (thread_no),
+    first_log_no UUID NULL DEFAULT (log_no),
+    first_session_id UUID NULL DEFAULT (session_id),
+    first_token BINARY(16) NOT NULL DEFAULT (token),
+    first_sends INT UNSIGNED NOT NULL DEFAULT (sends),
+    first_max_hold_until DATETIME(6) NULL DEFAULT (max_hold_until),
+    first_next_run_at DATETIME(6) NULL DEFAULT (next_run_at),
+    first_channel_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL
+        DEFAULT (channel_key),
     -- 1 on a sync row in process whose operation lets one trade of a customer in at a time
     busy TINYINT AS (IF(exclusive = 1 AND status = 'P' AND lane = 'S', 1, NULL)) VIRTUAL,
     PRIMARY KEY (cust_no, serial_no, op_code),
@@ -79,10 +99,11 @@ CREATE TABLE IF NOT EXISTS trade_lock_low_water (
     low_water DATETIME(6) NOT NULL
 ) ENGINE = InnoDB;
 
--- What a row was before each of its steps.  A row tells its last step itself; the triggers
--- below keep what a step replaces, with their definer's rights, so that a trade that is asked
--- for and ended costs one row of history and not two.  No application account can write,
--- change or remove a row of it.  All steps together: trade_lock_log.
+-- The steps between a row's first and its last, which the row tells itself; and all steps of
+-- a row that is gone.  The triggers below keep what a step replaces, with their definer's
+-- rights, so that a trade that is asked for and ended costs no row of history.  No
+-- application account can write, change or remove a row of it.  All steps together:
+-- trade_lock_log.
 -- The serial number stands first in its key: where those rise with time, as most do, the
 -- table grows at its end, and not everywhere at once as the customers come.
 CREATE TABLE IF NOT EXISTS trade_lock_past (
@@ -156,6 +177,11 @@ BEGIN
             AND NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
             AND NEW.op_code <=> OLD.op_code) THEN
             SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+            -- What was under another key stays with that key.
+            IF NOT (NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
+                AND NEW.op_code <=> OLD.op_code) THEN
+                SET NEW.first_rev = NULL;
+            END IF;
         END IF;
     END IF;
     IF NEW.rev > OLD.rev THEN
@@ -165,42 +191,81 @@ BEGIN
     END IF;
 END;
 -- What was is kept once the change is there: an UPDATE IGNORE that a constraint refuses
--- leaves nothing behind.
+-- leaves nothing behind.  A first step stays in the row.
 CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock FOR EACH ROW
 BEGIN
-    IF NEW.rev <> OLD.rev THEN
+    IF NEW.rev <> OLD.rev AND NOT (OLD.rev <=> NEW.first_rev) THEN
         INSERT INTO trade_lock_past
         VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
             OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
             OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
             OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
             OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account);
+        IF NEW.first_rev IS NULL AND OLD.first_rev < OLD.rev THEN
+            INSERT INTO trade_lock_past
+            VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.first_rev, OLD.first_logged_at,
+                    'ask', 'P', OLD.first_thread_no, OLD.first_log_no, OLD.first_session_id,
+                    OLD.first_token, OLD.first_rev, 1, 0, 0, OLD.first_sends,
+                    IF(OLD.first_sends > 0, OLD.first_max_hold_until, NULL),
+                    OLD.first_max_hold_until, OLD.first_next_run_at, NULL, 0, '-',
+                    OLD.first_channel_key, NULL, NULL, NULL, OLD.first_account);
+        END IF;
     END IF;
 END;
 -- Removing a row is a step too, the last of a life.  Purging takes the history away
 -- afterwards, with the rows.
 CREATE OR REPLACE TRIGGER trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW
-INSERT INTO trade_lock_past
-VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
+BEGIN
+    IF OLD.first_rev < OLD.rev THEN
+        INSERT INTO trade_lock_past
+        VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.first_rev, OLD.first_logged_at,
+                'ask', 'P', OLD.first_thread_no, OLD.first_log_no, OLD.first_session_id,
+                OLD.first_token, OLD.first_rev, 1, 0, 0, OLD.first_sends,
+                IF(OLD.first_sends > 0, OLD.first_max_hold_until, NULL),
+                OLD.first_max_hold_until, OLD.first_next_run_at, NULL, 0, '-',
+                OLD.first_channel_key, NULL, NULL, NULL, OLD.first_account);
+    END IF;
+    INSERT INTO trade_lock_past
+    VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
         OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
-        OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until, OLD.max_hold_until,
-        OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof, OLD.channel_key,
-        OLD.channel_ref, OLD.remark, OLD.actor, OLD.account),
-    (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
-        SYSDATE(6)
-            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-        'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
-        OLD.fence, OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
+        OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
         OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-        OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER());
+        OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account),
+        (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
+            SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+            'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
+            OLD.fence, OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
+            OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER());
+END;
 
--- Every committed step of every row: what the rows were, and what they are.  Whoever reads
+-- The first step of each row that has had another since.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_first AS
+SELECT cust_no, serial_no, op_code, first_rev AS rev, first_logged_at AS logged_at,
+    _ascii 'ask' COLLATE ascii_bin AS step, _ascii 'P' COLLATE ascii_bin AS status,
+    first_thread_no AS thread_no, first_log_no AS log_no, first_session_id AS session_id,
+    first_token AS token, first_rev AS fence, 1 AS epoch, 0 AS attempts, 0 AS claims,
+    first_sends AS sends, IF(first_sends > 0, first_max_hold_until, NULL) AS send_until,
+    first_max_hold_until AS max_hold_until, first_next_run_at AS next_run_at,
+    NULL AS parked, 0 AS conflict,
+    _ascii '-' COLLATE ascii_bin AS proof, first_channel_key AS channel_key,
+    NULL AS channel_ref, NULL AS remark, NULL AS actor, first_account AS account
+FROM trade_lock WHERE first_rev < rev;
+
+-- Every committed step of every row: what was between, how the rows began, and what they
+-- are.  Whoever reads
 -- it by cust_no and serial_no reads the few rows of a trade.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_log AS
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
     next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
 FROM trade_lock_past
+UNION ALL
+SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
+    session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+FROM trade_lock_first
 UNION ALL
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
@@ -215,7 +280,8 @@ CREATE OR REPLACE FUNCTION tl_token_seen(
     op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN EXISTS (SELECT 1 FROM trade_lock
-        WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted)
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op
+            AND (token = wanted OR (first_token = wanted AND first_rev < rev)))
     OR EXISTS (SELECT 1 FROM trade_lock_past
         WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted);
 

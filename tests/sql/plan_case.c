@@ -294,6 +294,7 @@ const plan_case plan_cases[] = {
     {&sql_right_delete_log, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_forge, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_read_resolution, "", 0, FEW, PLAN_NONE, {NONE}},
+    {&sql_right_write_first, "", 0, FEW, PLAN_NONE, {NONE}},
     {&sql_right_write_log, "", 0, FEW, PLAN_NONE, {NONE}},
 };
 /* clang-format on */

@@ -21,10 +21,20 @@ INSERT INTO optimistic_lock SELECT seq, 1, 0 FROM seq_0_to_999;
 
 -- The lock table with what is written once, and seldom read, apart (hot-cold).
 CREATE TABLE bench_hot LIKE trade_lock;
+ALTER TABLE bench_hot DROP COLUMN first_rev, DROP COLUMN first_logged_at,
+    DROP COLUMN first_account, DROP COLUMN first_thread_no, DROP COLUMN first_log_no,
+    DROP COLUMN first_session_id, DROP COLUMN first_token, DROP COLUMN first_sends,
+    DROP COLUMN first_max_hold_until, DROP COLUMN first_next_run_at,
+    DROP COLUMN first_channel_key;
 ALTER TABLE bench_hot DROP COLUMN fingerprint, DROP COLUMN channel, DROP COLUMN channel_key,
     DROP COLUMN channel_ref, DROP COLUMN payload, DROP COLUMN result, DROP COLUMN remark,
     DROP COLUMN actor, ADD COLUMN held BINARY(16) NULL;
 CREATE TABLE bench_cold LIKE trade_lock;
+ALTER TABLE bench_cold DROP COLUMN first_rev, DROP COLUMN first_logged_at,
+    DROP COLUMN first_account, DROP COLUMN first_thread_no, DROP COLUMN first_log_no,
+    DROP COLUMN first_session_id, DROP COLUMN first_token, DROP COLUMN first_sends,
+    DROP COLUMN first_max_hold_until, DROP COLUMN first_next_run_at,
+    DROP COLUMN first_channel_key;
 ALTER TABLE bench_cold DROP CONSTRAINT status_is_p_f_or_y, DROP CONSTRAINT lane_is_s_or_r,
     DROP CONSTRAINT failure_has_proof, DROP KEY one_per_customer, DROP KEY due,
     DROP COLUMN busy;
