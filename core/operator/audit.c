@@ -176,8 +176,8 @@ static void check_row(struct comparison *c, const db_result *page, size_t row)
     sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
     c->audit->counts->rows++;
     if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
-        audit_row_steps(c->audit, page, row > 0 && is_first(page, row - 1) ? row - 1 : row,
-                        row);
+        audit_row_steps(c->audit, page,
+                        row > 0 && is_first(page, row - 1) ? row - 1 : row, row);
     if (!sync)
         return;
     if (db_get_int(page, row, AUDIT_ROW_UNSEEN))

@@ -243,13 +243,13 @@ END;
 -- The first step of each row that has had another since.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_first AS
 SELECT cust_no, serial_no, op_code, first_rev AS rev, first_logged_at AS logged_at,
-    _ascii 'ask' COLLATE ascii_bin AS step, _ascii 'P' COLLATE ascii_bin AS status,
-    first_thread_no AS thread_no, first_log_no AS log_no, first_session_id AS session_id,
+    _ascii 'ask' AS step, _ascii 'P' AS status, first_thread_no AS thread_no,
+    first_log_no AS log_no, first_session_id AS session_id,
     first_token AS token, first_rev AS fence, 1 AS epoch, 0 AS attempts, 0 AS claims,
     first_sends AS sends, IF(first_sends > 0, first_max_hold_until, NULL) AS send_until,
     first_max_hold_until AS max_hold_until, first_next_run_at AS next_run_at,
     NULL AS parked, 0 AS conflict,
-    _ascii '-' COLLATE ascii_bin AS proof, first_channel_key AS channel_key,
+    _ascii '-' AS proof, first_channel_key AS channel_key,
     NULL AS channel_ref, NULL AS remark, NULL AS actor, first_account AS account
 FROM trade_lock WHERE first_rev < rev;
 

@@ -266,8 +266,9 @@ struct planted {
 static const struct planted planted[] = {
     {"gap", "MIDDLE", make_compensated, NTH("2")},
     {"gap", "FIRST", make_compensated, NTH("0")},
-    {"gap", "LAST", make_compensated, NTH("4")},
-    {"gap", "ALL", make_paid, "DELETE FROM trade_lock_past WHERE serial_no = '%1$s'"},
+    {"gap", "LAST", make_compensated, NTH("3")},
+    {"gap", "HEAD", make_compensated, "UPDATE trade_lock SET first_rev = NULL " ROW},
+    {"gap", "ALL", make_paid, "UPDATE trade_lock SET first_rev = NULL " ROW},
     {"gap", "RETRY", make_compensated,
      "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = "
      "'WITHDRAW_RETRY' "

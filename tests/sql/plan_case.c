@@ -260,9 +260,9 @@ const plan_case plan_cases[] = {
     {&sql_purge_sessions, "", 10, 100, PLAN_NONE, {N(86400000), N(10)}},
     {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, {NONE}},
     /* the audit */
-    {&sql_audit_log, "", 200, 1500, PLAN_KEYS,
+    {&sql_audit_log, "", 200, 2200, PLAN_KEYS,
      {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
-    {&sql_audit_rows, "", 100, 320, PLAN_KEYS,
+    {&sql_audit_rows, "", 100, 900, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
     /* schema and server */
     {&sql_schema_version, "", 1, FEW, PLAN_KEYS, {NONE}},

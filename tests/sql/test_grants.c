@@ -160,6 +160,7 @@ static const struct right {
     {"YYN", "UPDATE tl_session SET beat = beat + 1"},
     {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_past"},
+    {"NYY", "SELECT COUNT(*) FROM trade_lock_first"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_log"},
     {"YYN", "UPDATE resource_lock SET remark = 'x' WHERE resource = 'none'"},
     {"YYY", "SELECT COUNT(*) FROM resource_lock_state"},
@@ -183,6 +184,12 @@ static const struct right {
     {"NNN", INSERT_LOG},
     {"NNN", INSERT_AS("account", "'nobody'")},
     {"NNN", INSERT_AS("logged_at", "UTC_TIMESTAMP(6)")},
+    {"NNN", INSERT_AS("first_rev", "NULL")},
+    {"NNN", INSERT_AS("first_token", "'0123456789abcdef'")},
+    {"NNN", "UPDATE trade_lock SET first_rev = NULL"},
+    {"NNN", "UPDATE trade_lock SET first_token = token"},
+    {"NNN", "UPDATE trade_lock SET account = 'nobody'"},
+    {"NNN", "UPDATE trade_lock SET serial_no = CONCAT(serial_no, '-')"},
     {"NNN", "UPDATE trade_lock_past SET remark = 'x'"},
     {"NNN", "DELETE FROM trade_lock_past"},
     {"NNN", "TRUNCATE trade_lock_past"},
@@ -334,31 +341,35 @@ static void test_no_revision_is_by_hand_too(void **state)
         "'null'"};
     char *steps;
 
-    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("null")), 0);
-    assert_int_equal(try(f->as[APPLICATION], "SET SESSION sql_mode = ''"), 0);
+    assert_int_equal(try(f->admin, INSERT_LOCK("null")), 0);
+    assert_int_equal(try(f->admin, "SET SESSION sql_mode = ''"), 0);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        assert_int_equal(try(f->as[APPLICATION], ways[i]), 0);
-    assert_int_equal(try(f->as[APPLICATION], "SET SESSION sql_mode = DEFAULT"), 0);
+        assert_int_equal(try(f->admin, ways[i]), 0);
+    assert_int_equal(try(f->admin, "SET SESSION sql_mode = DEFAULT"), 0);
     steps = database_text(f->admin, "SELECT GROUP_CONCAT(rev, ' ', step ORDER BY rev) "
                                     "FROM trade_lock_log WHERE serial_no = 'null'");
     assert_string_equal(steps, "1 ask,2 by hand,3 by hand,4 by hand");
     free(steps);
     assert_int_equal(database_number(f->admin,
                                      "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                     "serial_no = 'null' AND account = '%s@localhost' "
-                                     "AND logged_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
-                                     f->account[APPLICATION]),
+                                     "serial_no = 'null' AND account = USER() AND "
+                                     "logged_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR"),
                      4);
 }
 
-/* A row that gets another key: what it was stays under the old one. */
+/* A row that gets another key: what it was stays under the old one, whether the row kept it
+ * itself or not. */
 static void test_another_key_is_recorded(void **state)
 {
     static const char *const columns[] = {"cust_no", "serial_no", "op_code"};
+    static const char *const told[] = {"old ask,new by hand",
+                                       "old ask,old end,new by hand",
+                                       "old ask,old end,old arm,new by hand"};
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        char *steps;
+    for (size_t i = 0; i < 3 * sizeof columns / sizeof columns[0]; i++) {
+        const size_t steps = i / 3;
+        char *seen;
 
         database_run(f->as[APPLICATION],
                      "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
@@ -366,17 +377,26 @@ static void test_another_key_is_recorded(void **state)
                      "('key%1$zu', 'key', 'KEY', 'S', 'P', 'ask', UUID(), "
                      "'0123456789abcdef', 1, 1, NOW(), NOW())",
                      i);
-        database_run(f->as[OPERATOR],
+        for (size_t step = 0; step < steps; step++)
+            database_run(f->as[APPLICATION],
+                         "UPDATE trade_lock SET step = '%s', token = RANDOM_BYTES(16), "
+                         "rev = rev + 1 WHERE cust_no = 'key%zu'",
+                         step == 0 ? "end" : "arm", i);
+        database_run(f->admin,
                      "UPDATE trade_lock SET %s = 'moved%zu' WHERE cust_no = 'key%zu'",
-                     columns[i], i, i);
-        steps =
-            database_text(f->admin,
-                          "SELECT GROUP_CONCAT(IF(%1$s = 'moved%2$zu', 'new', 'old'), "
-                          "' ', step ORDER BY rev) FROM trade_lock_log WHERE cust_no "
-                          "IN ('key%2$zu', 'moved%2$zu')",
-                          columns[i], i);
-        assert_string_equal(steps, "old ask,new by hand");
-        free(steps);
+                     columns[i % 3], i, i);
+        seen = database_text(f->admin,
+                             "SELECT GROUP_CONCAT(IF(%1$s = 'moved%2$zu', 'new', 'old'), "
+                             "' ', step ORDER BY rev) FROM trade_lock_log WHERE cust_no "
+                             "IN ('key%2$zu', 'moved%2$zu')",
+                             columns[i % 3], i);
+        assert_string_equal(seen, told[steps]);
+        free(seen);
+        assert_int_equal(database_number(f->as[APPLICATION],
+                                         "SELECT tl_token_seen('key%zu', 'key', 'KEY', "
+                                         "'0123456789abcdef')",
+                                         i),
+                         1);
     }
 }
 
@@ -399,24 +419,27 @@ static void test_a_change_refused_leaves_nothing(void **state)
     assert_int_equal(missing_revs(f, "refused"), 0);
 }
 
-/* All columns but those that the server fills in. */
+/* All columns but those that the server fills in, and none of the key for an UPDATE. */
 static void test_the_grants_name_every_column(void **state)
 {
     static const char *const roles[] = {"tradelock_application", "tradelock_operator"};
+    static const char *const may[] = {"INSERT", "UPDATE"};
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+    for (size_t i = 0; i < 4; i++)
         assert_int_equal(
             database_number(
                 f->admin,
                 "SELECT COUNT(*) FROM information_schema.columns c LEFT JOIN "
                 "information_schema.column_privileges p ON p.table_schema = "
                 "c.table_schema AND p.table_name = c.table_name AND p.column_name = "
-                "c.column_name AND p.privilege_type = 'INSERT' AND p.grantee LIKE "
-                "'''%s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
+                "c.column_name AND p.privilege_type = '%1$s' AND p.grantee LIKE "
+                "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
                 "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
-                "('logged_at', 'account', 'busy'))",
-                roles[i]),
+                "('logged_at', 'account', 'busy') OR c.column_name LIKE 'first\\_%%' OR "
+                "('%1$s' = 'UPDATE' AND c.column_name IN ('cust_no', 'serial_no', "
+                "'op_code', 'created_at')))",
+                may[i % 2], roles[i / 2]),
             0);
 }
 
@@ -428,17 +451,18 @@ static void test_who_and_when_are_the_servers_to_say(void **state)
 
     assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = 1000000000"), 0);
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("who")), 0);
-    assert_int_equal(try(f->as[APPLICATION],
+    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = DEFAULT"), 0);
+    assert_int_equal(try(f->admin, "SET SESSION timestamp = 1000000000"), 0);
+    assert_int_equal(try(f->admin,
                          "UPDATE trade_lock SET account = 'nobody', rev = rev + 1, "
                          "logged_at = '2001-01-01' WHERE serial_no = 'who'"),
                      0);
-    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = DEFAULT"), 0);
-    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET account = 'nobody' "
-                                             "WHERE serial_no = 'who'"),
+    assert_int_equal(try(f->admin, "SET SESSION timestamp = DEFAULT"), 0);
+    assert_int_equal(try(f->admin, "UPDATE trade_lock SET account = 'nobody' "
+                                   "WHERE serial_no = 'who'"),
                      0);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET logged_at = '2001-01-01' "
-                         "WHERE serial_no = 'who'"),
+    assert_int_equal(try(f->admin, "UPDATE trade_lock SET logged_at = '2001-01-01' "
+                                   "WHERE serial_no = 'who'"),
                      0);
     who = database_text(f->admin, "SELECT GROUP_CONCAT(step ORDER BY rev) FROM "
                                   "trade_lock_log WHERE serial_no = 'who'");
@@ -446,7 +470,8 @@ static void test_who_and_when_are_the_servers_to_say(void **state)
     free(who);
     assert_int_equal(database_number(f->admin,
                                      "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                     "serial_no = 'who' AND account = '%s@localhost' "
+                                     "serial_no = 'who' AND account = IF(rev = 1, "
+                                     "'%s@localhost', USER()) "
                                      "AND logged_at BETWEEN UTC_TIMESTAMP(6) - "
                                      "INTERVAL 1 HOUR AND UTC_TIMESTAMP(6)",
                                      f->account[APPLICATION]),
@@ -476,6 +501,7 @@ static void test_removal_is_recorded(void **state)
         database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE "
                                   "serial_no = 'gone' AND step = 'deleted' AND rev = 2"),
         1);
+    assert_int_equal(log_rows(f, "gone"), 2);
 }
 
 int main(void)
