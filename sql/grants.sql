@@ -13,7 +13,7 @@
 --   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
 CREATE ROLE IF NOT EXISTS tradelock_application;
 -- Every column but those that the server fills in: when and who, and what the first step was
--- (first_...), which is history.  A row's key nobody changes.
+-- (first_...), which is history.
 GRANT SELECT,
     INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
@@ -21,11 +21,12 @@ GRANT SELECT,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
         actor, created_at, updated_at),
-    UPDATE (lane, status, step, thread_no, log_no, session_id, token, fence, rev, epoch,
-        attempts, claims, sends, send_until, not_found_since, seen_by_channel,
-        cancel_tried, success_epoch, max_hold_until, next_run_at, deadline_at, parked,
-        conflict, exclusive, repeatable, retryable, proof, fingerprint, channel,
-        channel_key, channel_ref, payload, result, remark, actor, updated_at)
+    UPDATE (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
+        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
+        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
+        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
+        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
+        actor, created_at, updated_at)
     ON trade_lock TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
@@ -56,11 +57,12 @@ GRANT SELECT,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
         actor, created_at, updated_at),
-    UPDATE (lane, status, step, thread_no, log_no, session_id, token, fence, rev, epoch,
-        attempts, claims, sends, send_until, not_found_since, seen_by_channel,
-        cancel_tried, success_epoch, max_hold_until, next_run_at, deadline_at, parked,
-        conflict, exclusive, repeatable, retryable, proof, fingerprint, channel,
-        channel_key, channel_ref, payload, result, remark, actor, updated_at)
+    UPDATE (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
+        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
+        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
+        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
+        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
+        actor, created_at, updated_at)
     ON trade_lock TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;

@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS trade_lock_past (
 -- An ending changes the row that was granted; a row that is gone is lost, not made.
 CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT ON trade_lock FOR EACH ROW
 BEGIN
-    IF NEW.step = 'end' THEN
+    IF NEW.step = _ascii 'end' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
     END IF;
 END;
@@ -149,45 +149,54 @@ END;
 -- A statement that changes nothing (a refused ask) leaves rev alone and no trace.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock FOR EACH ROW
 BEGIN
-    -- Two questions one in the other, since the long one is prepared anew for every row.
-    -- NULL, which a server that is not strict takes for 0, is no higher rev.
-    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
-        IF NOT (NEW.rev <=> OLD.rev AND NEW.status <=> OLD.status AND NEW.token <=> OLD.token
-            AND NEW.fence <=> OLD.fence AND NEW.session_id <=> OLD.session_id
-            AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
-            AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
-            AND NEW.send_until <=> OLD.send_until AND NEW.parked <=> OLD.parked
-            AND NEW.not_found_since <=> OLD.not_found_since
-            AND NEW.seen_by_channel <=> OLD.seen_by_channel
-            AND NEW.cancel_tried <=> OLD.cancel_tried
-            AND NEW.success_epoch <=> OLD.success_epoch
-            AND NEW.max_hold_until <=> OLD.max_hold_until
-            AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
-            AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
-            AND NEW.repeatable <=> OLD.repeatable
-            AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
-            AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
-            AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
-            AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
-            AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
-            AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
-            AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
-            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
-            AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
-            AND NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
-            AND NEW.op_code <=> OLD.op_code) THEN
-            SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    -- The library's own steps are through after one short question: each is prepared anew
+    -- for every row.
+    IF NEW.rev > OLD.rev AND NEW.serial_no = OLD.serial_no AND NEW.cust_no = OLD.cust_no
+        AND NEW.op_code = OLD.op_code THEN
+        SET NEW.logged_at = SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+            NEW.account = USER();
+    ELSE
+        -- NULL, which a server that is not strict takes for 0, is no higher rev.
+        IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
+            IF NOT (NEW.rev <=> OLD.rev AND NEW.status <=> OLD.status
+                AND NEW.token <=> OLD.token AND NEW.fence <=> OLD.fence
+                AND NEW.session_id <=> OLD.session_id
+                AND NEW.epoch <=> OLD.epoch AND NEW.attempts <=> OLD.attempts
+                AND NEW.claims <=> OLD.claims AND NEW.sends <=> OLD.sends
+                AND NEW.send_until <=> OLD.send_until AND NEW.parked <=> OLD.parked
+                AND NEW.not_found_since <=> OLD.not_found_since
+                AND NEW.seen_by_channel <=> OLD.seen_by_channel
+                AND NEW.cancel_tried <=> OLD.cancel_tried
+                AND NEW.success_epoch <=> OLD.success_epoch
+                AND NEW.max_hold_until <=> OLD.max_hold_until
+                AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
+                AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
+                AND NEW.repeatable <=> OLD.repeatable
+                AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
+                AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
+                AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
+                AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
+                AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
+                AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+                AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
+                AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
+                AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
+                AND NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
+                AND NEW.op_code <=> OLD.op_code) THEN
+                SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+            END IF;
+        END IF;
+        IF NEW.rev > OLD.rev THEN
+            SET NEW.logged_at = SYSDATE(6)
+                    + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+                NEW.account = USER();
             -- What was under another key stays with that key.
             IF NOT (NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
                 AND NEW.op_code <=> OLD.op_code) THEN
                 SET NEW.first_rev = NULL;
             END IF;
         END IF;
-    END IF;
-    IF NEW.rev > OLD.rev THEN
-        SET NEW.logged_at = SYSDATE(6)
-                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-            NEW.account = USER();
     END IF;
 END;
 -- What was is kept once the change is there: an UPDATE IGNORE that a constraint refuses
