@@ -1,9 +1,22 @@
 #include "store/step.h"
 
+#include <stddef.h>
+
 int step_is_grant(step_kind kind)
 {
     return kind == STEP_ASK || kind == STEP_ASK_REPEATABLE || kind == STEP_RECLAIM ||
            kind == STEP_CLAIM || kind == STEP_ARM;
+}
+
+int step_is_plain(const step *s)
+{
+    if (s->channel != NULL || s->channel_key != NULL || s->channel_ref != NULL ||
+        s->remark != NULL || s->actor != NULL)
+        return 0;
+    if (s->kind == STEP_ASK)
+        return s->deadline_ms < 0 && !s->exclusive;
+    return s->kind == STEP_FINISH_SYNC && s->status == 'Y' && s->proof == '-' &&
+           !s->retryable && s->result == NULL && !s->in_caller;
 }
 
 const char *step_name(step_kind kind)

@@ -80,6 +80,9 @@ enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 /* Whether an answer that was lost and turns out committed still needs a living P: asks,
  * claims and armings, whose value is what may be done after them. */
 int step_is_grant(step_kind kind);
+/* Of ASK and FINISH_SYNC: nothing is told but key, hold, fingerprint and payload, or success;
+ * so the plain form of the statement will do. */
+int step_is_plain(const step *s);
 const char *step_name(step_kind kind);
 
 #endif

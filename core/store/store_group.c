@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define ROW_VALUES 24
+/* The last of them, which the plain form of group.sql leaves out. */
+#define ROW_TOLD 9
 
 int store_group_takes(const step *s)
 {
@@ -43,7 +45,7 @@ struct words {
     char lane[2], status[2], proof[2];
 };
 
-static void row_values(const step *s, db_value values[ROW_VALUES], struct words *words)
+static void row_values(const step *s, db_value *values, size_t width, struct words *words)
 {
     int ends = s->kind == STEP_FINISH_SYNC;
     db_value *v = values;
@@ -62,14 +64,16 @@ static void row_values(const step *s, db_value values[ROW_VALUES], struct words 
     *v++ = ends ? db_uint(s->held_fence) : db_null();
     *v++ = db_uint(ends ? 0 : s->kind == STEP_ASK ? s->sends : 1);
     *v++ = ends ? db_null() : db_int(s->max_hold_ms);
+    *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
+    *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
+                : db_bytes(s->payload, s->payload_size);
+    if (width < ROW_VALUES)
+        return;
     *v++ =
         s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
-    *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
     *v++ = db_ascii(s->channel);
     *v++ = db_ascii(s->channel_key);
     *v++ = db_text(s->channel_ref);
-    *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
-                : db_bytes(s->payload, s->payload_size);
     *v++ = ends ? db_bytes(s->result, s->result_size) : db_null();
     *v++ = db_ascii(words->proof);
     *v++ = db_int(s->retryable);
@@ -100,10 +104,14 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
 
 static const struct sql_text *statement_for(step *const *steps, size_t count)
 {
+    const struct sql_text *statement = &sql_group_plain;
+
     for (size_t i = 0; i < count; i++)
         if (steps[i]->kind == STEP_ASK_REPEATABLE)
             return &sql_group_mutex;
-    return &sql_group;
+        else if (!step_is_plain(steps[i]))
+            statement = &sql_group;
+    return statement;
 }
 
 db_answer store_group(db *connection, step **steps, size_t count)
@@ -111,13 +119,15 @@ db_answer store_group(db *connection, step **steps, size_t count)
     struct words *words = memory_new_array(count, sizeof *words);
     db_value *values = memory_new_array(count * ROW_VALUES, sizeof *values);
     db_result result = DB_RESULT_INIT;
+    const struct sql_text *statement = statement_for(steps, count);
+    const size_t width = ROW_VALUES - (statement == &sql_group_plain ? ROW_TOLD : 0);
     db_answer answer = DB_NO_MEMORY;
 
     if (words != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
-            row_values(steps[i], values + i * ROW_VALUES, &words[i]);
-        answer = db_run_rows(connection, store_mutated(statement_for(steps, count)),
-                             values, count, ROW_VALUES, &result);
+            row_values(steps[i], values + i * width, width, &words[i]);
+        answer = db_run_rows(connection, store_mutated(statement), values, count, width,
+                             &result);
     }
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */

@@ -18,6 +18,8 @@
 #define HELD_VALUES 16   /* open_held */
 #define DEAD_VALUES 6    /* open_dead */
 #define OPENING_VALUES 9 /* open_retry */
+/* Those of ask_insert that its plain form leaves out. */
+#define ASK_TOLD 6
 
 /* The block in which a statement begins a transaction. */
 static const struct sql_text *beginning(const struct sql_text *statement)
@@ -126,19 +128,20 @@ static db_answer ask(db *connection, step *s, store_way way)
         db_bytes(s->token, STEP_TOKEN),
         db_uint(s->sends),
         db_int(s->max_hold_ms),
+        db_bytes(s->fingerprint, TL_FINGERPRINT),
+        db_bytes(s->payload, s->payload_size),
+        /* what the plain form leaves out */
         milliseconds_or_null(s->deadline_ms),
         db_int(s->exclusive),
-        db_bytes(s->fingerprint, TL_FINGERPRINT),
         db_ascii(s->channel),
         db_ascii(s->channel_key),
-        db_bytes(s->payload, s->payload_size),
         db_text(s->remark),
         db_text(s->actor),
     };
-
+    const int plain = way != STORE_BEGINS && step_is_plain(s);
     db_result result = DB_RESULT_INIT;
-    db_answer answer =
-        run(connection, &sql_ask_insert, values, COUNT(values), &result, way);
+    db_answer answer = run(connection, plain ? &sql_ask_insert_plain : &sql_ask_insert,
+                           values, COUNT(values) - (plain ? ASK_TOLD : 0), &result, way);
 
     /* It inserts or fails: the row that comes back is ours, in its first epoch. */
     if (answer == DB_DONE && result.rows == 1) {
@@ -212,6 +215,19 @@ static db_answer reclaim(db *connection, step *s, store_way way)
     return answer;
 }
 
+static db_answer finish_plain(db *connection, step *s, store_way way)
+{
+    const db_value values[] = {
+        db_text(s->thread_no),          db_text(s->log_no),
+        db_bytes(s->token, STEP_TOKEN), db_ascii(s->cust_no),
+        db_ascii(s->serial_no),         db_ascii(s->op_code),
+        db_uint(s->held_fence),         db_bytes(s->held_token, STEP_TOKEN),
+    };
+
+    return run_changing(connection, &sql_finish_sync_plain, values, COUNT(values), s,
+                        way);
+}
+
 static db_answer finish_sync(db *connection, step *s, store_way way)
 {
     const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
@@ -223,18 +239,20 @@ static db_answer finish_sync(db *connection, step *s, store_way way)
         db_text(proof),
         db_int(s->retryable),
         db_text(s->channel_ref),
-        db_bytes(s->result, s->result_size),
         db_text(s->remark),
+        db_bytes(s->result, s->result_size),
         db_text(s->actor),
-        db_text(s->cust_no),
-        db_text(s->serial_no),
-        db_text(s->op_code),
+        db_ascii(s->cust_no),
+        db_ascii(s->serial_no),
+        db_ascii(s->op_code),
         db_uint(s->held_fence),
         db_bytes(s->held_token, STEP_TOKEN),
         db_text(status),
         db_int(s->in_caller),
     };
 
+    if (way != STORE_BEGINS && step_is_plain(s))
+        return finish_plain(connection, s, way);
     return run_changing(connection, &sql_finish_sync, values, COUNT(values), s, way);
 }
 

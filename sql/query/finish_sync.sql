@@ -8,12 +8,15 @@
 -- The last parameter is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
+-- The plain form is a success on a connection of ours of which nothing else is told.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
-SET status = ?, step = 'end', max_hold_until = NULL,
+SET status = /*told(*/?/*else*/'Y'/*)told*/, step = 'end', max_hold_until = NULL,
     session_id = IF(repeatable = 1, NULL, session_id),
-    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1, proof = ?,
-    retryable = ?, channel_ref = COALESCE(?, channel_ref), result = ?,
-    remark = COALESCE(?, remark), actor = ?, updated_at = UTC_TIMESTAMP(6)
+    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1,
+    proof = /*told(*/?/*else*/'-'/*)told*/, retryable = /*told(*/?/*else*/0/*)told*/,
+    /*told(*/channel_ref = COALESCE(?, channel_ref), remark = COALESCE(?, remark),
+    /*)told*/result = /*told(*/?/*else*/NULL/*)told*/,
+    actor = /*told(*/?/*else*/NULL/*)told*/, updated_at = UTC_TIMESTAMP(6)
 WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence = ?
-    AND token = ? AND (? = 'Y' OR success_epoch IS NULL OR success_epoch <> epoch)
-    AND (? = 0 OR @@in_transaction = 1)
+    AND token = ?/*told(*/ AND (? = 'Y' OR success_epoch IS NULL OR success_epoch <> epoch)
+    AND (? = 0 OR @@in_transaction = 1)/*)told*/

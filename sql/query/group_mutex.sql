@@ -3,15 +3,15 @@
 --          by a trade that happens once
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
-    next_run_at, deadline_at, fingerprint, channel, channel_key, channel_ref, payload,
-    result, proof, retryable, remark, actor, created_at, updated_at)
+    next_run_at, fingerprint, payload, created_at, updated_at, deadline_at, channel,
+    channel_key, channel_ref, result, proof, retryable, remark, actor)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
     IF(step = 'reask', 1, 0),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
     IF(step = 'ask', GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), NULL),
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+    ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE
     token = CASE VALUES(step)
         WHEN 'end' THEN IF(status = 'P' AND fence = VALUES(fence)
