@@ -154,12 +154,12 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 db_answer db_run_nowait(db *connection, const struct sql_text *statement,
                         const db_value *values, size_t count, db_result *result);
 
-/* One execution, and one commit, for many rows of count values each (row after row in
- * values): the statement has one row of parameters.  RETURNING gives a row for each.  An
+/* One execution, and one commit, for many rows of so many columns each (row after
+ * row in values): the statement has one row of parameters.  RETURNING gives a row for each.  An
  * error undid all of them.  Not for a caller's connection, whose character set may be
  * another. */
 db_answer db_run_rows(db *connection, const struct sql_text *statement,
-                      const db_value *values, size_t rows, size_t count,
+                      const db_value *values, size_t rows, size_t columns,
                       db_result *result);
 
 /* Runs one text statement as it is. */

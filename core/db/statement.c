@@ -500,11 +500,11 @@ static db_answer run(db *connection, const struct sql_text *text, const db_value
 }
 
 db_answer db_run_rows(db *connection, const struct sql_text *statement,
-                      const db_value *values, size_t rows, size_t count,
+                      const db_value *values, size_t rows, size_t columns,
                       db_result *result)
 {
     struct execution execution = {
-        .text = statement, .count = count, .rows = (unsigned)rows, .result = result};
+        .text = statement, .count = columns, .rows = (unsigned)rows, .result = result};
     db_answer answer;
     void *arrays;
 
@@ -512,9 +512,9 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement,
         db_result_clear(result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    if (db_bind_room(connection, count))
+    if (db_bind_room(connection, columns))
         return DB_NO_MEMORY;
-    arrays = db_bind_arrays(connection->binds, values, rows, count);
+    arrays = db_bind_arrays(connection->binds, values, rows, columns);
     if (!arrays)
         return DB_NO_MEMORY;
     answer = run_bound(connection, &execution, 0);

@@ -45,7 +45,8 @@ struct words {
     char lane[2], status[2], proof[2];
 };
 
-static void row_values(const step *s, db_value *values, size_t width, struct words *words)
+static void row_values(const step *s, db_value *values, size_t columns,
+                       struct words *words)
 {
     int ends = s->kind == STEP_FINISH_SYNC;
     db_value *v = values;
@@ -67,7 +68,7 @@ static void row_values(const step *s, db_value *values, size_t width, struct wor
     *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
     *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
                 : db_bytes(s->payload, s->payload_size);
-    if (width < ROW_VALUES)
+    if (columns < ROW_VALUES)
         return;
     *v++ =
         s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
@@ -120,13 +121,13 @@ db_answer store_group(db *connection, step **steps, size_t count)
     db_value *values = memory_new_array(count * ROW_VALUES, sizeof *values);
     db_result result = DB_RESULT_INIT;
     const struct sql_text *statement = statement_for(steps, count);
-    const size_t width = ROW_VALUES - (statement == &sql_group_plain ? ROW_TOLD : 0);
+    const size_t columns = ROW_VALUES - (statement == &sql_group_plain ? ROW_TOLD : 0);
     db_answer answer = DB_NO_MEMORY;
 
     if (words != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
-            row_values(steps[i], values + i * width, width, &words[i]);
-        answer = db_run_rows(connection, store_mutated(statement), values, count, width,
+            row_values(steps[i], values + i * columns, columns, &words[i]);
+        answer = db_run_rows(connection, store_mutated(statement), values, count, columns,
                              &result);
     }
     if (answer == DB_DONE && result.rows != count) {

@@ -13,6 +13,11 @@ static void prepare_once(scene *s)
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
 }
 
+static void prepare_plain(scene *s)
+{
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, SCENE_PLAIN);
+}
+
 static void prepare_exclusive(scene *s)
 {
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, TL_ASK_EXCLUSIVE);
@@ -70,6 +75,8 @@ static void prepare_done_reclaim(scene *s)
 
 static const operation operations[] = {
     {"ask once", OPERATION_GRANTS | OPERATION_RIVAL, prepare_once, call_ask, TL_GRANTED,
+     "P 1 1", "-", 1, 0, NULL},
+    {"ask plain", OPERATION_GRANTS | OPERATION_RIVAL, prepare_plain, call_ask, TL_GRANTED,
      "P 1 1", "-", 1, 0, NULL},
     {"ask exclusive", OPERATION_GRANTS | OPERATION_RIVAL, prepare_exclusive, call_ask,
      TL_GRANTED, "P 1 1", "-", 1, 0, NULL},

@@ -115,12 +115,12 @@ tl_lock *scene_lock(scene *s, tl_client *client, tl_lane lane, unsigned flags)
     tl_lock *lock = NULL;
 
     options.lane = lane;
-    options.flags = flags;
+    options.flags = flags & ~SCENE_PLAIN;
     options.max_hold_ms = HOLD_MS;
     if (lane == TL_LANE_SYNC && !(flags & TL_ASK_REPEATABLE)) {
         options.payload = "100 EUR";
         options.payload_size = 7;
-        options.channel = "fastpay";
+        options.channel = flags & SCENE_PLAIN ? NULL : "fastpay";
     }
     if (flags & TL_ASK_RECLAIM)
         options.reclaim_epoch = 1;

@@ -47,6 +47,8 @@ void scene_end_trade(scene *s);
 void scene_end(scene *s);
 
 /* A handle for the scene's trade, of either client; ends the process when it cannot. */
+/* Besides the flags of asks: without a channel, so that little is told of it. */
+#define SCENE_PLAIN 0x80000000u
 tl_lock *scene_lock(scene *s, tl_client *client, tl_lane lane, unsigned flags);
 tl_lock *scene_granted(scene *s, tl_client *client, tl_lane lane, unsigned flags);
 tl_ending scene_ending(tl_outcome outcome);

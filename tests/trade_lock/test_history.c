@@ -157,10 +157,11 @@ static tl_lock *held[THREADS];
 static void ask_one(void *context, int number)
 {
     tl_lock_options options = sync_options("x");
-    char serial[16];
+    char serial[32];
 
-    (void)context;
-    snprintf(serial, sizeof serial, "group-%d", number);
+    options.channel = context;
+    snprintf(serial, sizeof serial, "group-%s-%d", context != NULL ? "told" : "plain",
+             number);
     held[number] = granted(f.client, serial, CUST, &options);
 }
 
@@ -174,11 +175,15 @@ static void end_one(void *context, int number)
 /* Other threads end what these asked for, many in one statement. */
 static void test_groups(void **state)
 {
+    static char channel[] = "fastpay";
+
     (void)state;
-    crew_threads(THREADS, ask_one, NULL);
-    expect_new("asks", THREADS);
-    crew_threads(THREADS, end_one, NULL);
-    expect_new("endings", THREADS);
+    for (int plain = 0; plain < 2; plain++) {
+        crew_threads(THREADS, ask_one, plain ? NULL : channel);
+        expect_new("asks", THREADS);
+        crew_threads(THREADS, end_one, NULL);
+        expect_new("endings", THREADS);
+    }
 }
 
 /* By hand, behind a first step that the row keeps and behind one that it does not; and the
