@@ -107,14 +107,13 @@ tl_status text_check_utf8(const char *what, const char *value)
 
 int text_copy(char *to, size_t space, const char *from)
 {
-    size_t size = 0;
+    size_t size;
 
     if (space == 0)
         return 0;
     if (from == NULL)
         from = "";
-    while (size < space - 1 && from[size] != '\0')
-        size++;
+    size = strnlen(from, space - 1);
     int whole = from[size] == '\0';
     while (!whole && size > 0 && ((unsigned char)from[size] & 0xc0) == 0x80)
         size--;

@@ -135,7 +135,8 @@ int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
 /* Whether the server has not closed the connection, as far as its socket shows: no round
- * trip.  db_ping() asks the server. */
+ * trip.  For what is asked right away: the next request does not look once more.
+ * db_ping() asks the server. */
 int db_alive(db *connection);
 int db_ping(db *connection);
 

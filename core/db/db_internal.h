@@ -45,6 +45,7 @@ struct db {
     int rolled_back;     /* perhaps, by the last error */
     int in_block;        /* the statement under way is one */
     int begins;          /* the statement under way only begins a transaction */
+    int looked;          /* db_alive() was the last that happened */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;

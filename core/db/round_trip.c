@@ -74,9 +74,10 @@ static int peer_is_silent(db *connection)
 
 int db_alive(db *connection)
 {
-    return connection->mysql && !connection->broken &&
-           connection->generation == thread_context_generation() &&
-           peer_is_silent(connection);
+    connection->looked = connection->mysql && !connection->broken &&
+                         connection->generation == thread_context_generation() &&
+                         peer_is_silent(connection);
+    return connection->looked;
 }
 
 int db_ready(db *connection)
@@ -101,9 +102,12 @@ int db_ready(db *connection)
 
 static int may_write(db *connection)
 {
+    const int looked = connection->looked;
+
+    connection->looked = 0;
     if (!db_ready(connection))
         return 0;
-    if (!peer_is_silent(connection)) {
+    if (!looked && !peer_is_silent(connection)) {
         connection->broken = 1;
         db_set_error(connection, CR_SERVER_GONE_ERROR,
                      "the server had closed the connection");
