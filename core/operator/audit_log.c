@@ -233,11 +233,23 @@ static void check_last(struct history *h)
     }
 }
 
+static int is_same_row(const struct history *h, const struct entry *e)
+{
+    return h->has_last && strcmp(e->at.cust_no, h->last.at.cust_no) == 0 &&
+           strcmp(e->at.serial_no, h->last.at.serial_no) == 0 &&
+           strcmp(e->at.op_code, h->last.at.op_code) == 0;
+}
+
+/* A row's only step ended a page, and begins the next one: it was changed in between. */
+static int was_read_before(const struct history *h, const struct entry *e)
+{
+    return is_same_row(h, e) && e->at.rev == h->last.at.rev &&
+           memcmp(e->token, h->last.token, STEP_TOKEN) == 0;
+}
+
 static void take_entry(struct history *h, const struct entry *e)
 {
-    int same = h->has_last && strcmp(e->at.cust_no, h->last.at.cust_no) == 0 &&
-               strcmp(e->at.serial_no, h->last.at.serial_no) == 0 &&
-               strcmp(e->at.op_code, h->last.at.op_code) == 0;
+    int same = is_same_row(h, e);
 
     h->audit->counts->steps++;
     h->audit->counts->grants +=
@@ -278,7 +290,8 @@ tl_status audit_history(audit *self)
             struct entry e;
 
             read_entry(&e, &page, row);
-            take_entry(&h, &e);
+            if (row > 0 || !was_read_before(&h, &e))
+                take_entry(&h, &e);
             place = e.at;
         }
     } while (status == TL_OK && page.rows >= PAGE && !self->stopped);

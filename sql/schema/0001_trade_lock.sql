@@ -57,9 +57,9 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
         DEFAULT (USER()),
     -- What the first step wrote, when that was a plain ask; otherwise first_rev is NULL.  No
-    -- role may write these: defaults fill them in, and they never change.  So most trades'
+    -- role may write these: defaults fill them in, and nothing changes them.  So most trades'
     -- history is in their row, and an ending writes no other (trade_lock_kept).
-    first_rev BIGINT UNSIGNED NULL DEFAULT (IF(step = 'ask' AND status = 'P'
+    first_rev BIGINT UNSIGNED NULL DEFAULT (IF(step LIKE 'ask' AND status = 'P'
         AND fence = rev AND epoch = 1 AND attempts = 0 AND claims = 0
         AND send_until <=> IF(sends > 0, max_hold_until, NULL) AND parked IS NULL
         AND conflict = 0 AND proof = '-' AND channel_ref IS NULL AND remark IS NULL
@@ -146,7 +146,8 @@ BEGIN
 END;
 
 -- The library raises rev itself; SQL typed by hand does not, and is recorded all the same.
--- A statement that changes nothing (a refused ask) leaves rev alone and no trace.
+-- A statement that changes nothing (a refused ask) leaves rev alone and no trace.  A key never
+-- changes: what happened under it would be under another.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock FOR EACH ROW
 BEGIN
     -- The library's own steps are through after one short question: each is prepared anew
@@ -157,6 +158,11 @@ BEGIN
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
             NEW.account = USER();
     ELSE
+        IF NOT (NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
+            AND NEW.op_code <=> OLD.op_code) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'the key of a trade never changes';
+        END IF;
         -- NULL, which a server that is not strict takes for 0, is no higher rev.
         IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
             IF NOT (NEW.rev <=> OLD.rev AND NEW.status <=> OLD.status
@@ -181,9 +187,7 @@ BEGIN
                 AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
                 AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
                 AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
-                AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
-                AND NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
-                AND NEW.op_code <=> OLD.op_code) THEN
+                AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account) THEN
                 SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
             END IF;
         END IF;
@@ -191,34 +195,23 @@ BEGIN
             SET NEW.logged_at = SYSDATE(6)
                     + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
                 NEW.account = USER();
-            -- What was under another key stays with that key.
-            IF NOT (NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
-                AND NEW.op_code <=> OLD.op_code) THEN
-                SET NEW.first_rev = NULL;
-            END IF;
         END IF;
     END IF;
 END;
--- What was is kept once the change is there: an UPDATE IGNORE that a constraint refuses
--- leaves nothing behind.  A first step stays in the row.
+-- What was is kept once the change is there: an UPDATE IGNORE that a CHECK refuses leaves
+-- nothing behind.  After one that a unique key refuses the server comes here all the same;
+-- then the step is kept early, and not in the way of the next change.  Another step of that
+-- revision (NULL) is refused.  A first step stays in the row.
 CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock FOR EACH ROW
 BEGIN
-    IF NEW.rev <> OLD.rev AND NOT (OLD.rev <=> NEW.first_rev) THEN
+    IF NEW.rev <> OLD.rev AND NOT (OLD.rev <=> OLD.first_rev) THEN
         INSERT INTO trade_lock_past
         VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
             OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
             OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
             OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account);
-        IF NEW.first_rev IS NULL AND OLD.first_rev < OLD.rev THEN
-            INSERT INTO trade_lock_past
-            VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.first_rev, OLD.first_logged_at,
-                    'ask', 'P', OLD.first_thread_no, OLD.first_log_no, OLD.first_session_id,
-                    OLD.first_token, OLD.first_rev, 1, 0, 0, OLD.first_sends,
-                    IF(OLD.first_sends > 0, OLD.first_max_hold_until, NULL),
-                    OLD.first_max_hold_until, OLD.first_next_run_at, NULL, 0, '-',
-                    OLD.first_channel_key, NULL, NULL, NULL, OLD.first_account);
-        END IF;
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account)
+        ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
     END IF;
 END;
 -- Removing a row is a step too, the last of a life.  Purging takes the history away
@@ -246,7 +239,8 @@ BEGIN
             'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
             OLD.fence, OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
             OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER());
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER())
+    ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
 END;
 
 -- The first step of each row that has had another since.
@@ -263,8 +257,7 @@ SELECT cust_no, serial_no, op_code, first_rev AS rev, first_logged_at AS logged_
 FROM trade_lock WHERE first_rev < rev;
 
 -- Every committed step of every row: what was between, how the rows began, and what they
--- are.  Whoever reads
--- it by cust_no and serial_no reads the few rows of a trade.
+-- are.  Whoever reads it by cust_no and serial_no reads the few rows of a trade.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_log AS
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,

@@ -323,7 +323,6 @@ static const struct planted planted[] = {
                 "ON DUPLICATE KEY UPDATE low_water = GREATEST(low_water, "
                 "VALUES(low_water))"},
     {"removed", "GONE", make_paid, "DELETE FROM trade_lock " ROW},
-    {"removed", "MOVED", make_live, "UPDATE trade_lock SET op_code = 'DEPOSIT' " ROW},
     {"removed", "TRACELESS", make_paid,
      "DELETE FROM trade_lock " ROW ";"
      "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND step = 'deleted'"},

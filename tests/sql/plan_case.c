@@ -275,7 +275,7 @@ const plan_case plan_cases[] = {
     /* the audit */
     {&sql_audit_log, "", 200, 2200, PLAN_KEYS,
      {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
-    {&sql_audit_rows, "", 100, 900, PLAN_KEYS,
+    {&sql_audit_rows, "", 150, 1200, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
     /* schema and server */
     {&sql_schema_version, "", 1, FEW, PLAN_KEYS, {NONE}},

@@ -28,16 +28,19 @@ SELECT CONCAT('f0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'past', 'host', s
 -- Finished: W1 ... of 20,000 customers, all before the low-water mark.
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
-    session_id, fence, rev, sends, next_run_at, created_at, updated_at)
+    session_id, fence, rev, sends, next_run_at, first_rev, first_token, created_at,
+    updated_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
     UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
-    1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+    1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, IF(seq MOD 2 = 0, 999, NULL),
+    UNHEX(MD5(-seq)), @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+-- Half of them keep their first step themselves.
 INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
     thread_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at, conflict,
     proof, account)
 SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
     UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
-    conflict, proof, account FROM trade_lock;
+    conflict, proof, account FROM trade_lock WHERE first_rev IS NULL;
 -- Failed, may be tried anew: F1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, proof, retryable, created_at, updated_at)
