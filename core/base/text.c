@@ -122,6 +122,13 @@ int text_copy(char *to, size_t space, const char *from)
     return whole;
 }
 
+int text_add(char *to, size_t space, const char *from)
+{
+    size_t used = strnlen(to, space);
+
+    return text_copy(to + used, space - used, from);
+}
+
 void text_hex(char *to, const void *data, size_t size)
 {
     static const char digits[] = "0123456789abcdef";

@@ -25,6 +25,8 @@ tl_status text_check_utf8(const char *what, const char *value);
 /* Copies what fits and ends it; 1 when everything fitted, 0 when it was cut (before, not
  * inside, a UTF-8 character).  NULL copies as "". */
 int text_copy(char *to, size_t space, const char *from);
+/* The same behind what stands in `to`. */
+int text_add(char *to, size_t space, const char *from);
 
 /* Lower-case hexadecimal; `to` takes 2 * size + 1. */
 void text_hex(char *to, const void *data, size_t size);

@@ -93,6 +93,9 @@ void db_result_clear(db_result *result);
 int db_result_shape(db_result *result, size_t rows, size_t columns);
 int db_result_put(db_result *result, size_t row, size_t column, const void *data,
                   size_t size, int is_number);
+/* A number that is there as one; its bits are those of a uint64_t when it is unsigned. */
+int db_result_put_number(db_result *result, size_t row, size_t column, int64_t number,
+                         int is_unsigned);
 void db_result_put_null(db_result *result, size_t row, size_t column);
 /* Room for size bytes and a NUL; NULL when out of memory. */
 char *db_result_room(db_result *result, size_t row, size_t column, size_t size);

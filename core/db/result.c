@@ -109,6 +109,27 @@ int db_result_put(db_result *result, size_t row, size_t column, const void *data
     return 0;
 }
 
+int db_result_put_number(db_result *result, size_t row, size_t column, int64_t number,
+                         int is_unsigned)
+{
+    const int negative = !is_unsigned && number < 0;
+    uint64_t left = negative ? 0 - (uint64_t)number : (uint64_t)number;
+    char digits[24], *at = digits + sizeof digits;
+    struct db_cell *cell;
+
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) != 0);
+    if (negative)
+        *--at = '-';
+    if (db_result_put(result, row, column, at, (size_t)(digits + sizeof digits - at), 0))
+        return 1;
+    cell = &result->cells[row * result->columns + column];
+    cell->is_number = 1;
+    cell->number = number;
+    return 0;
+}
+
 int db_type_is_number(enum enum_field_types type)
 {
     switch (type) {

@@ -8,7 +8,6 @@
 #include "sql_text.h"
 
 #include <errmsg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Kinds of struct sql_text. */
@@ -183,20 +182,14 @@ static int take_cell(db *connection, MYSQL_STMT *stmt, db_result *result, size_t
                      unsigned column, const MYSQL_FIELD *field)
 {
     const struct db_column *from = &connection->columns[column];
-    char digits[24];
-    int size;
 
     if (from->is_null) {
         db_result_put_null(result, row, column);
         return 0;
     }
-    if (db_type_is_number(field->type)) {
-        size = field->flags & UNSIGNED_FLAG
-                   ? snprintf(digits, sizeof(digits), "%llu",
-                              (unsigned long long)from->number)
-                   : snprintf(digits, sizeof(digits), "%lld", (long long)from->number);
-        return db_result_put(result, row, column, digits, (size_t)size, 1);
-    }
+    if (db_type_is_number(field->type))
+        return db_result_put_number(result, row, column, from->number,
+                                    (field->flags & UNSIGNED_FLAG) != 0);
     if (from->length > sizeof(from->text))
         return fetch_long(connection, stmt, result, row, column);
     return db_result_put(result, row, column, from->text, from->length, 0);

@@ -10,7 +10,6 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define KEY_CHARS_MIN 20                     /* 80 bits */
@@ -100,11 +99,15 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     text_copy(lock->serial_no, sizeof lock->serial_no, key->serial_no);
     text_copy(lock->cust_no, sizeof lock->cust_no, key->cust_no);
     text_copy(lock->op_code, sizeof lock->op_code, key->op_code);
-    snprintf(lock->retry_op, sizeof lock->retry_op, "%.*s%s",
-             (int)(TL_OP_MAX - strlen(TL_RETRY_SUFFIX)), key->op_code, TL_RETRY_SUFFIX);
+    text_copy(lock->retry_op, sizeof lock->retry_op - strlen(TL_RETRY_SUFFIX),
+              key->op_code);
+    text_add(lock->retry_op, sizeof lock->retry_op, TL_RETRY_SUFFIX);
     /* A blank is in no name, so that two keys are never one here. */
-    snprintf(lock->wait_key, sizeof lock->wait_key, "%s %s %s", lock->cust_no,
-             lock->serial_no, lock_row_op(lock));
+    text_copy(lock->wait_key, sizeof lock->wait_key, lock->cust_no);
+    text_add(lock->wait_key, sizeof lock->wait_key, " ");
+    text_add(lock->wait_key, sizeof lock->wait_key, lock->serial_no);
+    text_add(lock->wait_key, sizeof lock->wait_key, " ");
+    text_add(lock->wait_key, sizeof lock->wait_key, lock_row_op(lock));
 }
 
 static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
