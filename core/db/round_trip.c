@@ -2,9 +2,10 @@
  * The one passage of every round trip, and the rule by which its answer is judged.
  *
  * NOT_SENT is only said when libmariadb was not asked to write at all: the connection
- * was broken before, belongs to another process, or a look at the socket just before the
- * call shows that the server has already closed it or has said something unasked (a
- * server that kills or shuts down an idle connection says so first).  A client error of
+ * was broken before, belongs to another process, or a look at the socket before the call,
+ * the pool's when it gave the connection out or else one just before, shows that the server
+ * has already closed it or has said something unasked (a server that kills or shuts down
+ * an idle connection says so first).  A client error of
  * libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the bytes had
  * left: UNANSWERED.
  *
