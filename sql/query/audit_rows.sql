@@ -3,7 +3,9 @@
 -- apart (then audit_log.sql has all its history); and whether it is in process where no
 -- janitor looks, before the low-water mark (a clock that was set back is behind the mark
 -- for a moment).  Where nothing is kept apart, the first step that the row tells besides
--- stands before it, marked by the last column; together they are all of its history.
+-- stands before it, marked by the last column; together they are all of its history.  In
+-- such a history nobody can have decided anything: before a decision there is always a step
+-- that is kept apart, and so the number of operators who decided is 0.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until, created_at, channel_key, conflict,
@@ -30,11 +32,7 @@ SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fe
     COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.max_hold_until), 0),
     IF(x.session_id IS NULL, 1,
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
-    IF(t.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
-        FROM trade_resolution d WHERE d.cust_no = t.cust_no AND d.serial_no = t.serial_no
-            AND d.op_code = t.op_code AND d.rev = t.rev - 1
-            AND d.verdict = CASE t.step WHEN 'resolve clear' THEN 'C'
-                WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
+    0,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at),
     COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
     t.channel IS NOT NULL, t.has_past,
