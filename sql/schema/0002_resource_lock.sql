@@ -59,12 +59,17 @@ VALUES (NEW.resource, NEW.rev,
     NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token, NEW.fence,
     NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark, NEW.actor, USER());
 
--- A refused ask changes nothing: rev stays, and there is no trace.
+-- A refused ask changes nothing: rev stays, and there is no trace.  Where rev was counted by
+-- hand, down or to nothing, it is counted here instead.
 CREATE OR REPLACE TRIGGER resource_lock_updated BEFORE UPDATE ON resource_lock FOR EACH ROW
 BEGIN
+    IF NOT (NEW.resource <=> OLD.resource) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
     -- Two questions one in the other, since the long one is prepared anew for every row.
-    IF NEW.rev = OLD.rev THEN
-        IF NOT (NEW.resource <=> OLD.resource
+    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
+        IF NOT (NEW.rev <=> OLD.rev
             AND NEW.status <=> OLD.status AND NEW.step <=> OLD.step
             AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
             AND NEW.session_id <=> OLD.session_id AND NEW.token <=> OLD.token
@@ -76,6 +81,12 @@ BEGIN
             SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
         END IF;
     END IF;
+END;
+
+-- After the row was changed, so that the history holds what is there: what the trigger above
+-- is given may still be cut or refused.
+CREATE OR REPLACE TRIGGER resource_lock_logged AFTER UPDATE ON resource_lock FOR EACH ROW
+BEGIN
     IF NEW.rev <> OLD.rev THEN
         INSERT INTO resource_log
         VALUES (NEW.resource, NEW.rev,

@@ -79,16 +79,23 @@ VALUES (NEW.resource, NEW.slot, NEW.rev,
 CREATE OR REPLACE TRIGGER resource_holder_updated BEFORE UPDATE ON resource_holder
 FOR EACH ROW
 BEGIN
-    IF NEW.rev = OLD.rev THEN
+    IF NOT (NEW.resource <=> OLD.resource AND NEW.slot <=> OLD.slot) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
         SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
     END IF;
-    INSERT INTO resource_holder_log
-    VALUES (NEW.resource, NEW.slot, NEW.rev,
-        SYSDATE(6)
-            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-        NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id,
-        NEW.token, NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
 END;
+
+-- After the row was changed, so that the history holds what is there.
+CREATE OR REPLACE TRIGGER resource_holder_logged AFTER UPDATE ON resource_holder
+FOR EACH ROW
+INSERT INTO resource_holder_log
+VALUES (NEW.resource, NEW.slot, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+    NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
 
 CREATE OR REPLACE TRIGGER resource_holder_deleted AFTER DELETE ON resource_holder
 FOR EACH ROW

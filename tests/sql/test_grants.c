@@ -356,32 +356,103 @@ static void test_no_revision_is_by_hand_too(void **state)
                      4);
 }
 
-/* Whatever was done under a key stays under it. */
-static void test_a_key_never_changes(void **state)
-{
-    static const char *const columns[] = {"cust_no", "serial_no", "op_code"};
-    static const char *const ways[] = {
-        "UPDATE trade_lock SET %s = 'moved'%s WHERE %s",
-        "UPDATE IGNORE trade_lock SET %s = 'moved'%s WHERE %s"};
-    struct fixture *f = *state;
-
-    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("key")), 0);
-    for (size_t i = 0; i < 12; i++) {
-        MYSQL *who = i < 6 ? f->as[OPERATOR] : f->admin;
-        char sql[200];
+static const struct keyed {
+    const char *table, *columns[3], *row;
+} keyed[] = {
+    {"trade_lock", {"cust_no", "serial_no", "op_code"}, "serial_no = 'key'"},
+    {"resource_lock", {"resource"}, "resource = 'key'"},
+    {"resource_holder", {"resource", "slot"}, "resource = 'key'"},
+};
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(sql, sizeof sql, ways[i / 3 % 2], columns[i % 3],
-                 i % 2 == 0 ? "" : ", rev = rev + 1", "serial_no = 'key'");
-#pragma GCC diagnostic pop
-        (void)try(who, sql);
-        assert_int_equal(log_rows(f, "key"), 1);
-        assert_int_equal(database_number(f->admin,
-                                         "SELECT COUNT(*) FROM trade_lock WHERE "
-                                         "'moved' IN (cust_no, serial_no, op_code)"),
-                         0);
+/* With and without IGNORE, and with a rev as a step of the library's has. */
+static void expect_key_stays(MYSQL *who, const struct keyed *table, const char *column)
+{
+    for (int way = 0; way < 4; way++) {
+        const char *to = strcmp(column, "slot") == 0 ? "2" : "'moved'";
+        char sql[200];
+        unsigned number;
+
+        snprintf(sql, sizeof sql, "UPDATE %s %s SET %s = %s%s WHERE %s",
+                 way < 2 ? "" : "IGNORE", table->table, column, to,
+                 way % 2 == 0 ? "" : ", rev = rev + 1", table->row);
+        number = try(who, sql);
+        if (way < 2)
+            assert_int_equal(number, ER_SIGNAL_EXCEPTION);
+        assert_int_equal(database_number(who,
+                                         "SELECT COUNT(*) FROM %s WHERE %s AND rev = 1",
+                                         table->table, table->row),
+                         1);
     }
+}
+#pragma GCC diagnostic pop
+
+#define INSERT_RESOURCE(name)                                                            \
+    "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, "  \
+    "max_hold_until, locked_at, created_at, updated_at) VALUES ('" name                  \
+    "', 'L', 'lock', UUID(), '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "               \
+    "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+#define INSERT_HOLDER(name)                                                              \
+    "INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, "       \
+    "by_session, token, fence, rev, over_at, acquired_at, updated_at) VALUES ('" name    \
+    "', 1, 'R', 'H', 'lock', UUID(), 0, '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "    \
+    "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+
+/* Whatever was done under a key stays under it. */
+static void test_a_key_never_changes(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("key")), 0);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_RESOURCE("key")), 0);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_HOLDER("key")), 0);
+    for (size_t i = 0; i < sizeof keyed / sizeof keyed[0]; i++)
+        for (size_t c = 0; c < 3 && keyed[i].columns[c] != NULL; c++) {
+            expect_key_stays(f->as[OPERATOR], &keyed[i], keyed[i].columns[c]);
+            expect_key_stays(f->admin, &keyed[i], keyed[i].columns[c]);
+        }
+    assert_int_equal(log_rows(f, "key"), 1);
+}
+
+/* The history of the other locks holds what their rows held, also where a change was cut,
+ * counted by hand, or refused by a constraint and ignored. */
+static void test_other_locks_and_what_is_ignored(void **state)
+{
+    static const struct {
+        const char *table, *log, *cut, *refused, *counted;
+    } locks[] = {
+        {"resource_lock", "resource_log", "remark = REPEAT('x', 300), rev = rev + 1",
+         "max_hold_until = NULL, rev = rev + 1", "fence = 7, rev = NULL"},
+        {"resource_holder", "resource_holder_log",
+         "remark = REPEAT('x', 300), rev = rev + 1", "over_at = NULL, rev = rev + 1",
+         "fence = 7, rev = 0"},
+    };
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->as[APPLICATION], INSERT_RESOURCE("other")), 0);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_HOLDER("other")), 0);
+    assert_int_equal(try(f->admin, "SET SESSION sql_mode = ''"), 0);
+    for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
+        const char *changes[] = {locks[i].cut, locks[i].refused, locks[i].counted};
+
+        for (size_t c = 0; c < 3; c++)
+            database_run(f->admin, "UPDATE IGNORE %s SET %s WHERE resource = 'other'",
+                         locks[i].table, changes[c]);
+        assert_int_equal(database_number(f->admin,
+                                         "SELECT COUNT(*) FROM %s WHERE resource = "
+                                         "'other' AND rev <= 3",
+                                         locks[i].log),
+                         3);
+        assert_int_equal(database_number(f->admin,
+                                         "SELECT COUNT(*) FROM %s t JOIN %s l USING "
+                                         "(resource, rev) WHERE resource = 'other' AND "
+                                         "rev = 3 AND t.fence = 7 AND l.fence = 7 AND "
+                                         "t.remark = l.remark AND l.step = 'by hand'",
+                                         locks[i].table, locks[i].log),
+                         1);
+    }
+    assert_int_equal(try(f->admin, "SET SESSION sql_mode = DEFAULT"), 0);
 }
 
 /* One that a unique key refuses keeps a step early; the row can be changed afterwards. */
@@ -527,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_who_and_when_are_the_servers_to_say),
         cmocka_unit_test(test_no_revision_is_by_hand_too),
         cmocka_unit_test(test_a_key_never_changes),
+        cmocka_unit_test(test_other_locks_and_what_is_ignored),
         cmocka_unit_test(test_a_change_ignored_blocks_nothing),
         cmocka_unit_test(test_a_change_refused_leaves_nothing),
         cmocka_unit_test(test_the_grants_name_every_column),
