@@ -84,6 +84,8 @@ typedef struct db_result {
     }
 
 void db_result_free(db_result *result);
+/* Makes `to` a result of that row alone.  DB_DONE or DB_NO_MEMORY. */
+db_answer db_result_copy_row(db_result *to, const db_result *from, size_t row);
 int db_is_null(const db_result *result, size_t row, size_t column);
 /* 0 for NULL. */
 int64_t db_get_int(const db_result *result, size_t row, size_t column);
@@ -150,8 +152,8 @@ struct st_mysql *db_raw(db *connection);
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result);
 
-/* The same, as "SET STATEMENT innodb_lock_wait_timeout=0 FOR ...": for a connection
- * whose other statements wait. */
+/* The same, with this in front: for a connection whose other statements wait. */
+#define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 db_answer db_run_nowait(db *connection, const struct sql_text *statement,
                         const db_value *values, size_t count, db_result *result);
 

@@ -16,6 +16,35 @@ void db_result_free(db_result *result)
     memset(result, 0, sizeof(*result));
 }
 
+db_answer db_result_copy_row(db_result *to, const db_result *from, size_t row)
+{
+    const struct db_cell *cells = from->cells + row * from->columns;
+    const struct db_cell *end = cells + from->columns;
+    size_t begin = cells->offset, size = 0;
+
+    db_result_clear(to);
+    if (from->columns == 0 || db_result_shape(to, 1, from->columns))
+        return DB_NO_MEMORY;
+    size = (end - 1)->offset + (end - 1)->size + ((end - 1)->is_null ? 0 : 1) - begin;
+    if (size > to->data_space) {
+        char *grown = memory_resize(to->data, size);
+
+        if (!grown) {
+            db_result_clear(to);
+            return DB_NO_MEMORY;
+        }
+        to->data = grown;
+        to->data_space = size;
+    }
+    if (size > 0)
+        memcpy(to->data, from->data + begin, size);
+    for (size_t i = 0; i < from->columns; i++) {
+        to->cells[i] = cells[i];
+        to->cells[i].offset -= begin;
+    }
+    return DB_DONE;
+}
+
 /* data_space is what is allocated; how much of it is used is kept in the last cell that
  * was written, so that the public structure stays small. */
 static size_t data_used(const db_result *result, size_t index)

@@ -13,7 +13,6 @@
 /* Kinds of struct sql_text. */
 #define SQL_BLOCK 2
 #define SQL_BEGINS 3
-#define NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 
 struct execution {
     struct db_prepared *prepared;
@@ -329,7 +328,7 @@ void db_statements_free(db *connection)
 
 static char *statement_text(const struct sql_text *text, int nowait)
 {
-    const char *prefix = nowait ? NOWAIT_PREFIX : "";
+    const char *prefix = nowait ? DB_NOWAIT_PREFIX : "";
     size_t prefix_size = strlen(prefix);
     size_t size = strlen(text->text) + 1;
     char *whole = memory_new(prefix_size + size);

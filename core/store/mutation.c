@@ -19,10 +19,12 @@ static const struct {
     {"fence", "OR s.fence = ?", "OR ? IS NOT NULL"},
     {"fence", "OR fence = ?) AND retryable", "OR ? IS NOT NULL) AND retryable"},
     {"fence", "AND fence = VALUES(fence)", "AND TRUE"},
+    {"fence", "AND s.fence = j.held_fence", "AND TRUE"},
     {"token", "AND token = ?", "AND ? IS NOT NULL"},
     {"token", "AND s.token = ?", "AND ? IS NOT NULL"},
     {"token", "SELECT t.token = ?", "SELECT ? IS NOT NULL"},
     {"token", "AND token = VALUES(payload)", "AND TRUE"},
+    {"token", "AND s.token = j.held_token", "AND TRUE"},
 };
 
 /* Under the mutex.  The rules are read once for each statement. */

@@ -33,6 +33,8 @@ static db_answer run_text(db *connection, const struct sql_text *statement,
     db_answer answer = DB_NO_MEMORY;
 
     text_buffer_init(&text);
+    if (values->nowait)
+        text_buffer_append_text(&text, DB_NOWAIT_PREFIX);
     append(&text, statement->head, values->head);
     for (size_t row = 0; row < values->count; row++) {
         if (row > 0)
@@ -64,5 +66,6 @@ db_answer store_run_rows(db *connection, const struct sql_text *statement,
     count = put(all, 0, values->head, values->head_count);
     count = put(all, count, values->rows, values->row_values);
     count = put(all, count, values->tail, values->tail_count);
-    return db_run(connection, statement, all, count, result);
+    return values->nowait ? db_run_nowait(connection, statement, all, count, result)
+                          : db_run(connection, statement, all, count, result);
 }

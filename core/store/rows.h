@@ -10,6 +10,7 @@ typedef struct store_rows {
     const db_value *head, *rows, *tail;
     size_t head_count, row_values, tail_count;
     size_t count; /* of rows */
+    int nowait; /* on a connection whose statements wait for row locks, this one does not */
 } store_rows;
 
 /* One row runs as a prepared statement; several run as one text.  result may be NULL.

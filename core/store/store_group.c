@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "sql_text.h"
 #include "store/mutation.h"
+#include "store/store_pairs.h"
 
 #include <string.h>
 
@@ -14,17 +15,21 @@
 /* The last of them, which the plain form of group.sql leaves out. */
 #define ROW_TOLD 9
 
-int store_group_takes(const step *s)
+store_group_kind store_group_of(const step *s)
 {
     switch (s->kind) {
     case STEP_ASK:
-        return !s->exclusive;
+        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_ROWS;
     case STEP_ASK_REPEATABLE:
-        return s->held_fence == 0;
+        return s->held_fence == 0 ? STORE_GROUP_ROWS : STORE_NO_GROUP;
     case STEP_FINISH_SYNC:
-        return 1;
+        return STORE_GROUP_ROWS;
+    case STEP_FINISH_RETRY:
+        return s->proof == TL_PROOF_OPERATORS ? STORE_NO_GROUP : STORE_GROUP_ENDINGS;
+    case STEP_CLAIM:
+        return s->claim_as == CLAIM_OVERRIDE ? STORE_NO_GROUP : STORE_GROUP_CLAIMS;
     default:
-        return 0;
+        return STORE_NO_GROUP;
     }
 }
 
@@ -115,7 +120,7 @@ static const struct sql_text *statement_for(step *const *steps, size_t count)
     return statement;
 }
 
-db_answer store_group(db *connection, step **steps, size_t count)
+static db_answer run_rows(db *connection, step **steps, size_t count)
 {
     struct words *words = memory_new_array(count, sizeof *words);
     db_value *values = memory_new_array(count * ROW_VALUES, sizeof *values);
@@ -141,4 +146,36 @@ db_answer store_group(db *connection, step **steps, size_t count)
     memory_free(values);
     memory_free(words);
     return answer;
+}
+
+/* The claims are committed then: without the rows nobody could go on from them. */
+static db_answer run_claims(db *connection, step **steps, size_t count)
+{
+    db_answer answer = store_claims(connection, steps, count, 0);
+    int any = 0;
+
+    for (size_t i = 0; i < count; i++)
+        any |= steps[i]->changed;
+    if (answer != DB_DONE || !any)
+        return answer;
+    if (store_claimed_rows(connection, steps, count) != DB_DONE) {
+        db_spoil(connection);
+        return DB_UNANSWERED;
+    }
+    /* Who has lost it since is told as one who came too late, by reading the row. */
+    for (size_t i = 0; i < count; i++)
+        steps[i]->changed = steps[i]->fence != 0;
+    return answer;
+}
+
+db_answer store_group(db *connection, step **steps, size_t count)
+{
+    switch (store_group_of(steps[0])) {
+    case STORE_GROUP_ENDINGS:
+        return store_endings(connection, steps, count);
+    case STORE_GROUP_CLAIMS:
+        return run_claims(connection, steps, count);
+    default:
+        return run_rows(connection, steps, count);
+    }
 }

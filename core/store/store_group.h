@@ -5,14 +5,21 @@
 #include "db/db.h"
 #include "store/step.h"
 
-/* Whether a step may share a statement: asks that are not exclusive, and endings of one
- * row. */
-int store_group_takes(const step *s);
+/* Steps that may share a statement are of one of these. */
+typedef enum store_group_kind {
+    STORE_GROUP_ROWS,    /* asks that are not exclusive, and endings of one row */
+    STORE_GROUP_ENDINGS, /* endings of both rows */
+    STORE_GROUP_CLAIMS,  /* claims, whose rows are read as well (step.row) */
+    STORE_GROUPS,
+    STORE_NO_GROUP = STORE_GROUPS
+} store_group_kind;
+
+store_group_kind store_group_of(const step *s);
 
 /* About how many bytes its row takes in the statement. */
 size_t store_group_size(const step *s);
 
-/* Runs them, sorted by key and each key once.  After DB_DONE each step's changed, fence
+/* Runs them, all of one kind, sorted by key and each key once.  After DB_DONE each step's changed, fence
  * and epoch are set.  DB_ERROR: the server undid all of them.  DB_UNANSWERED: what
  * became of each is not known. */
 db_answer store_group(db *connection, step **steps, size_t count);

@@ -1,14 +1,18 @@
 /*
- * One statement for a group.  An error that the server answered undid all of it: the group
+ * Steps in groups: one statement for all of them.  An error that the server answered undid all of it: the group
  * is split, so that one bad row does not fail its neighbours.  An answer that was lost is
  * never followed by the same statement: every row is settled by its own token.
  */
 #include "transition/inside.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "store/store_group.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void fail_all(transition **items, size_t count, tl_status status)
 {
@@ -93,8 +97,10 @@ static int is_forbidden(const transition_engine *engine, transition *const *item
     return 0;
 }
 
-void batch_run(transition_engine *engine, transition **items, size_t count,
-               int64_t deadline_ms)
+/* Sorted by key, each key once.  A transition that has to go on alone has VERDICT_FAILED
+ * with TL_TRY_AGAIN. */
+static void run_unique(transition_engine *engine, transition **items, size_t count,
+                       int64_t deadline_ms)
 {
     transition *left[GROUP_ROWS];
     char name[RANDOM_UUID];
@@ -128,4 +134,155 @@ void batch_run(transition_engine *engine, transition **items, size_t count,
     pool_put(engine->connections, connection);
     if (answer == DB_UNANSWERED)
         settle_all(engine, left, count, name, deadline_ms);
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const step *a = &(*(transition *const *)left)->step;
+    const step *b = &(*(transition *const *)right)->step;
+    int order = strcmp(a->cust_no, b->cust_no);
+
+    if (order == 0)
+        order = strcmp(a->serial_no, b->serial_no);
+    return order != 0 ? order : strcmp(a->op_code, b->op_code);
+}
+
+/*
+ * Of several asks for one key in a group one is written.  Where it was refused, so are the
+ * others: the row was there when the statement ran, after all of them had asked.  Where it
+ * was granted, the others meet a living holder.  Anything else goes on alone.
+ */
+static void follow(const transition *written, transition *t)
+{
+    int same_asks = written->step.kind == t->step.kind && step_is_grant(t->step.kind);
+
+    if (same_asks &&
+        (written->verdict == VERDICT_APPLIED || written->verdict == VERDICT_REFUSED)) {
+        t->verdict = VERDICT_REFUSED;
+        return;
+    }
+    t->verdict = VERDICT_FAILED;
+    t->status = TL_TRY_AGAIN;
+}
+
+static void run_all(transition_engine *engine, transition **items, size_t count,
+                    int64_t deadline_ms)
+{
+    transition *unique[GROUP_ROWS];
+    size_t kept = 0, at = 0;
+
+    qsort(items, count, sizeof(void *), by_key);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || by_key(&items[i], &unique[kept - 1]) != 0)
+            unique[kept++] = items[i];
+    run_unique(engine, unique, kept, deadline_ms);
+    for (size_t i = 0; i < count; i++) {
+        if (by_key(&items[i], &unique[at]) != 0)
+            at++;
+        if (items[i] != unique[at])
+            follow(unique[at], items[i]);
+    }
+}
+
+static struct timespec until(int64_t deadline_ms)
+{
+    struct timespec at;
+    int64_t left_ms = clock_left_ms(deadline_ms);
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += left_ms / 1000;
+    at.tv_nsec += (left_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+int batch_settler_enter(transition_engine *engine, int64_t deadline_ms)
+{
+    struct timespec at = until(deadline_ms);
+
+    while (sem_clockwait(&engine->settlers, CLOCK_MONOTONIC, &at) != 0)
+        if (errno != EINTR)
+            return 0;
+    return 1;
+}
+
+void batch_settler_leave(transition_engine *engine)
+{
+    sem_post(&engine->settlers);
+}
+
+/* ------------------------------------------------------------------ as a class of group -- */
+
+static size_t step_size(const void *item)
+{
+    const transition *t = item;
+
+    return store_group_size(&t->step);
+}
+
+static int run_once(transition_engine *engine, void *item, int64_t deadline_ms)
+{
+    return transition_attempt(engine, item, deadline_ms);
+}
+
+static void run_alone(transition_engine *engine, void *item, int64_t deadline_ms)
+{
+    transition_run_one(engine, item, deadline_ms);
+}
+
+static void run_together(transition_engine *engine, void **items, size_t count,
+                         int64_t deadline_ms)
+{
+    run_all(engine, (transition **)items, count, deadline_ms);
+}
+
+/* What a group could not decide is carried out alone: a lost answer was settled and did
+ * not happen, or the statement was undone; or it could not be settled yet, the leader's time
+ * being over, and this thread has time left. */
+static void run_rest(transition_engine *engine, void *item, int64_t deadline_ms)
+{
+    transition *t = item;
+
+    if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {
+        transition_run_one(engine, t, deadline_ms);
+    } else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
+               clock_left_ms(deadline_ms) > 0 &&
+               batch_settler_enter(engine, deadline_ms)) {
+        transition_run_one(engine, t, deadline_ms);
+        batch_settler_leave(engine);
+    }
+}
+
+static void run_too_late(void *item)
+{
+    transition *t = item;
+
+    t->verdict = VERDICT_FAILED;
+    t->status = error_set(TL_OVERLOADED, "no transition group took this step in time");
+}
+
+#define CLASS                                                                            \
+    {                                                                                    \
+        step_size, run_once, run_alone, run_together, run_rest, run_too_late             \
+    }
+
+const group_class *batch_class(const step *s)
+{
+    static const group_class classes[STORE_GROUPS] = {CLASS, CLASS, CLASS};
+    const store_group_kind kind = store_group_of(s);
+
+    return kind == STORE_NO_GROUP ? NULL : &classes[kind];
+}
+
+void batch_run_array(transition_engine *engine, transition **items, size_t count,
+                     int64_t deadline_ms)
+{
+    run_all(engine, items, count, deadline_ms);
+    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++)
+        run_rest(engine, items[i], deadline_ms);
 }

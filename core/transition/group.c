@@ -1,5 +1,5 @@
 /*
- * Group commit of transitions, as the write group of a log-structured store does it.
+ * Group commit, as the write group of a log-structured store does it.
  *
  * A thread that finds a free place leads: it tries its own step on its own thread, with
  * nothing added, and leaves the place before it tries again.  One that does not joins a
@@ -11,31 +11,23 @@
  *
  * A group takes no more than its share of all who are there: where one took all that waits,
  * the other places were left with crumbs, a group of fifty and then many of five, each of
- * which costs a commit.
+ * which costs a commit.  What goes into one statement together is of one class; the places
+ * are there for all of them.
  */
-#include "transition/inside.h"
+#include "transition/group.h"
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/futex.h"
 #include "base/memory.h"
-#include "store/store_group.h"
+#include "transition/inside.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A
  * third one is worth what its statement costs as long as the groups are short. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_STEPS 96
-/* Members of a lost group that settle for themselves at once: each opens a connection. */
-#define SETTLERS 4
 /* What one statement takes at most, besides GROUP_ROWS. */
 #define GROUP_BYTES (1024 * 1024)
 
@@ -47,14 +39,15 @@ enum group_state {
     GROUP_SERVED     /* each has its verdict */
 };
 
-/* A step in a group; lives on its thread's stack until the group was served. */
+/* An item in a group; lives on its thread's stack until the group was served. */
 struct member {
-    transition *t;
+    void *item;
     struct member *next;
 };
 
 /* Freed by the last of those who have it in hand. */
 struct group {
+    const group_class *class;
     atomic_int state; /* left QUEUED under the queue's mutex; its threads sleep on it */
     atomic_uint holders;
     /* Under the queue's mutex while it is QUEUED, its leader's then. */
@@ -69,8 +62,7 @@ struct group_queue {
     /* Under the mutex. */
     struct group *first, *last;
     unsigned leaders;
-    size_t waiting, under_way; /* steps in the queue, and in groups or with leaders */
-    sem_t settlers;            /* free places of SETTLERS */
+    size_t waiting, under_way; /* items in the queue, and in groups or with leaders */
 };
 
 tl_status group_queue_new(group_queue **out, unsigned connections)
@@ -81,7 +73,6 @@ tl_status group_queue_new(group_queue **out, unsigned connections)
         return TL_NO_MEMORY;
     queue->connections = connections;
     pthread_mutex_init(&queue->mutex, NULL);
-    sem_init(&queue->settlers, 0, SETTLERS);
     *out = queue;
     return TL_OK;
 }
@@ -90,7 +81,6 @@ void group_queue_free(group_queue *queue)
 {
     if (queue == NULL)
         return;
-    sem_destroy(&queue->settlers);
     pthread_mutex_destroy(&queue->mutex);
     memory_free(queue);
 }
@@ -126,17 +116,20 @@ static size_t share_of(const group_queue *queue)
 }
 
 /* The group that takes another member now; NULL when out of memory. */
-static struct group *open_group(group_queue *queue, size_t bytes)
+static struct group *open_group(group_queue *queue, const group_class *class,
+                                size_t bytes)
 {
     struct group *group;
 
     /* The share grows with those who come: what was full for few has room again. */
     for (group = queue->first; group != NULL; group = group->next)
-        if (group->rows < share_of(queue) && group->bytes + bytes <= GROUP_BYTES)
+        if (group->class == class && group->rows < share_of(queue) &&
+            group->bytes + bytes <= GROUP_BYTES)
             return group;
     group = memory_new(sizeof *group);
     if (group == NULL)
         return NULL;
+    group->class = class;
     if (queue->last != NULL)
         queue->last->next = group;
     else
@@ -145,10 +138,10 @@ static struct group *open_group(group_queue *queue, size_t bytes)
     return group;
 }
 
-static struct group *add(group_queue *queue, struct member *me)
+static struct group *add(group_queue *queue, const group_class *class, struct member *me)
 {
-    size_t bytes = store_group_size(&me->t->step);
-    struct group *group = open_group(queue, bytes);
+    size_t bytes = class->size(me->item);
+    struct group *group = open_group(queue, class, bytes);
 
     if (group == NULL)
         return NULL;
@@ -217,114 +210,18 @@ static void hand_over(group_queue *queue, size_t done)
     call(next);
 }
 
-static int by_key(const void *left, const void *right)
-{
-    const step *a = &(*(transition *const *)left)->step;
-    const step *b = &(*(transition *const *)right)->step;
-    int order = strcmp(a->cust_no, b->cust_no);
-
-    if (order == 0)
-        order = strcmp(a->serial_no, b->serial_no);
-    return order != 0 ? order : strcmp(a->op_code, b->op_code);
-}
-
-/*
- * Of several asks for one key in a group one is written.  Where it was refused, so are the
- * others: the row was there when the statement ran, after all of them had asked.  Where it
- * was granted, the others meet a living holder.  Anything else goes on alone.
- */
-static void follow(const transition *written, transition *t)
-{
-    int same_asks =
-        written->step.kind == t->step.kind && t->step.kind != STEP_FINISH_SYNC;
-
-    if (same_asks &&
-        (written->verdict == VERDICT_APPLIED || written->verdict == VERDICT_REFUSED)) {
-        t->verdict = VERDICT_REFUSED;
-        return;
-    }
-    t->verdict = VERDICT_FAILED;
-    t->status = TL_TRY_AGAIN;
-}
-
-static void run_batch(transition_engine *engine, transition **items, size_t count,
-                      int64_t deadline_ms)
-{
-    transition *unique[GROUP_ROWS];
-    size_t kept = 0, at = 0;
-
-    qsort(items, count, sizeof(void *), by_key);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || by_key(&items[i], &unique[kept - 1]) != 0)
-            unique[kept++] = items[i];
-    batch_run(engine, unique, kept, deadline_ms);
-    for (size_t i = 0; i < count; i++) {
-        if (by_key(&items[i], &unique[at]) != 0)
-            at++;
-        if (items[i] != unique[at])
-            follow(unique[at], items[i]);
-    }
-    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
-}
-
-static struct timespec until(int64_t deadline_ms)
-{
-    struct timespec at;
-    int64_t left_ms = clock_left_ms(deadline_ms);
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += left_ms / 1000;
-    at.tv_nsec += (left_ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
-}
-
-/* The leader's time was over before the group was settled, and this thread has time left. */
-static void settle_alone(transition_engine *engine, transition *t, int64_t deadline_ms)
-{
-    sem_t *settlers = &engine->groups->settlers;
-    struct timespec at = until(deadline_ms);
-
-    while (sem_clockwait(settlers, CLOCK_MONOTONIC, &at) != 0)
-        if (errno != EINTR)
-            return;
-    transition_run_one(engine, t, deadline_ms);
-    sem_post(settlers);
-}
-
-/* What a group could not decide is carried out alone: a lost answer was settled and did
- * not happen, or the statement was undone; or it could not be settled yet. */
-static void run_leftover(transition_engine *engine, transition *t, int64_t deadline_ms)
-{
-    if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN)
-        transition_run_one(engine, t, deadline_ms);
-    else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
-             clock_left_ms(deadline_ms) > 0)
-        settle_alone(engine, t, deadline_ms);
-}
-
-void group_run_batch(transition_engine *engine, transition **items, size_t count,
-                     int64_t deadline_ms)
-{
-    run_batch(engine, items, count, deadline_ms);
-    for (size_t i = 0; i < count; i++)
-        run_leftover(engine, items[i], deadline_ms);
-}
-
 /* The place is handed over before the verdicts are, so that the next group is on its way
  * while this one's threads wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
-    transition *items[GROUP_ROWS];
+    void *items[GROUP_ROWS];
     size_t count = 0;
 
     for (struct member *m = group->first; m != NULL; m = m->next)
-        items[count++] = m->t;
-    run_batch(engine, items, count, deadline_ms);
+        items[count++] = m->item;
+    group->class->together(engine, items, count, deadline_ms);
+    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
     hand_over(engine->groups, count);
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);
@@ -346,7 +243,7 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
         if (group->last == me)
             group->last = previous;
         group->rows--;
-        group->bytes -= store_group_size(&me->t->step);
+        group->bytes -= group->class->size(me->item);
         queue->waiting--;
         if (group->rows == 0)
             take_out_group(queue, group);
@@ -387,7 +284,8 @@ static int await(transition_engine *engine, struct group *group, struct member *
 
 /* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with
  * a place. */
-static struct group *join(group_queue *queue, struct member *me, int *leads)
+static struct group *join(group_queue *queue, const group_class *class, struct member *me,
+                          int *leads)
 {
     struct group *group = NULL, *next = NULL;
 
@@ -398,7 +296,7 @@ static struct group *join(group_queue *queue, struct member *me, int *leads)
         queue->under_way++;
         *leads = 1;
     } else {
-        group = add(queue, me);
+        group = add(queue, class, me);
         if (queue->leaders < places(queue))
             next = take_first(queue);
     }
@@ -407,28 +305,27 @@ static struct group *join(group_queue *queue, struct member *me, int *leads)
     return group;
 }
 
-void group_run(transition_engine *engine, transition *t, int64_t deadline_ms)
+void group_run(transition_engine *engine, const group_class *class, void *item,
+               int64_t deadline_ms)
 {
-    struct member me = {.t = t};
+    struct member me = {.item = item};
     int leads;
-    struct group *group = join(engine->groups, &me, &leads);
+    struct group *group = join(engine->groups, class, &me, &leads);
 
     if (leads) {
         /* An ending may wait for somebody's row lock until its budget is over; nobody
          * else shall wait with it. */
-        int over = transition_attempt(engine, t, deadline_ms);
+        int over = class->once(engine, item, deadline_ms);
 
         hand_over(engine->groups, 1);
         if (!over)
-            transition_run_one(engine, t, deadline_ms);
+            class->alone(engine, item, deadline_ms);
     } else if (group == NULL) {
-        transition_run_one(engine, t, deadline_ms);
-    } else if (!await(engine, group, &me, deadline_ms)) {
-        t->verdict = VERDICT_FAILED;
-        t->status =
-            error_set(TL_OVERLOADED, "no transition group took this step in time");
+        class->alone(engine, item, deadline_ms);
+    } else if (await(engine, group, &me, deadline_ms)) {
+        class->rest(engine, item, deadline_ms);
     } else {
-        run_leftover(engine, t, deadline_ms);
+        class->too_late(item);
     }
     if (group != NULL)
         release(group);

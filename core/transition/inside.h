@@ -2,15 +2,13 @@
 #ifndef TL_TRANSITION_INSIDE_H
 #define TL_TRANSITION_INSIDE_H
 
+#include "transition/group.h"
 #include "transition/transition.h"
+
+#include <semaphore.h>
 
 #define ERROR_NO_SUCH_THREAD 1094
 #define ERROR_KILL_DENIED 1095
-
-/* Rows in one statement at most. */
-#define GROUP_ROWS 256
-
-typedef struct group_queue group_queue;
 
 struct transition_engine {
     /* Fixed after start. */
@@ -18,22 +16,20 @@ struct transition_engine {
     const struct logger *logger;
     const atomic_int *restored;
     group_queue *groups;
+    sem_t settlers; /* members of a lost group that may settle for themselves at once */
     /* Atomic. */
     transition_counters counters;
 };
 
-/* group.c: the steps of many threads in one statement. */
-tl_status group_queue_new(group_queue **out, unsigned connections);
-void group_queue_free(group_queue *queue);
-/* Carries t out, alone where a place is free for it, else together with what waits. */
-void group_run(transition_engine *engine, transition *t, int64_t deadline_ms);
-/* One statement for these, at most GROUP_ROWS; then alone what it could not decide. */
-void group_run_batch(transition_engine *engine, transition **items, size_t count,
+/* batch.c: steps in groups.  The class of a step that may share a statement, or NULL. */
+const group_class *batch_class(const step *s);
+/* These together, at most GROUP_ROWS and of one class; then alone what that left open. */
+void batch_run_array(transition_engine *engine, transition **items, size_t count,
                      int64_t deadline_ms);
-/* batch.c: one statement for all of them.  Sorted by key, each key once.  A transition
- * that has to go on alone has VERDICT_FAILED with TL_TRY_AGAIN. */
-void batch_run(transition_engine *engine, transition **items, size_t count,
-               int64_t deadline_ms);
+/* Waits for one of the places of those who settle for themselves; 0 when the deadline came
+ * first. */
+int batch_settler_enter(transition_engine *engine, int64_t deadline_ms);
+void batch_settler_leave(transition_engine *engine);
 
 /* One try; 0 when it has to be settled or tried again. */
 int transition_attempt(transition_engine *engine, transition *t, int64_t deadline_ms);

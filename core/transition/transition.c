@@ -6,14 +6,16 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/store_group.h"
 #include "transition/inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Between two tries of work that the server undid. */
 #define REPEAT_MIN_MS 2
 #define REPEAT_MAX_MS 100
+/* Members of a lost group that settle for themselves at once: each opens a connection. */
+#define SETTLERS 4
 
 tl_status transition_engine_new(transition_engine **out, pool *connections,
                                 const struct logger *logger, const atomic_int *restored)
@@ -29,6 +31,7 @@ tl_status transition_engine_new(transition_engine **out, pool *connections,
         memory_free(engine);
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     }
+    sem_init(&engine->settlers, 0, SETTLERS);
     *out = engine;
     return TL_OK;
 }
@@ -37,6 +40,7 @@ void transition_engine_free(transition_engine *engine)
 {
     if (engine == NULL)
         return;
+    sem_destroy(&engine->settlers);
     group_queue_free(engine->groups);
     memory_free(engine);
 }
@@ -227,27 +231,39 @@ void transition_run_one(transition_engine *engine, transition *t, int64_t deadli
         error_clear(); /* what an earlier try said */
 }
 
-static int may_be_grouped(const transition *t)
+/* The class of the group that it may join, or NULL. */
+static const group_class *class_of(const transition *t)
 {
-    return store_group_takes(&t->step) && t->lost_connection[0] == '\0';
+    return t->lost_connection[0] == '\0' ? batch_class(&t->step) : NULL;
+}
+
+static int by_class(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t)class_of(*(transition *const *)left);
+    const uintptr_t b = (uintptr_t)class_of(*(transition *const *)right);
+
+    return (a > b) - (a < b);
 }
 
 /* Steps that came together go together, whatever the threads of other callers do. */
 static void run_array(transition_engine *engine, transition **items, size_t count,
                       int64_t deadline_ms)
 {
-    transition *together[GROUP_ROWS];
-    size_t taken = 0;
+    size_t at = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (may_be_grouped(items[i]))
-            together[taken++] = items[i];
+    qsort(items, count, sizeof(void *), by_class);
+    while (at < count) {
+        const group_class *class = class_of(items[at]);
+        size_t taken = 1;
+
+        while (class != NULL && at + taken < count && taken < GROUP_ROWS &&
+               class_of(items[at + taken]) == class)
+            taken++;
+        if (class != NULL)
+            batch_run_array(engine, items + at, taken, deadline_ms);
         else
-            transition_run_one(engine, items[i], deadline_ms);
-        if (taken == GROUP_ROWS || (i + 1 == count && taken > 0)) {
-            group_run_batch(engine, together, taken, deadline_ms);
-            taken = 0;
-        }
+            transition_run_one(engine, items[at], deadline_ms);
+        at += taken;
     }
 }
 
@@ -255,11 +271,12 @@ void transition_run(transition_engine *engine, transition **items, size_t count,
                     int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms);
+    const group_class *class = count == 1 ? class_of(items[0]) : NULL;
 
     if (count > 1)
         run_array(engine, items, count, deadline_ms);
-    else if (count == 1 && may_be_grouped(items[0]))
-        group_run(engine, items[0], deadline_ms);
+    else if (class != NULL)
+        group_run(engine, class, items[0], deadline_ms);
     else if (count == 1)
         transition_run_one(engine, items[0], deadline_ms);
 }

@@ -63,7 +63,8 @@ tl_status transition_check_restored(const transition_engine *engine, const step 
 /*
  * Carries out every transition of the array.  Database work that the server undid (1213,
  * 1020, and 1205 where the step may wait) is repeated, with jitter, until budget_ms is
- * over.  An answer that was lost is settled by the token (settle.h) before this returns.
+ * over.  An answer that was lost is settled by the token (settle.c) before this returns.
+ * The order of the array changes.
  */
 void transition_run(transition_engine *engine, transition **items, size_t count,
                     int64_t budget_ms);

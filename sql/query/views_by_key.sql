@@ -1,0 +1,6 @@
+-- As view_by_key.sql, of many keys.  The first SELECT gives the keys their names and types,
+-- so that each row is found by its primary key.
+SELECT /*include view_columns*/
+FROM (SELECT cust_no, serial_no, op_code FROM trade_lock WHERE FALSE
+    UNION ALL VALUES /*rows(*/(?, ?, ?)/*)rows*/) k
+STRAIGHT_JOIN trade_lock_state USING (cust_no, serial_no, op_code)
