@@ -1,6 +1,6 @@
 /*
  * Claiming due work in batches: candidates by the index on due time, stepping over rows
- * that others are at, and all claims of a batch in one transaction.
+ * that others are at, and all claims of a batch in one statement and one transaction.
  *
  * A claim that was committed must reach its caller, or nobody would work on that trade
  * until its max_hold is over.  So each claim of a batch whose commit was not answered is
@@ -11,9 +11,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
+#include "store/store_pairs.h"
 
 #include <string.h>
 
@@ -28,10 +30,13 @@ struct batch {
     tl_lock **locks;
     size_t count, limit;
     int doubtful; /* claims whose fate is not known were left with the client */
-    /* The transaction under way. */
+    /* The transaction under way: handles, which may hold once it is committed, and what each
+     * asks for. */
     db *connection;
     tl_lock *claims[TL_CLAIM_MAX];
+    transition *steps;
     size_t claim_count;
+    int64_t before_ms;
     tl_status status; /* of a handle that could not be made */
 };
 
@@ -53,38 +58,80 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 }
 
 /*
- * Claims one candidate on the batch's connection, whose transaction has its retry row
- * locked already.  The sync row is taken without waiting; one that is not free, or not
+ * What is claimed is claimed without waiting for its sync row: one that is not free, or not
  * what the claim expects, is dropped.  That is said with each statement and not by the
  * connection's own time-out: with one of 0 the server lets SKIP LOCKED step over a row and
  * then refuses the COMMIT (error 1180, measured on 10.11).
  */
-static db_answer claim_candidate(struct batch *b, const db_result *rows, size_t row)
-{
-    tl_lock *lock = NULL;
-    transition t;
-    db_answer answer;
 
-    b->status = make_handle(&lock, b, rows, row);
-    if (b->status != TL_OK)
-        return DB_NO_MEMORY;
-    lock_begin_step(lock, &t, STEP_CLAIM, 1);
-    t.step.claim_as = CLAIM_BATCH;
-    answer = store_step(b->connection, &t.step, STORE_NOWAIT);
-    if (answer == DB_DONE && t.step.changed) {
+/* Only the statement was undone, because somebody has a row in hand. */
+static int met_a_lock(const struct batch *b, db_answer answer)
+{
+    return answer == DB_ERROR && db_errno(b->connection) == ERROR_LOCK_WAIT;
+}
+
+/* A handle and a claim for each candidate. */
+static db_answer prepare(struct batch *b, const db_result *rows)
+{
+    for (size_t row = 0; row < rows->rows; row++) {
+        tl_lock *lock = NULL;
+
+        b->status = make_handle(&lock, b, rows, row);
+        if (b->status != TL_OK)
+            return DB_NO_MEMORY;
+        lock_begin_step(lock, &b->steps[row], STEP_CLAIM, 1);
+        b->steps[row].step.claim_as = CLAIM_BATCH;
         lock_become(lock, LOCK_ASK_UNKNOWN);
         b->claims[b->claim_count++] = lock;
-        return DB_DONE;
     }
-    /* A lane that waits beside a finished trade, or of an older epoch, would be met again
-     * and again: it is closed here, with both rows locked. */
-    if (answer == DB_DONE) {
-        lock_begin_step(lock, &t, STEP_CLOSE, 1);
-        answer = store_step(b->connection, &t.step, STORE_NOWAIT);
+    return DB_DONE;
+}
+
+/* All in one statement; where a row is in somebody's hand, one after the other. */
+static db_answer claim_together(struct batch *b)
+{
+    step *steps[TL_CLAIM_MAX];
+    db_answer answer;
+
+    for (size_t i = 0; i < b->claim_count; i++)
+        steps[i] = &b->steps[i].step;
+    answer = store_claims(b->connection, steps, b->claim_count, 1);
+    if (!met_a_lock(b, answer))
+        return answer;
+    for (size_t i = 0; i < b->claim_count; i++) {
+        answer = store_claims(b->connection, &steps[i], 1, 1);
+        if (answer != DB_DONE && !met_a_lock(b, answer))
+            return answer;
     }
-    tl_lock_free(lock);
-    if (answer == DB_ERROR && db_errno(b->connection) == ERROR_LOCK_WAIT)
-        return DB_DONE; /* only this statement was undone; its row is dropped */
+    return DB_DONE;
+}
+
+/* Drops what was not claimed.  A lane that waits beside a finished trade, or of an older
+ * epoch, would be met again and again: it is closed here, with both rows locked. */
+static db_answer drop_others(struct batch *b)
+{
+    db_answer answer = DB_DONE;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < b->claim_count; i++) {
+        tl_lock *lock = b->claims[i];
+        transition t;
+
+        if (b->steps[i].step.changed) {
+            b->steps[kept] = b->steps[i];
+            b->claims[kept++] = lock;
+            continue;
+        }
+        if (answer == DB_DONE) {
+            lock_begin_step(lock, &t, STEP_CLOSE, 1);
+            answer = store_step(b->connection, &t.step, STORE_NOWAIT);
+            if (met_a_lock(b, answer))
+                answer = DB_DONE;
+        }
+        lock_become(lock, LOCK_NEW);
+        tl_lock_free(lock);
+    }
+    b->claim_count = kept;
     return answer;
 }
 
@@ -99,12 +146,16 @@ static db_answer claim_all(struct batch *b)
     if (answer == DB_DONE)
         answer = store_claim_candidates(b->connection, retry_op, b->options->suspects,
                                         (unsigned)(b->limit - b->count), &rows);
-    for (size_t row = 0; row < rows.rows && answer == DB_DONE; row++)
-        answer = claim_candidate(b, &rows, row);
     if (answer == DB_DONE)
-        answer = db_commit(b->connection);
+        answer = prepare(b, &rows);
     db_result_free(&rows);
-    return answer;
+    if (answer == DB_DONE && b->claim_count > 0) {
+        b->before_ms = clock_boottime_ms();
+        answer = claim_together(b);
+        if (answer == DB_DONE)
+            answer = drop_others(b);
+    }
+    return answer == DB_DONE ? db_commit(b->connection) : answer;
 }
 
 /* ------------------------------------------------------- what became of a claim -- */
@@ -130,9 +181,11 @@ static tl_status settle_claim(tl_lock *lock)
     return ask_granted(lock, &t, clock_boottime_ms());
 }
 
-static void take_claim(struct batch *b, tl_lock *lock)
+/* granted: its claim, when that and the row are known. */
+static void take_claim(struct batch *b, tl_lock *lock, const transition *granted)
 {
-    tl_status status = settle_claim(lock);
+    tl_status status =
+        granted != NULL ? ask_granted(lock, granted, b->before_ms) : settle_claim(lock);
 
     if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
@@ -155,7 +208,7 @@ static void take_doubtful(struct batch *b)
                      kept[i]->suspect == (b->options->suspects != 0);
 
         if (wanted)
-            take_claim(b, kept[i]);
+            take_claim(b, kept[i], NULL);
         else if (!client_keep_claim(b->client, kept[i]))
             tl_lock_free(kept[i]);
     }
@@ -173,12 +226,26 @@ static void leave_batch(struct batch *b, const char *lost_connection)
             continue;
         }
         text_copy(lock->lost_connection, sizeof lock->lost_connection, lost_connection);
-        take_claim(b, lock);
+        take_claim(b, lock, NULL);
     }
     /* Its row locks would hide what is due from the next try. */
     if (lost_connection != NULL && b->claim_count == 0)
         (void)transition_end(b->client->transitions, lost_connection,
                              clock_left_ms(b->deadline_ms));
+}
+
+/* The rows of all claims in one statement.  Where that fails each reads its own. */
+static void read_rows(struct batch *b)
+{
+    step *steps[TL_CLAIM_MAX];
+
+    for (size_t i = 0; i < b->claim_count; i++) {
+        steps[i] = &b->steps[i].step;
+        if (lock_read_with(b->claims[i], &b->steps[i]) != TL_OK)
+            return;
+    }
+    if (b->claim_count > 0)
+        (void)store_claimed_rows(b->connection, steps, b->claim_count);
 }
 
 static tl_status claim_once(struct batch *b)
@@ -200,13 +267,15 @@ static tl_status claim_once(struct batch *b)
         status = b->status != TL_OK
                      ? b->status
                      : db_error_status(b->connection, answer, "claiming due work");
+    else
+        read_rows(b);
     pool_put(b->client->connections, b->connection);
     if (answer != DB_DONE) {
         leave_batch(b, lost ? name : NULL);
         return lost ? TL_TRY_AGAIN : status;
     }
     for (size_t i = 0; i < b->claim_count; i++)
-        take_claim(b, b->claims[i]);
+        take_claim(b, b->claims[i], b->steps[i].step.fence != 0 ? &b->steps[i] : NULL);
     return TL_OK;
 }
 
@@ -253,7 +322,11 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
         return status;
     b.limit = *count < TL_CLAIM_MAX ? *count : TL_CLAIM_MAX;
     b.deadline_ms = clock_deadline(client->config.pool_wait_ms);
+    b.steps = memory_new_array(TL_CLAIM_MAX, sizeof *b.steps);
+    if (b.steps == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for claiming due work");
     status = claim(&b);
+    memory_free(b.steps);
     if (b.count == 0 && b.doubtful)
         return error_set(TL_UNKNOWN, "claims may have been made whose fate is not known "
                                      "yet; the next call finds out");
