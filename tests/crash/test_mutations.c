@@ -299,16 +299,39 @@ static uint64_t grouped(tl_client *client, uint64_t *groups)
     return stats.grouped;
 }
 
+/* A compensating attempt of a trade that was left in doubt, if it was not before. */
+static tl_lock *compensating(int client, const char *serial, int64_t max_hold_ms,
+                             int first)
+{
+    tl_lock_options options = sync_options(60000), retry = TL_LOCK_OPTIONS_INIT;
+    tl_lock *lock;
+
+    if (first) {
+        lock = handle(client, serial, &options);
+        assert_int_equal(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_int_equal(end(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    }
+    retry.lane = TL_LANE_RETRY;
+    retry.max_hold_ms = max_hold_ms;
+    lock = handle(client, serial, &retry);
+    assert_int_equal(tl_lock_ask(lock, 0), TL_GRANTED);
+    return lock;
+}
+
 /* The neighbours' keys surround it, so that it is neither the first nor the last row. */
-static void make_neighbours(const char *serial)
+static void make_neighbours(const char *serial, tl_lane lane)
 {
     tl_lock_options options = sync_options(60000);
     char name[64];
 
     for (int i = 0; i < NEIGHBOURS; i++) {
         snprintf(name, sizeof name, "%c%s-%d", i % 2 == 0 ? 'A' : 'Z', serial, i);
-        together.locks[i + 1] = handle(0, name, &options);
-        assert_int_equal(tl_lock_ask(together.locks[i + 1], 0), TL_GRANTED);
+        if (lane == TL_LANE_RETRY) {
+            together.locks[i + 1] = compensating(0, name, 60000, 1);
+        } else {
+            together.locks[i + 1] = handle(0, name, &options);
+            assert_int_equal(tl_lock_ask(together.locks[i + 1], 0), TL_GRANTED);
+        }
         together.endings[i + 1] = (tl_ending)TL_ENDING_INIT;
         together.endings[i + 1].outcome = TL_OUTCOME_SUCCESS;
     }
@@ -387,7 +410,7 @@ static tl_status end_over_the_next(const char *serial, const char *rules, int in
     next = handle(1, serial, &again);
     assert_status(tl_lock_ask(next, 0), TL_GRANTED);
     if (in_group)
-        make_neighbours(serial);
+        make_neighbours(serial, TL_LANE_SYNC);
     mutate(rules);
     status =
         in_group ? end_in_group(stalled, outcome, proof) : end(stalled, outcome, proof);
@@ -433,6 +456,47 @@ static void without_fence_and_token_in_a_group(void **state)
     expect_over_the_next("G", 1, TL_OUTCOME_FAILURE);
     expect_over_the_next("GS", 1, TL_OUTCOME_SUCCESS);
     print_message("without fence and token, in a group: paid, and called failed\n");
+}
+
+/* A compensating attempt stalls, and another one goes on in its place; then the first one
+ * ends both rows, in a group. */
+static tl_status end_over_the_next_attempt(const char *serial, const char *rules,
+                                           tl_outcome outcome)
+{
+    tl_lock *stalled = compensating(0, serial, 50, 1), *next;
+    tl_status status;
+
+    usleep(80000);
+    next = compensating(1, serial, 60000, 0);
+    make_neighbours(serial, TL_LANE_RETRY);
+    mutate(rules);
+    status =
+        end_in_group(stalled, outcome,
+                     outcome == TL_OUTCOME_FAILURE ? TL_PROOF_DECLINED : TL_PROOF_NONE);
+    mutate("");
+    assert_status(end(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE),
+                  status == TL_LOST ? TL_SUCCEEDED : TL_LOST);
+    return status;
+}
+
+static void without_fence_and_token_on_the_retry_lane(void **state)
+{
+    (void)state;
+    assert_status(end_over_the_next_attempt("R1", "", TL_OUTCOME_FAILURE), TL_LOST);
+    assert_status(end_over_the_next_attempt("R2", "fence", TL_OUTCOME_FAILURE), TL_LOST);
+    assert_status(end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE), TL_LOST);
+    assert_status(end_over_the_next_attempt("R4", "fence,token", TL_OUTCOME_FAILURE),
+                  TL_FAILED);
+    assert_status(end_over_the_next_attempt("R5", "", TL_OUTCOME_SUCCESS), TL_LOST);
+    assert_status(end_over_the_next_attempt("R6", "fence,token", TL_OUTCOME_SUCCESS),
+                  TL_SUCCEEDED);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                     "'R4' AND status = 'F'"),
+                     2);
+    print_message(
+        "without fence and token, of compensating attempts in a group: paid, and "
+        "called failed\n");
 }
 
 /* Two operators decide on what they saw; the second one's view is old. */
@@ -547,7 +611,7 @@ static tl_status end_the_other_life(const char *serial, const char *rules, int i
     database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'",
                  fence, serial);
     if (in_group) {
-        make_neighbours(serial);
+        make_neighbours(serial, TL_LANE_SYNC);
         make_mutex(serial);
     }
     mutate(rules);
@@ -668,6 +732,8 @@ int main(void)
                                         close_clients),
         cmocka_unit_test_setup_teardown(without_fence_and_token_in_a_group, open_clients,
                                         close_clients),
+        cmocka_unit_test_setup_teardown(without_fence_and_token_on_the_retry_lane,
+                                        open_clients, close_clients),
         cmocka_unit_test_setup_teardown(without_the_fence, open_clients, close_clients),
         cmocka_unit_test_setup_teardown(without_the_token, open_clients, close_clients),
     };

@@ -1,6 +1,6 @@
 /*
- * Asks and endings of many threads, which share statements and commits, cut at every
- * packet.  Every thread goes on calling until it has an answer, and every answer is
+ * Asks and endings of many threads on either lane, which share statements and commits, cut
+ * at every packet.  Every thread goes on calling until it has an answer, and every answer is
  * compared with its own row and log at once.
  */
 #include "scene.h"
@@ -39,6 +39,9 @@ struct hand {
     pthread_t thread;
     scene mine; /* the world, with a trade of its own */
     unsigned flags;
+    /* What the trade has before: a compensating attempt has two rows, of the same steps. */
+    long long steps;
+    int rows;
     tl_outcome outcome;
     unsigned undecided;
     atomic_int *over; /* how many hands have ended */
@@ -67,7 +70,7 @@ static void check_ask(struct hand *hand, tl_status answer)
 
         if (problem[0] != '\0')
             complain(hand, problem, answer);
-    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != 0) {
+    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != hand->steps) {
         complain(hand, "asked in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ask", answer);
@@ -85,9 +88,10 @@ static void check_ending(struct hand *hand, tl_status answer)
     scene_row(&hand->mine, "WITHDRAW", row, sizeof row);
     if (answer == final) {
         if (strcmp(row, final == TL_SUCCEEDED ? "Y 1 1" : "F 1 1") != 0 ||
-            scene_steps(&hand->mine) != 2)
+            scene_steps(&hand->mine) != hand->steps + 2 * hand->rows)
             complain(hand, "ended, and the row or the log says else", answer);
-    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != 1) {
+    } else if (class_ == TL_CLASS_RETRY &&
+               scene_steps(&hand->mine) != hand->steps + hand->rows) {
         complain(hand, "ended in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ending", answer);
@@ -179,8 +183,21 @@ static void lift(const atomic_int *over)
     wire_down(world.line, 0);
 }
 
+/* What is asked for on the retry lane was left in doubt before. */
+static void prepare(struct hand *hand, int number, tl_lane lane)
+{
+    if (lane == TL_LANE_RETRY) {
+        scene_past(&hand->mine, TL_OUTCOME_UNKNOWN);
+        hand->steps = scene_steps(&hand->mine);
+    }
+    hand->rows = lane == TL_LANE_RETRY ? 2 : 1;
+    hand->flags = lane == TL_LANE_SYNC && number % 4 == 3 ? TL_ASK_REPEATABLE : 0;
+    hand->outcome = number % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
+    hand->mine.lock = scene_lock(&hand->mine, world.far, lane, hand->flags);
+}
+
 /* One round of all threads; 0 when it ended undisturbed. */
-static int run_round(const wire_fault *fault, struct figures *figures)
+static int run_round(const wire_fault *fault, tl_lane lane, struct figures *figures)
 {
     static struct hand hands[THREADS];
     atomic_int over = 0;
@@ -194,9 +211,7 @@ static int run_round(const wire_fault *fault, struct figures *figures)
         scene_next_trade(&world);
         hand->mine = world;
         hand->over = &over;
-        hand->flags = i % 4 == 3 ? TL_ASK_REPEATABLE : 0;
-        hand->outcome = i % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
-        hand->mine.lock = scene_lock(&hand->mine, world.far, TL_LANE_SYNC, hand->flags);
+        prepare(hand, i, lane);
     }
     wire_delay_us(world.line, DELAY_US);
     wire_arm(world.line, fault);
@@ -215,7 +230,8 @@ static int run_round(const wire_fault *fault, struct figures *figures)
     for (int i = 0; i < THREADS; i++) {
         figures->undecided += hands[i].undecided;
         /* Once more, after what was late. */
-        if (hands[i].wrong[0] == '\0' && scene_steps(&hands[i].mine) != 2)
+        if (hands[i].wrong[0] == '\0' &&
+            scene_steps(&hands[i].mine) != hands[i].steps + 2 * hands[i].rows)
             complain(&hands[i], "changed by a late packet", TL_OK);
         if (hands[i].wrong[0] != '\0') {
             figures->wrong++;
@@ -229,34 +245,37 @@ static int run_round(const wire_fault *fault, struct figures *figures)
     return struck;
 }
 
-static void test_every_packet_of_groups(void **state)
+static void cut_every_packet(tl_lane lane)
 {
     static const wire_fault faults[] = {{0, WIRE_CUT_BEFORE, 0}, {0, WIRE_CUT_AFTER, 0},
                                         {0, WIRE_LATE, 0},       {0, WIRE_CUT_AFTER, 1},
                                         {0, WIRE_LATE, 1},       {0, WIRE_CUT_BEFORE, 1}};
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
-    unsigned stride = sweep_is_long() ? 1 : STRIDE;
+    /* A compensating attempt has twice as many packets. */
+    const unsigned usual = lane == TL_LANE_SYNC ? STRIDE : 2 * STRIDE;
+    const unsigned stride = sweep_is_long() ? 1 : usual;
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 
-    (void)state;
     setvbuf(stdout, NULL, _IOLBF, 0);
     scene_open(&world, NULL);
-    run_round(&none, &figures);
+    run_round(&none, lane, &figures);
     for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
         for (unsigned n = 1 + (i * 3) % stride; n <= figures.packets; n += stride) {
             wire_fault fault = faults[i];
 
             fault.packet = n;
-            run_round(&fault, &figures);
+            run_round(&fault, lane, &figures);
         }
     }
     figures.wrong += scene_log_problems(&world) != 0;
     scene_close(&world);
-    printf("groups: %d threads, %u packets, %u rounds cut; %llu groups of %llu steps; "
+    printf("groups of the %s lane: %d threads, %u packets, %u rounds cut; %llu groups of "
+           "%llu steps; "
            "undecided answers %u, settled %llu, connections killed %llu; wrong %u; %lld "
            "s\n",
-           THREADS, figures.packets, figures.rounds, (unsigned long long)figures.groups,
+           lane == TL_LANE_SYNC ? "sync" : "retry", THREADS, figures.packets,
+           figures.rounds, (unsigned long long)figures.groups,
            (unsigned long long)figures.grouped, figures.undecided,
            (unsigned long long)figures.settled, (unsigned long long)figures.killed,
            figures.wrong, (long long)(clock_boottime_ms() - begin_ms) / 1000);
@@ -265,9 +284,24 @@ static void test_every_packet_of_groups(void **state)
     assert_int_equal(figures.wrong, 0);
 }
 
+static void test_every_packet_of_the_sync_lane(void **state)
+{
+    (void)state;
+    cut_every_packet(TL_LANE_SYNC);
+}
+
+static void test_every_packet_of_the_retry_lane(void **state)
+{
+    (void)state;
+    cut_every_packet(TL_LANE_RETRY);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_packet_of_groups)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_packet_of_the_sync_lane),
+        cmocka_unit_test(test_every_packet_of_the_retry_lane),
+    };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

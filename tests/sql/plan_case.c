@@ -91,6 +91,7 @@ const plan_case plan_cases[] = {
     {&sql_view_by_key, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
     {&sql_holder_silent, "", 1, FEW, PLAN_KEYS, {ALIVE}},
     {&sql_row_held, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
+    {&sql_views_by_key, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
     {&sql_view_by_key, "absent", 0, FEW, PLAN_KEYS, {KEY("no")}},
     /* endings */
     {&sql_finish_sync, "", 1, FEW, PLAN_KEYS,
@@ -101,6 +102,12 @@ const plan_case plan_cases[] = {
     {&sql_finish_retry, "", 2, FEW, PLAN_KEYS,
      {RETRY, S("Y"), THREAD, LOG, FRESH, S("-"), N(0), NONE, NONE, NONE, NONE, S("Y"),
       THREAD, LOG, FRESH, KEY("K7"), N(1000), TOKEN_7, S("Y"), N(0), S("-")}},
+    {&sql_finish_retry_group, "", 2, FEW, PLAN_KEYS,
+     {KEY("K7"), RETRY, S("Y"), THREAD, LOG, FRESH, S("-"), N(0), NONE, NONE, NONE, NONE,
+      N(1000), TOKEN_7}},
+    {&sql_finish_retry_group, "refused", 0, FEW, PLAN_KEYS,
+     {KEY("K7"), RETRY, S("Y"), THREAD, LOG, FRESH, S("-"), N(0), NONE, NONE, NONE, NONE,
+      N(1001), TOKEN_7}},
     {&sql_open_held, "", 1, FEW, PLAN_KEYS,
      {S("unknown"), THREAD, LOG, FRESH, N(0), N(0), N(0), N(0), NONE, NONE, NONE, KEY("L7"),
       N(1000), TOKEN_7}},
@@ -115,6 +122,10 @@ const plan_case plan_cases[] = {
     {&sql_claim, "", 2, FEW, PLAN_KEYS,
      {RETRY, THREAD, LOG, ALIVE, FRESH, N(60000), N(60000), THREAD, LOG, ALIVE, FRESH,
       KEY("O7"), N(0), N(0)}},
+    {&sql_claim_group, "", 2, FEW, PLAN_KEYS,
+     {KEY("O7"), RETRY, THREAD, LOG, ALIVE, FRESH, N(60000), S("0")}},
+    {&sql_claim_group, "refused", 0, FEW, PLAN_KEYS,
+     {KEY("K7"), RETRY, THREAD, LOG, ALIVE, FRESH, N(60000), S("0")}},
     {&sql_claim_candidates, "", 20, 40, PLAN_KEYS, {RETRY, N(20)}},
     /* 256 of the index, each looked up, and read back from the derived table. */
     {&sql_claim_suspects, "", 10, 800, PLAN_KEYS, {RETRY, N(20)}},
@@ -150,6 +161,8 @@ const plan_case plan_cases[] = {
     /* lost answers */
     {&sql_token_now, "", 1, FEW, PLAN_KEYS, {TOKEN_7, ALIVE, KEY("L7")}},
     {&sql_token_seen, "", 1, FEW, PLAN_NONE, {KEY("L7"), TOKEN_7}},
+    {&sql_tokens_seen, "", 1, FEW, PLAN_KEYS, {KEY("L7"), TOKEN_7}},
+    {&sql_tokens_seen, "none", 0, FEW, PLAN_KEYS, {KEY("L7"), FRESH}},
     {&sql_connection_used, "", 1, FEW, PLAN_NONE, {S("tl:nobody")}},
     /* janitor and sessions */
     {&sql_operation_next, "the first", 1, 4, PLAN_KEYS, {S("")}},
