@@ -19,6 +19,13 @@ int step_is_plain(const step *s)
            !s->retryable && s->result == NULL && !s->in_caller;
 }
 
+int step_not_found(const step *s)
+{
+    if (s->findings.not_found_reset)
+        return 2;
+    return s->findings.not_found_first ? 1 : 0;
+}
+
 const char *step_name(step_kind kind)
 {
     static const char *const names[STEP_KINDS] = {

@@ -83,6 +83,8 @@ int step_is_grant(step_kind kind);
 /* Of ASK and FINISH_SYNC: nothing is told but key, hold, fingerprint and payload, or success;
  * so the plain form of the statement will do. */
 int step_is_plain(const step *s);
+/* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
+int step_not_found(const step *s);
 const char *step_name(step_kind kind);
 
 #endif

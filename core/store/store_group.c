@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "sql_text.h"
 #include "store/mutation.h"
-#include "store/store_pairs.h"
+#include "store/store_many.h"
 
 #include <string.h>
 
@@ -26,8 +26,12 @@ store_group_kind store_group_of(const step *s)
         return STORE_GROUP_ROWS;
     case STEP_FINISH_RETRY:
         return s->proof == TL_PROOF_OPERATORS ? STORE_NO_GROUP : STORE_GROUP_ENDINGS;
+    case STEP_OPEN:
+        return STORE_GROUP_OPENINGS;
     case STEP_CLAIM:
         return s->claim_as == CLAIM_OVERRIDE ? STORE_NO_GROUP : STORE_GROUP_CLAIMS;
+    case STEP_RECLAIM:
+        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_RECLAIMS;
     default:
         return STORE_NO_GROUP;
     }
@@ -148,34 +152,44 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
     return answer;
 }
 
-/* The claims are committed then: without the rows nobody could go on from them. */
-static db_answer run_claims(db *connection, step **steps, size_t count)
+/* What was granted is committed then: without the rows nobody could go on from it. */
+static db_answer read_granted(db *connection, step *const *steps, size_t count)
 {
-    db_answer answer = store_claims(connection, steps, count, 0);
-    int any = 0;
+    step *wanted[STORE_GROUP_MAX];
+    size_t kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        any |= steps[i]->changed;
-    if (answer != DB_DONE || !any)
-        return answer;
-    if (store_claimed_rows(connection, steps, count) != DB_DONE) {
+        if (steps[i]->changed && steps[i]->row != NULL)
+            wanted[kept++] = steps[i];
+    if (kept == 0)
+        return DB_DONE;
+    if (store_granted_rows(connection, wanted, kept) != DB_DONE) {
         db_spoil(connection);
         return DB_UNANSWERED;
     }
     /* Who has lost it since is told as one who came too late, by reading the row. */
-    for (size_t i = 0; i < count; i++)
-        steps[i]->changed = steps[i]->fence != 0;
-    return answer;
+    for (size_t i = 0; i < kept; i++)
+        wanted[i]->changed = wanted[i]->fence != 0;
+    return DB_DONE;
 }
 
 db_answer store_group(db *connection, step **steps, size_t count)
 {
+    db_answer answer;
+
     switch (store_group_of(steps[0])) {
     case STORE_GROUP_ENDINGS:
         return store_endings(connection, steps, count);
+    case STORE_GROUP_OPENINGS:
+        return store_openings(connection, steps, count);
     case STORE_GROUP_CLAIMS:
-        return run_claims(connection, steps, count);
+        answer = store_claims(connection, steps, count, 0);
+        break;
+    case STORE_GROUP_RECLAIMS:
+        answer = store_reclaims(connection, steps, count);
+        break;
     default:
         return run_rows(connection, steps, count);
     }
+    return answer == DB_DONE ? read_granted(connection, steps, count) : answer;
 }

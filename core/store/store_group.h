@@ -5,11 +5,16 @@
 #include "db/db.h"
 #include "store/step.h"
 
+/* In one statement at most. */
+#define STORE_GROUP_MAX 256
+
 /* Steps that may share a statement are of one of these. */
 typedef enum store_group_kind {
     STORE_GROUP_ROWS,    /* asks that are not exclusive, and endings of one row */
     STORE_GROUP_ENDINGS, /* endings of both rows */
-    STORE_GROUP_CLAIMS,  /* claims, whose rows are read as well (step.row) */
+    STORE_GROUP_OPENINGS,
+    STORE_GROUP_CLAIMS,   /* their rows are read as well (step.row) */
+    STORE_GROUP_RECLAIMS, /* the same, where the caller named no fence */
     STORE_GROUPS,
     STORE_NO_GROUP = STORE_GROUPS
 } store_group_kind;

@@ -289,14 +289,6 @@ static db_answer finish_retry(db *connection, step *s, store_way way)
     return run_changing(connection, &sql_finish_retry, values, COUNT(values), s, way);
 }
 
-/* What the first "no such payment" column becomes: 1 set, 2 cleared, 0 kept. */
-static int not_found_change(const tl_findings *findings)
-{
-    if (findings->not_found_reset)
-        return 2;
-    return findings->not_found_first ? 1 : 0;
-}
-
 /* The second half of an opening. */
 static void add_opening(db_value *to, const step *s)
 {
@@ -325,7 +317,7 @@ static db_answer open_held(db *connection, step *s, store_way way)
         db_int(s->unsend),
         db_int(s->findings.seen_by_channel),
         db_int(s->findings.cancel_tried),
-        db_int(not_found_change(&s->findings)),
+        db_int(step_not_found(s)),
         db_text(s->channel_ref),
         db_text(s->remark),
         db_text(s->actor),

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/store_pairs.h"
+#include "store/store_many.h"
 
 #include <string.h>
 
@@ -245,7 +245,7 @@ static void read_rows(struct batch *b)
             return;
     }
     if (b->claim_count > 0)
-        (void)store_claimed_rows(b->connection, steps, b->claim_count);
+        (void)store_granted_rows(b->connection, steps, b->claim_count);
 }
 
 static tl_status claim_once(struct batch *b)

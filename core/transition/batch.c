@@ -148,16 +148,18 @@ static int by_key(const void *left, const void *right)
 }
 
 /*
- * Of several asks for one key in a group one is written.  Where it was refused, so are the
- * others: the row was there when the statement ran, after all of them had asked.  Where it
- * was granted, the others meet a living holder.  Anything else goes on alone.
+ * Of several asks for one key in a group one is written.  Where it was granted, the others
+ * meet a living holder.  Where it was refused, so are the others, which had all asked before:
+ * but for reclaims, each of which names what it saw.  Anything else goes on alone.
  */
 static void follow(const transition *written, transition *t)
 {
-    int same_asks = written->step.kind == t->step.kind && step_is_grant(t->step.kind);
+    const int same_asks =
+        written->step.kind == t->step.kind && step_is_grant(t->step.kind);
 
     if (same_asks &&
-        (written->verdict == VERDICT_APPLIED || written->verdict == VERDICT_REFUSED)) {
+        (written->verdict == VERDICT_APPLIED ||
+         (written->verdict == VERDICT_REFUSED && t->step.kind != STEP_RECLAIM))) {
         t->verdict = VERDICT_REFUSED;
         return;
     }
@@ -271,7 +273,7 @@ static void run_too_late(void *item)
 
 const group_class *batch_class(const step *s)
 {
-    static const group_class classes[STORE_GROUPS] = {CLASS, CLASS, CLASS};
+    static const group_class classes[STORE_GROUPS] = {CLASS, CLASS, CLASS, CLASS, CLASS};
     const store_group_kind kind = store_group_of(s);
 
     return kind == STORE_NO_GROUP ? NULL : &classes[kind];

@@ -6,10 +6,11 @@
 #ifndef TL_TRANSITION_GROUP_H
 #define TL_TRANSITION_GROUP_H
 
+#include "store/store_group.h"
 #include "transition/transition.h"
 
 /* Items in one statement at most. */
-#define GROUP_ROWS 256
+#define GROUP_ROWS STORE_GROUP_MAX
 
 /* Two items go together when they point to the same class. */
 typedef struct group_class {
