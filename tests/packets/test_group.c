@@ -30,6 +30,17 @@
 #define DOWN_MS 80
 #define STRIDE 20
 
+/* What all threads of a round do. */
+typedef enum deed {
+    FIRST_ATTEMPT, /* asked for, and ended */
+    NO_ANSWER,     /* asked for, and left in doubt */
+    COMPENSATION,  /* of what was left in doubt: claimed, and ended */
+    NEW_ATTEMPT    /* after a failure: reclaimed, and ended */
+} deed;
+
+static const char *const deeds[] = {"first attempts", "attempts left in doubt",
+                                    "compensating attempts", "attempts anew"};
+
 static scene world;
 
 /* The test's own connection is used by one thread at a time. */
@@ -37,12 +48,11 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
 struct hand {
     pthread_t thread;
-    scene mine; /* the world, with a trade of its own */
-    unsigned flags;
-    /* What the trade has before: a compensating attempt has two rows, of the same steps. */
-    long long steps;
-    int rows;
+    scene mine;      /* the world, with a trade of its own */
+    long long steps; /* what the trade has before, and gets by asking and by ending */
+    int asking, ending;
     tl_outcome outcome;
+    char ended[8]; /* what its row is to say */
     unsigned undecided;
     atomic_int *over; /* how many hands have ended */
     char wrong[1000];
@@ -78,20 +88,32 @@ static void check_ask(struct hand *hand, tl_status answer)
     pthread_mutex_unlock(&looking);
 }
 
+static tl_status answer_of(tl_outcome outcome)
+{
+    switch (outcome) {
+    case TL_OUTCOME_SUCCESS:
+        return TL_SUCCEEDED;
+    case TL_OUTCOME_FAILURE:
+        return TL_FAILED;
+    default:
+        return TL_IN_DOUBT;
+    }
+}
+
 static void check_ending(struct hand *hand, tl_status answer)
 {
-    tl_status final = hand->outcome == TL_OUTCOME_SUCCESS ? TL_SUCCEEDED : TL_FAILED;
+    tl_status final = answer_of(hand->outcome);
     tl_class class_ = tl_status_class(answer);
     char row[64];
 
     pthread_mutex_lock(&looking);
     scene_row(&hand->mine, "WITHDRAW", row, sizeof row);
     if (answer == final) {
-        if (strcmp(row, final == TL_SUCCEEDED ? "Y 1 1" : "F 1 1") != 0 ||
-            scene_steps(&hand->mine) != hand->steps + 2 * hand->rows)
+        if (strcmp(row, hand->ended) != 0 ||
+            scene_steps(&hand->mine) != hand->steps + hand->asking + hand->ending)
             complain(hand, "ended, and the row or the log says else", answer);
     } else if (class_ == TL_CLASS_RETRY &&
-               scene_steps(&hand->mine) != hand->steps + hand->rows) {
+               scene_steps(&hand->mine) != hand->steps + hand->asking) {
         complain(hand, "ended in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ending", answer);
@@ -183,21 +205,35 @@ static void lift(const atomic_int *over)
     wire_down(world.line, 0);
 }
 
-/* What is asked for on the retry lane was left in doubt before. */
-static void prepare(struct hand *hand, int number, tl_lane lane)
+static void prepare(struct hand *hand, int number, deed what)
 {
-    if (lane == TL_LANE_RETRY) {
+    const tl_lane lane = what == COMPENSATION ? TL_LANE_RETRY : TL_LANE_SYNC;
+    unsigned flags = 0;
+
+    if (what == COMPENSATION)
         scene_past(&hand->mine, TL_OUTCOME_UNKNOWN);
-        hand->steps = scene_steps(&hand->mine);
-    }
-    hand->rows = lane == TL_LANE_RETRY ? 2 : 1;
-    hand->flags = lane == TL_LANE_SYNC && number % 4 == 3 ? TL_ASK_REPEATABLE : 0;
+    else if (what == NEW_ATTEMPT)
+        scene_past(&hand->mine, TL_OUTCOME_FAILURE);
+    if (what == NEW_ATTEMPT)
+        flags = TL_ASK_RECLAIM;
+    else if (what == FIRST_ATTEMPT && number % 4 == 3)
+        flags = TL_ASK_REPEATABLE;
+    hand->steps = scene_steps(&hand->mine);
+    hand->asking = what == COMPENSATION ? 2 : 1;
+    hand->ending = what == COMPENSATION || what == NO_ANSWER ? 2 : 1;
     hand->outcome = number % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
-    hand->mine.lock = scene_lock(&hand->mine, world.far, lane, hand->flags);
+    if (what == NO_ANSWER)
+        hand->outcome = TL_OUTCOME_UNKNOWN;
+    snprintf(hand->ended, sizeof hand->ended, "%c %d 1",
+             hand->outcome == TL_OUTCOME_SUCCESS   ? 'Y'
+             : hand->outcome == TL_OUTCOME_FAILURE ? 'F'
+                                                   : 'P',
+             what == NEW_ATTEMPT ? 2 : 1);
+    hand->mine.lock = scene_lock(&hand->mine, world.far, lane, flags);
 }
 
 /* One round of all threads; 0 when it ended undisturbed. */
-static int run_round(const wire_fault *fault, tl_lane lane, struct figures *figures)
+static int run_round(const wire_fault *fault, deed what, struct figures *figures)
 {
     static struct hand hands[THREADS];
     atomic_int over = 0;
@@ -211,7 +247,7 @@ static int run_round(const wire_fault *fault, tl_lane lane, struct figures *figu
         scene_next_trade(&world);
         hand->mine = world;
         hand->over = &over;
-        prepare(hand, i, lane);
+        prepare(hand, i, what);
     }
     wire_delay_us(world.line, DELAY_US);
     wire_arm(world.line, fault);
@@ -231,7 +267,8 @@ static int run_round(const wire_fault *fault, tl_lane lane, struct figures *figu
         figures->undecided += hands[i].undecided;
         /* Once more, after what was late. */
         if (hands[i].wrong[0] == '\0' &&
-            scene_steps(&hands[i].mine) != hands[i].steps + 2 * hands[i].rows)
+            scene_steps(&hands[i].mine) !=
+                hands[i].steps + hands[i].asking + hands[i].ending)
             complain(&hands[i], "changed by a late packet", TL_OK);
         if (hands[i].wrong[0] != '\0') {
             figures->wrong++;
@@ -245,62 +282,76 @@ static int run_round(const wire_fault *fault, tl_lane lane, struct figures *figu
     return struck;
 }
 
-static void cut_every_packet(tl_lane lane)
+static void cut_every_packet(deed what)
 {
     static const wire_fault faults[] = {{0, WIRE_CUT_BEFORE, 0}, {0, WIRE_CUT_AFTER, 0},
                                         {0, WIRE_LATE, 0},       {0, WIRE_CUT_AFTER, 1},
                                         {0, WIRE_LATE, 1},       {0, WIRE_CUT_BEFORE, 1}};
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
-    /* A compensating attempt has twice as many packets. */
-    const unsigned usual = lane == TL_LANE_SYNC ? STRIDE : 2 * STRIDE;
+    const unsigned usual =
+        what == FIRST_ATTEMPT || what == NO_ANSWER ? STRIDE : 3 * STRIDE;
     const unsigned stride = sweep_is_long() ? 1 : usual;
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     scene_open(&world, NULL);
-    run_round(&none, lane, &figures);
+    run_round(&none, what, &figures);
     for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
         for (unsigned n = 1 + (i * 3) % stride; n <= figures.packets; n += stride) {
             wire_fault fault = faults[i];
 
             fault.packet = n;
-            run_round(&fault, lane, &figures);
+            run_round(&fault, what, &figures);
         }
     }
     figures.wrong += scene_log_problems(&world) != 0;
     scene_close(&world);
-    printf("groups of the %s lane: %d threads, %u packets, %u rounds cut; %llu groups of "
+    printf("groups of %s: %d threads, %u packets, %u rounds cut; %llu groups of "
            "%llu steps; "
            "undecided answers %u, settled %llu, connections killed %llu; wrong %u; %lld "
            "s\n",
-           lane == TL_LANE_SYNC ? "sync" : "retry", THREADS, figures.packets,
-           figures.rounds, (unsigned long long)figures.groups,
-           (unsigned long long)figures.grouped, figures.undecided,
-           (unsigned long long)figures.settled, (unsigned long long)figures.killed,
-           figures.wrong, (long long)(clock_boottime_ms() - begin_ms) / 1000);
+           deeds[what], THREADS, figures.packets, figures.rounds,
+           (unsigned long long)figures.groups, (unsigned long long)figures.grouped,
+           figures.undecided, (unsigned long long)figures.settled,
+           (unsigned long long)figures.killed, figures.wrong,
+           (long long)(clock_boottime_ms() - begin_ms) / 1000);
     assert_true(figures.grouped > figures.groups);
     assert_true(figures.settled > 0);
     assert_int_equal(figures.wrong, 0);
 }
 
-static void test_every_packet_of_the_sync_lane(void **state)
+static void test_first_attempts(void **state)
 {
     (void)state;
-    cut_every_packet(TL_LANE_SYNC);
+    cut_every_packet(FIRST_ATTEMPT);
 }
 
-static void test_every_packet_of_the_retry_lane(void **state)
+static void test_attempts_left_in_doubt(void **state)
 {
     (void)state;
-    cut_every_packet(TL_LANE_RETRY);
+    cut_every_packet(NO_ANSWER);
+}
+
+static void test_compensating_attempts(void **state)
+{
+    (void)state;
+    cut_every_packet(COMPENSATION);
+}
+
+static void test_attempts_anew(void **state)
+{
+    (void)state;
+    cut_every_packet(NEW_ATTEMPT);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_packet_of_the_sync_lane),
-        cmocka_unit_test(test_every_packet_of_the_retry_lane),
+        cmocka_unit_test(test_first_attempts),
+        cmocka_unit_test(test_attempts_left_in_doubt),
+        cmocka_unit_test(test_compensating_attempts),
+        cmocka_unit_test(test_attempts_anew),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
