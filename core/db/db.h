@@ -181,6 +181,10 @@ char *db_literal(char *to, const db_value *value);
 db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
 db_answer db_rollback(db *connection);
+/* After an error: rolls back, and keeps what was said of the error.  It does not say whether a
+ * transaction stands open, and some pass the handlers of a block or a procedure by.  What was
+ * left open would be committed by whoever begins a transaction next. */
+void db_undo(db *connection);
 
 /*
  * A transaction that lets somebody else's statements in: it begins with a block that ends

@@ -340,10 +340,7 @@ static char *statement_text(const struct sql_text *text, int nowait)
     return whole;
 }
 
-/* An error does not say whether a transaction stands open, and some pass the handlers of a
- * block or a procedure by.  What was left open would be committed by whoever begins a
- * transaction next. */
-static void roll_back_leftover(db *connection)
+void db_undo(db *connection)
 {
     unsigned number = connection->error_number;
     int64_t trip_ms = connection->trip_ms;
@@ -375,7 +372,7 @@ static db_answer trip(db *connection, struct execution *execution)
                            execution);
     connection->in_block = connection->begins = 0;
     if (answer == DB_ERROR && outside && execution->text->kind != 0)
-        roll_back_leftover(connection);
+        db_undo(connection);
     if (answer != DB_DONE || !outside || db_in_transaction(connection) == begins)
         return answer;
     db_spoil(connection);

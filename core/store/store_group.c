@@ -93,7 +93,15 @@ static void row_values(const step *s, db_value *values, size_t columns,
 
 size_t store_group_size(const step *s)
 {
-    return 1024 + s->payload_size + s->result_size;
+    switch (s->kind) {
+    case STEP_FINISH_RETRY:
+        return 1024 + 2 * s->result_size; /* as text, two digits for each byte */
+    case STEP_CLAIM:
+    case STEP_RECLAIM:
+        return 1024 + TL_PAYLOAD_MAX / 4; /* the row that is read, and most are small */
+    default:
+        return 1024 + s->payload_size + s->result_size;
+    }
 }
 
 static void take_verdicts(step **steps, size_t count, const db_result *result)

@@ -21,7 +21,9 @@ typedef enum store_group_kind {
 
 store_group_kind store_group_of(const step *s);
 
-/* About how many bytes its row takes in the statement. */
+/* In one statement at most, by store_group_size(). */
+#define STORE_GROUP_BYTES (1024 * 1024)
+/* About how many bytes its row takes in the statement, or in the answer. */
 size_t store_group_size(const step *s);
 
 /* Runs them, all of one kind, sorted by key and each key once.  After DB_DONE each step's changed, fence

@@ -215,10 +215,8 @@ db_answer store_openings(db *connection, step *const *steps, size_t count)
 {
     db_answer answer = open_all(connection, steps, count);
 
-    /* Nothing of it was done, and the connection is for others again. */
-    if (answer == DB_ERROR && db_in_transaction(connection) &&
-        db_rollback(connection) != DB_DONE)
-        db_spoil(connection);
+    if (answer == DB_ERROR)
+        db_undo(connection);
     return answer;
 }
 
@@ -237,9 +235,12 @@ db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
 
         view_read(&view, &inside, &result, row);
         s = find_token(steps, count, inside.token, STEP_TOKEN);
-        if (s == NULL || s->row == NULL)
+        if (s == NULL)
             continue;
-        answer = db_result_copy_row(s->row, &result, row);
+        if (s->row != NULL)
+            answer = db_result_copy_row(s->row, &result, row);
+        if (answer != DB_DONE)
+            break; /* without its row it is read anew */
         s->fence = view.fence;
         s->epoch = view.epoch;
     }

@@ -99,7 +99,7 @@ static db_answer claim_together(struct batch *b)
     if (!met_a_lock(b, answer))
         return answer;
     for (size_t i = 0; i < b->claim_count; i++) {
-        answer = store_claims(b->connection, &steps[i], 1, 1);
+        answer = store_step(b->connection, steps[i], STORE_NOWAIT);
         if (answer != DB_DONE && !met_a_lock(b, answer))
             return answer;
     }

@@ -52,9 +52,17 @@ static db_answer run_statement(db *connection, transition **items, size_t count)
     return answer;
 }
 
+/* A lock of the whole table keeps each of them waiting, however few there are. */
+static int may_split(const db *connection, db_answer answer, int64_t deadline_ms)
+{
+    return answer == DB_ERROR && db_usable(connection) &&
+           (db_errno(connection) != ERROR_LOCK_WAIT || db_row_is_taken(connection)) &&
+           clock_left_ms(deadline_ms) > 0;
+}
+
 /* Runs on this connection as long as it is usable; halves when the server undid it. */
 static db_answer run_split(transition_engine *engine, db *connection, transition **items,
-                           size_t count)
+                           size_t count, int64_t deadline_ms)
 {
     db_answer answer;
 
@@ -64,16 +72,17 @@ static db_answer run_split(transition_engine *engine, db *connection, transition
         return DB_DONE;
     }
     answer = run_statement(connection, items, count);
-    if (answer != DB_ERROR || !db_usable(connection))
+    if (!may_split(connection, answer, deadline_ms))
         return answer;
     atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
-    answer = run_split(engine, connection, items, count / 2);
+    answer = run_split(engine, connection, items, count / 2, deadline_ms);
     if (answer != DB_DONE) {
         /* The second half was not sent in this form; it goes on alone. */
         fail_all(items + count / 2, count - count / 2, TL_TRY_AGAIN);
         return answer;
     }
-    return run_split(engine, connection, items + count / 2, count - count / 2);
+    return run_split(engine, connection, items + count / 2, count - count / 2,
+                     deadline_ms);
 }
 
 /* Which rows of a broken attempt have no verdict yet. */
@@ -126,7 +135,7 @@ static void run_unique(transition_engine *engine, transition **items, size_t cou
     }
     for (size_t i = 0; i < count; i++)
         items[i]->verdict = VERDICT_UNKNOWN;
-    answer = run_split(engine, connection, items, count);
+    answer = run_split(engine, connection, items, count, deadline_ms);
     memcpy(name, db_name(connection), sizeof name);
     count = undecided(items, count, left);
     if (answer != DB_DONE && answer != DB_UNANSWERED)

@@ -28,8 +28,6 @@
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_STEPS 96
-/* What one statement takes at most, besides GROUP_ROWS. */
-#define GROUP_BYTES (1024 * 1024)
 
 /* What a group's word says, in this order. */
 enum group_state {

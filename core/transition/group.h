@@ -9,8 +9,9 @@
 #include "store/store_group.h"
 #include "transition/transition.h"
 
-/* Items in one statement at most. */
+/* In one statement at most: items, and bytes. */
 #define GROUP_ROWS STORE_GROUP_MAX
+#define GROUP_BYTES STORE_GROUP_BYTES
 
 /* Two items go together when they point to the same class. */
 typedef struct group_class {

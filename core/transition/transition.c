@@ -254,11 +254,15 @@ static void run_array(transition_engine *engine, transition **items, size_t coun
     qsort(items, count, sizeof(void *), by_class);
     while (at < count) {
         const group_class *class = class_of(items[at]);
-        size_t taken = 1;
+        size_t taken = 1, bytes = 0;
 
         while (class != NULL && at + taken < count && taken < GROUP_ROWS &&
-               class_of(items[at + taken]) == class)
+               class_of(items[at + taken]) == class) {
+            bytes += class->size(items[at + taken - 1]);
+            if (bytes + class->size(items[at + taken]) > GROUP_BYTES)
+                break;
             taken++;
+        }
         if (class != NULL)
             batch_run_array(engine, items + at, taken, deadline_ms);
         else

@@ -1,13 +1,15 @@
 -- claim.sql for many keys, in their order: by key, or a worker's (claim_as 2), never an
 -- override.  The first SELECT gives the values their names and types; it reads nothing.
+-- The key is forced here and in the others of this kind: on a table that is small, or seems
+-- so, the server would read all of it, and lock, or meet, rows that are others' business.
 UPDATE (SELECT cust_no, serial_no, op_code, op_code AS retry_op, thread_no, log_no,
         session_id, token, rev AS max_hold_ms, lane AS claim_as
     FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock s ON s.cust_no = j.cust_no AND s.serial_no = j.serial_no
-    AND s.op_code = j.op_code
-STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
-    AND r.op_code = j.retry_op
+STRAIGHT_JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = j.cust_no
+    AND s.serial_no = j.serial_no AND s.op_code = j.op_code
+STRAIGHT_JOIN trade_lock r FORCE INDEX (PRIMARY) ON r.cust_no = s.cust_no
+    AND r.serial_no = s.serial_no AND r.op_code = j.retry_op
 SET s.step = 'claim', s.thread_no = j.thread_no, s.log_no = j.log_no,
     s.session_id = j.session_id, s.token = j.token, s.fence = s.fence + 1,
     s.rev = s.rev + 1,

@@ -6,10 +6,10 @@ UPDATE (SELECT cust_no, serial_no, op_code, op_code AS retry_op, status, thread_
         token AS held_token
     FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock s ON s.cust_no = j.cust_no AND s.serial_no = j.serial_no
-    AND s.op_code = j.op_code
-STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
-    AND r.op_code = j.retry_op
+STRAIGHT_JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = j.cust_no
+    AND s.serial_no = j.serial_no AND s.op_code = j.op_code
+STRAIGHT_JOIN trade_lock r FORCE INDEX (PRIMARY) ON r.cust_no = s.cust_no
+    AND r.serial_no = s.serial_no AND r.op_code = j.retry_op
 SET s.status = j.status, s.step = 'end', s.max_hold_until = NULL,
     s.thread_no = j.thread_no, s.log_no = j.log_no, s.token = j.token,
     s.fence = s.fence + 1, s.rev = s.rev + 1, s.proof = j.proof,

@@ -6,8 +6,8 @@ UPDATE (SELECT cust_no, serial_no, op_code, step, thread_no, log_no, token,
         token AS held_token
     FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock s ON s.cust_no = j.cust_no AND s.serial_no = j.serial_no
-    AND s.op_code = j.op_code
+STRAIGHT_JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = j.cust_no
+    AND s.serial_no = j.serial_no AND s.op_code = j.op_code
 SET s.step = j.step, s.session_id = NULL, s.max_hold_until = NULL, s.next_run_at = NULL,
     s.thread_no = j.thread_no, s.log_no = j.log_no, s.token = j.token,
     s.fence = s.fence + 1, s.rev = s.rev + 1,

@@ -14,8 +14,8 @@ FROM (SELECT cust_no, serial_no, op_code, token, retryable AS apply_failed,
         rev AS next_run_ms, parked AS park_reason, remark
     FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock s ON s.cust_no = j.cust_no AND s.serial_no = j.serial_no
-    AND s.op_code = j.op_code
+STRAIGHT_JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = j.cust_no
+    AND s.serial_no = j.serial_no AND s.op_code = j.op_code
 WHERE s.status = 'P' AND s.token = j.token
 ON DUPLICATE KEY UPDATE
     attempts = IF(trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'

@@ -5,8 +5,8 @@ UPDATE (SELECT cust_no, serial_no, op_code, thread_no, log_no, session_id, token
         actor, epoch AS seen_epoch, fence AS seen_fence, fingerprint
     FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock s ON s.cust_no = j.cust_no AND s.serial_no = j.serial_no
-    AND s.op_code = j.op_code
+STRAIGHT_JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = j.cust_no
+    AND s.serial_no = j.serial_no AND s.op_code = j.op_code
 SET s.status = 'P', s.step = 'reclaim', s.thread_no = j.thread_no, s.log_no = j.log_no,
     s.session_id = j.session_id, s.token = j.token, s.fence = s.fence + 1,
     s.rev = s.rev + 1, s.epoch = s.epoch + 1, s.sends = j.sends,

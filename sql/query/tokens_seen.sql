@@ -3,6 +3,6 @@
 SELECT j.token
 FROM (SELECT cust_no, serial_no, op_code, token FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?)/*)rows*/) j
-STRAIGHT_JOIN trade_lock t USING (cust_no, serial_no, op_code)
+STRAIGHT_JOIN trade_lock t FORCE INDEX (PRIMARY) USING (cust_no, serial_no, op_code)
 WHERE t.token = j.token
     OR tl_token_seen(j.cust_no, j.serial_no, j.op_code, j.token)

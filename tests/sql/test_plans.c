@@ -21,6 +21,7 @@
 #define TURNS 6
 
 struct bench {
+    server *own;
     database *where;
     db *connection;
     MYSQL *other;
@@ -81,24 +82,32 @@ static unsigned handler_reads(struct bench *bench)
     return (unsigned)sum;
 }
 
-static int set_up(void **state)
+static db *open_connection(const database *where)
 {
-    static struct bench bench;
     db_options options = {.group = "tradelock-client",
+                          .option_file = database_option_file(where),
                           .idle_transaction_s = 600,
                           .connect_timeout_s = 10,
                           .read_timeout_s = 120};
+    db *connection;
+
+    if (db_open(&connection, &options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    return connection;
+}
+
+static int set_up(void **state)
+{
+    static struct bench bench;
 
     /* The statistics of ANALYZE are the last ones.  Switched off later, the server would
      * still come to tables that it took note of before, ten seconds after the last time. */
-    bench.where = database_new(
-        server_start((const char *const[]){"--innodb-stats-auto-recalc=OFF", NULL}),
-        NULL);
+    bench.own =
+        server_start((const char *const[]){"--innodb-stats-auto-recalc=OFF", NULL});
+    bench.where = database_new(bench.own, NULL);
     fill(bench.where);
     bench.other = database_connect(bench.where);
-    options.option_file = database_option_file(bench.where);
-    if (db_open(&bench.connection, &options) != TL_OK)
-        server_panic("%s", tl_error_message());
+    bench.connection = open_connection(bench.where);
     if (run_plain(&bench, "FLUSH STATUS", NULL) != DB_DONE)
         server_panic("%s", db_error(bench.connection));
     bench.idle_reads = handler_reads(&bench);
@@ -201,6 +210,38 @@ static void test_plans(void **state)
         if (plan_cases[i].plan != PLAN_NONE)
             bad += judge_plan(bench, &plan_cases[i]);
     assert_int_equal(bad, 0);
+}
+
+/* Where a table is small, or seems so, the server would rather read all of it.  What changes
+ * rows would then lock those of others, and be refused by theirs. */
+static void test_plans_of_a_small_table(void **state)
+{
+    struct bench *bench = *state, small = *bench;
+    unsigned bad = 0, judged = 0;
+    db_result result = DB_RESULT_INIT;
+
+    small.where = database_new(bench->own, NULL);
+    small.connection = open_connection(small.where);
+    if (run_plain(
+            &small,
+            "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+            "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+            "('C7', 'K7', 'WITHDRAW', 'S', 'P', 'ask', UUID(), RANDOM_BYTES(16), 1, "
+            "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+            &result) != DB_DONE)
+        server_panic("%s", db_error(small.connection));
+    for (size_t i = 0; i < plan_cases_count; i++)
+        if (strncmp(plan_cases[i].statement->text, "UPDATE (SELECT", 14) == 0 ||
+            plan_cases[i].statement == &sql_open_retry_group ||
+            plan_cases[i].statement == &sql_tokens_seen) {
+            bad += judge_plan(&small, &plan_cases[i]);
+            judged++;
+        }
+    assert_int_equal(bad, 0);
+    assert_true(judged >= 8);
+    db_result_free(&result);
+    db_close(small.connection);
+    database_free(small.where);
 }
 
 /* Whoever looks for the schema's parts leaves the other databases of the server alone. */
@@ -341,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_statement_has_a_case),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_plans_of_a_small_table),
         cmocka_unit_test(test_parts_of_one_database),
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_a_scan_is_seen),
