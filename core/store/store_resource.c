@@ -1,5 +1,6 @@
 #include "store/store_resource.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "sql_text.h"
 #include "store/rows.h"
@@ -8,6 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ASK_VALUES 11
+#define GROUP_VALUES 13
 
 static db_value milliseconds_or_null(int64_t number)
 {
@@ -38,6 +40,72 @@ db_answer store_resource_ask(db *connection, const resource_step *s, db_result *
         *to++ = db_text(s->actor);
     }
     return store_run_rows(connection, &sql_resource_ask, &rows, result);
+}
+
+/* In the order of resource_group.sql.  Of what an unlock leaves alone nothing is
+ * given. */
+static void group_values(const resource_row *row, db_value *to)
+{
+    const resource_step *s = row->step;
+    int locks = !row->unlocks;
+
+    *to++ = db_ascii(s->resources[0]);
+    *to++ = db_ascii(locks ? "L" : "U");
+    *to++ = db_ascii(locks ? "lock" : "release");
+    *to++ = db_text(s->thread_no);
+    *to++ = db_text(s->log_no);
+    *to++ = locks ? db_text(s->session_id) : db_null();
+    *to++ = db_bytes(s->token, RESOURCE_TOKEN);
+    *to++ = locks ? milliseconds_or_null(s->lease_ms) : db_null();
+    *to++ = locks ? db_int(s->max_hold_ms) : db_null();
+    *to++ = locks ? milliseconds_or_null(s->min_hold_ms) : db_null();
+    *to++ = locks ? db_bytes(s->payload, s->payload_size)
+                  : db_bytes(s->held_token, RESOURCE_TOKEN);
+    *to++ = locks ? db_text(s->remark) : db_null();
+    *to = locks ? db_text(s->actor) : db_null();
+}
+
+size_t store_resource_row_size(const resource_row *row)
+{
+    return 1024 + row->step->payload_size;
+}
+
+/* One row came back for each that went in, in the same order. */
+static void take_verdicts(resource_row *const *rows, size_t count,
+                          const db_result *result)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+        const void *token = db_get_bytes(result, i, 0, &size);
+
+        rows[i]->changed = size == RESOURCE_TOKEN &&
+                           memcmp(token, rows[i]->step->token, RESOURCE_TOKEN) == 0;
+        rows[i]->fence = db_get_uint(result, i, 1);
+    }
+}
+
+db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count)
+{
+    db_value *values = memory_new_array(count * GROUP_VALUES, sizeof *values);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        group_values(rows[i], values + i * GROUP_VALUES);
+    answer = db_run_rows(connection, &sql_resource_group, values, count, GROUP_VALUES,
+                         &result);
+    if (answer == DB_DONE && result.rows != count) {
+        /* Which row is whose is not known: each is settled by its token. */
+        db_spoil(connection);
+        answer = DB_UNANSWERED;
+    }
+    if (answer == DB_DONE)
+        take_verdicts(rows, count, &result);
+    db_result_free(&result);
+    memory_free(values);
+    return answer;
 }
 
 /* The statements that end with a list of resources. */

@@ -28,6 +28,20 @@ db_answer store_resource_ask(db *connection, const resource_step *s, db_result *
 /* affected tells how many were still held. */
 db_answer store_resource_unlock(db *connection, const resource_step *s,
                                 db_result *result);
+/* A step of one resource that shares a statement with others'. */
+typedef struct resource_row {
+    const resource_step *step; /* an ask names nobody dead */
+    int unlocks;               /* else it asks */
+    int changed;               /* given back: the step was taken, and ... */
+    uint64_t fence;            /* ... this is the row's fence since */
+} resource_row;
+
+/* What a row takes of the statement, about. */
+size_t store_resource_row_size(const resource_row *row);
+/* One statement and one commit, in the order of the names; of one name there may be
+ * several, each of which meets the row as the one before has left it. */
+db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count);
+
 db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result);
 
 /* (mine, status, fence, hold_left_ms, lease_left_ms or NULL); no row when absent. */

@@ -52,12 +52,22 @@ CREATE TABLE IF NOT EXISTS resource_log (
     PRIMARY KEY (resource, rev)
 ) ENGINE = InnoDB;
 
+-- A release in a group (resource_group.sql) changes the row that was granted; a row that
+-- is gone is lost, not made.  After the INSERT, since a trigger before it is also run for
+-- every row that is there already.
 CREATE OR REPLACE TRIGGER resource_lock_inserted AFTER INSERT ON resource_lock FOR EACH ROW
-INSERT INTO resource_log
-VALUES (NEW.resource, NEW.rev,
-    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-    NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token, NEW.fence,
-    NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark, NEW.actor, USER());
+BEGIN
+    IF NEW.step = _ascii 'release' THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to unlock';
+    END IF;
+    INSERT INTO resource_log
+    VALUES (NEW.resource, NEW.rev,
+        SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+        NEW.fence, NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark,
+        NEW.actor, USER());
+END;
 
 -- A refused ask changes nothing: rev stays, and there is no trace.  Where rev was counted by
 -- hand, down or to nothing, it is counted here instead.
