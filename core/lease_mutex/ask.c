@@ -1,7 +1,8 @@
 /*
- * Asking for a mutex.  One statement when nobody is in the way; for several resources one
- * transaction of one statement.  A refusal wrote nothing.  Then the rows that refused are
- * read, and where all of their holders are dead it is asked again, naming them.
+ * Asking for a mutex.  One statement when nobody is in the way, which asks and unlocks of
+ * other threads may share; for several resources one transaction of one statement.  A
+ * refusal wrote nothing.  Then the rows that refused are read, and where all of their
+ * holders are dead it is asked again, naming them.
  */
 #include "lease_mutex/mutex.h"
 
@@ -22,6 +23,8 @@
 struct asking {
     tl_mutex *m;
     resource_step step;
+    resource_row row;        /* what a group gets of it */
+    int is_refused_in_group; /* the first ask was made there */
     uint64_t fences[TL_RESOURCES_MAX];
     int taken, is_mine[TL_RESOURCES_MAX];
     size_t refused;
@@ -98,16 +101,29 @@ static db_answer run_ask(void *context, db *connection)
 {
     struct asking *a = context;
     int all_dead = 0;
-    db_answer answer;
+    db_answer answer = DB_DONE;
 
     a->step.dead = NULL;
-    answer = ask_rows(a, connection);
+    if (!a->is_refused_in_group)
+        answer = ask_rows(a, connection);
+    a->is_refused_in_group = 0;
     if (answer == DB_DONE && !a->taken)
         answer = find_dead(a, connection, &all_dead);
     if (answer != DB_DONE || !all_dead)
         return answer;
     a->step.dead = a->dead;
     return ask_rows(a, connection);
+}
+
+/* Refused in a group, it goes on by reading the row that refused. */
+static int take_row(void *context)
+{
+    struct asking *a = context;
+
+    a->taken = a->is_mine[0] = a->row.changed;
+    a->fences[0] = a->row.fence;
+    a->is_refused_in_group = !a->taken;
+    return a->taken;
 }
 
 /* What one resource says of an ask whose answer was lost: whether it was committed, and
@@ -263,6 +279,7 @@ tl_status mutex_ask_once(tl_mutex *m)
     mutex_begin_step(m, &a.step, m->state != MUTEX_ASK_UNKNOWN);
     if (m->state == MUTEX_ASK_UNKNOWN)
         memcpy(w.lost_connection, m->lost_connection, sizeof w.lost_connection);
+    mutex_offer_group(&w, &a.row, &a.step, take_row);
     a.before_ms = clock_boottime_ms();
     work_run(m->client->transitions, &w, m->client->config.pool_wait_ms);
     m->state = MUTEX_NEW;

@@ -92,6 +92,10 @@ tl_status mutex_own_hold(tl_mutex *m, leases *l);
 /* -- ask.c: asking once; TL_GRANTED, TL_BUSY with m->refused set, or why not -- */
 tl_status mutex_ask_once(tl_mutex *m);
 
+/* -- group.c: lets work of one resource share a statement; take: see work.h -- */
+void mutex_offer_group(work *w, resource_row *row, const resource_step *own,
+                       int (*take)(void *context));
+
 /* -- unlock.c: gives the rows of the handle's hold back -- */
 tl_status mutex_release(tl_mutex *m, int64_t budget_ms);
 

@@ -1,4 +1,5 @@
-/* Giving back and renewing: both rest on the token of the grant. */
+/* Giving back and renewing: both rest on the token of the grant.  An unlock of one
+ * resource may share its statement with asks and unlocks of other threads. */
 #include "lease_mutex/mutex.h"
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 
 struct releasing {
     resource_step step;
+    resource_row row; /* what a group gets of it */
     uint64_t released;
 };
 
@@ -22,6 +24,14 @@ static db_answer run_unlock(void *context, db *connection)
         r->released = result.affected;
     db_result_free(&result);
     return answer;
+}
+
+static int take_row(void *context)
+{
+    struct releasing *r = context;
+
+    r->released = r->row.changed ? 1 : 0;
+    return 1;
 }
 
 /* How many rows this unlock released, by its token; it was one statement, so one row is
@@ -87,9 +97,11 @@ tl_status mutex_release(tl_mutex *m, int64_t budget_ms)
     work w = {.name = "unlock", .run = run_unlock, .read = read_unlock, .context = &r};
 
     memset(&r, 0, sizeof r);
+    r.row.unlocks = 1;
     mutex_begin_step(m, &r.step, m->state != MUTEX_UNLOCK_UNKNOWN);
     if (m->state == MUTEX_UNLOCK_UNKNOWN)
         memcpy(w.lost_connection, m->lost_connection, sizeof w.lost_connection);
+    mutex_offer_group(&w, &r.row, &r.step, take_row);
     work_run(m->client->transitions, &w, budget_ms);
     switch (w.verdict) {
     case VERDICT_APPLIED:

@@ -1,12 +1,25 @@
 /*
  * Database work of a lock that is no trade: statements that commit together or not at
  * all, repeated while the server undoes them, and settled by name when an answer is lost.
- * What a transition is to a trade's row, this is to any other.
+ * What a transition is to a trade's row, this is to any other.  Work of one row may share
+ * a statement and a commit with that of other threads, as steps of trades do (group.h).
  */
 #ifndef TL_TRANSITION_WORK_H
 #define TL_TRANSITION_WORK_H
 
 #include "transition/transition.h"
+
+/* How work of one row shares a statement with work of other threads. */
+typedef struct work_group {
+    /* Rows are given in the order of their keys.  Of one key there may be several; each
+     * is judged by what those before it have left, and what gives back comes before what
+     * asks. */
+    const char *(*key)(const void *row);
+    /* About how many bytes of the statement the row takes. */
+    size_t (*size)(const void *row);
+    /* One statement and one commit for all of them; DB_DONE: each has its verdict. */
+    db_answer (*run)(void **rows, size_t count, db *connection);
+} work_group;
 
 typedef struct work {
     const char *name; /* for sentences */
@@ -18,6 +31,12 @@ typedef struct work {
      * once that connection is gone, so that the run that is answered is the last one. */
     db_answer (*read)(void *context, db *connection, int *committed);
     void *context;
+    /* Where it may share a statement; NULL: it goes alone.  `row` is what the group gets
+     * of it.  After a group's DB_DONE `take`, on any thread, looks at the row's verdict:
+     * 1 when that was all, 0 when `run` goes on from there, alone. */
+    const work_group *group;
+    void *row;
+    int (*take)(void *context);
     /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
      * to come again. */
     int asks;
@@ -28,9 +47,11 @@ typedef struct work {
     /* Given back in after VERDICT_UNKNOWN, it is settled before anything is run. */
     char lost_connection[RANDOM_UUID];
 
-    /* APPLIED: `run` or, when settled, `read` said so.  DECIDING, UNKNOWN, FAILED. */
+    /* APPLIED: `run`, its group or, when settled, `read` said so.  DECIDING, UNKNOWN,
+     * FAILED. */
     verdict verdict;
     int settled;
+    int tried;        /* once at least, in its own turn */
     tl_status status; /* with UNKNOWN and FAILED */
 } work;
 

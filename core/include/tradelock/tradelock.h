@@ -284,7 +284,7 @@ typedef struct tl_stats {
     uint64_t statements, commits, rollbacks;
     uint64_t deadlocks, lock_waits, snapshot_conflicts; /* 1213, 1205, 1020 */
     uint64_t repeats, settled, reconnects, killed;
-    uint64_t groups, grouped; /* transition groups, and transitions in them */
+    uint64_t groups, grouped; /* groups that shared a commit, and the steps in them */
     uint64_t beats, beats_unreachable;
 } tl_stats;
 
