@@ -52,8 +52,7 @@ static db_answer run_statement(db *connection, transition **items, size_t count)
     return answer;
 }
 
-/* A lock of the whole table keeps each of them waiting, however few there are. */
-static int may_split(const db *connection, db_answer answer, int64_t deadline_ms)
+int batch_may_split(const db *connection, db_answer answer, int64_t deadline_ms)
 {
     return answer == DB_ERROR && db_usable(connection) &&
            (db_errno(connection) != ERROR_LOCK_WAIT || db_row_is_taken(connection)) &&
@@ -72,7 +71,7 @@ static db_answer run_split(transition_engine *engine, db *connection, transition
         return DB_DONE;
     }
     answer = run_statement(connection, items, count);
-    if (!may_split(connection, answer, deadline_ms))
+    if (!batch_may_split(connection, answer, deadline_ms))
         return answer;
     atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
     answer = run_split(engine, connection, items, count / 2, deadline_ms);
@@ -117,8 +116,10 @@ static void run_unique(transition_engine *engine, transition **items, size_t cou
     db_answer answer;
 
     if (count == 1) {
-        /* Settling and repeating are done in the thread's own time, not the group's. */
-        if (!transition_attempt(engine, items[0], deadline_ms))
+        /* Settling and repeating are done in the thread's own time, not the group's; and what
+         * went wrong its own thread finds out for itself, and then has the words for it. */
+        if (!transition_attempt(engine, items[0], deadline_ms) ||
+            items[0]->verdict == VERDICT_FAILED)
             fail_all(items, 1, TL_TRY_AGAIN);
         return;
     }

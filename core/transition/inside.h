@@ -26,6 +26,9 @@ const group_class *batch_class(const step *s);
 /* These together, at most GROUP_ROWS and of one class; then alone what that left open. */
 void batch_run_array(transition_engine *engine, transition **items, size_t count,
                      int64_t deadline_ms);
+/* Whether the halves of a group may do better on this connection, whose server undid the
+ * whole.  A lock of the whole table keeps each of them waiting, however few there are. */
+int batch_may_split(const db *connection, db_answer answer, int64_t deadline_ms);
 /* Waits for one of the places of those who settle for themselves; 0 when the deadline came
  * first. */
 int batch_settler_enter(transition_engine *engine, int64_t deadline_ms);

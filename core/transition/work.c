@@ -220,7 +220,7 @@ static db_answer run_statement(db *connection, work *const *items, size_t count)
 
 /* Runs on this connection as long as it is usable; halves when the server undid it. */
 static db_answer run_split(transition_engine *engine, db *connection, work *const *items,
-                           size_t count)
+                           size_t count, int64_t deadline_ms)
 {
     db_answer answer;
 
@@ -230,16 +230,17 @@ static db_answer run_split(transition_engine *engine, db *connection, work *cons
         return DB_DONE;
     }
     answer = run_statement(connection, items, count);
-    if (answer != DB_ERROR || !db_usable(connection))
+    if (!batch_may_split(connection, answer, deadline_ms))
         return answer;
     atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
-    answer = run_split(engine, connection, items, count / 2);
+    answer = run_split(engine, connection, items, count / 2, deadline_ms);
     if (answer != DB_DONE) {
         /* The second half was not sent in this form; it goes on alone. */
         send_back(items + count / 2, count - count / 2);
         return answer;
     }
-    return run_split(engine, connection, items + count / 2, count - count / 2);
+    return run_split(engine, connection, items + count / 2, count - count / 2,
+                     deadline_ms);
 }
 
 static int any_is_forbidden(const transition_engine *engine, work *const *items,
@@ -286,7 +287,7 @@ static void run_sorted(transition_engine *engine, work *const *items, size_t cou
     } else {
         for (size_t i = 0; i < count; i++)
             items[i]->verdict = VERDICT_UNKNOWN;
-        answer = run_split(engine, connection, items, count);
+        answer = run_split(engine, connection, items, count, deadline_ms);
         judge_undecided(connection, answer, items, count);
     }
     pool_put(engine->connections, connection);
