@@ -180,20 +180,19 @@ static void follow(const transition *written, transition *t)
 static void run_all(transition_engine *engine, transition **items, size_t count,
                     int64_t deadline_ms)
 {
-    transition *unique[GROUP_ROWS];
-    size_t kept = 0, at = 0;
+    transition *unique[GROUP_ROWS], *written[GROUP_ROWS];
+    size_t kept = 0;
 
     qsort(items, count, sizeof(void *), by_key);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || by_key(&items[i], &unique[kept - 1]) != 0)
-            unique[kept++] = items[i];
-    run_unique(engine, unique, kept, deadline_ms);
     for (size_t i = 0; i < count; i++) {
-        if (by_key(&items[i], &unique[at]) != 0)
-            at++;
-        if (items[i] != unique[at])
-            follow(unique[at], items[i]);
+        if (i == 0 || by_key(&items[i], &items[i - 1]) != 0)
+            unique[kept++] = items[i];
+        written[i] = unique[kept - 1];
     }
+    run_unique(engine, unique, kept, deadline_ms);
+    for (size_t i = 0; i < count; i++)
+        if (items[i] != written[i])
+            follow(written[i], items[i]);
 }
 
 static struct timespec until(int64_t deadline_ms)
