@@ -254,6 +254,9 @@ static void give_up(tl_mutex *m)
     last = m->hold->depth == 0;
     m->depth = 0;
     leases_unlock(l);
+    /* The watcher must not take the holder's own unlock for a loss. */
+    if (last)
+        leases_pause(l, m->hold);
     if (last && mutex_release(m, FREE_BUDGET_MS) != TL_OK)
         log_line(&m->client->logger, TL_WARNING, NULL, 0,
                  "a mutex of %s was freed and could not be unlocked: %s",

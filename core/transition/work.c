@@ -395,6 +395,8 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
         group_run(engine, &class, w, deadline_ms);
     else
         go_on(engine, w, deadline_ms);
+    if (w->verdict == VERDICT_APPLIED)
+        error_clear(); /* what an earlier try said */
 }
 
 void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,

@@ -1,5 +1,8 @@
-/* What a fork, a thread that ends and a process that dies or sleeps leave behind. */
+/* What a fork, a thread that ends, a process that dies or sleeps, and a handle that is freed
+ * leave behind. */
 #include "fixture.h"
+
+#include "support/tap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -293,6 +297,57 @@ static void test_a_client_that_is_closed(void **state)
     assert_status(try_once(f.client, "closed"), TL_GRANTED);
 }
 
+/* ----------------------------------------------------- freed, and the watcher looks -- */
+
+static atomic_int losses;
+
+static void count_loss(void *context, const char *resource, tl_status why)
+{
+    (void)context;
+    (void)resource;
+    (void)why;
+    atomic_fetch_add(&losses, 1);
+}
+
+static void *free_it(void *mutex)
+{
+    tl_mutex_free(mutex);
+    return NULL;
+}
+
+/* The unlock is carried out, and its answer is late by several beats: the row carries
+ * another token, which is no loss. */
+static void test_freeing_is_no_loss(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(f.db, tap_socket(line), "beat_ms=20ms\n");
+    tl_client_options wanted = TL_CLIENT_OPTIONS_INIT;
+    tl_mutex_options options = lease_options(0);
+    tl_client *client = NULL;
+    pthread_t thread;
+    tl_mutex *mutex;
+
+    (void)state;
+    wanted.config_file = file;
+    assert_status(tl_client_open(&client, &wanted), TL_OK);
+    options.loss = count_loss;
+    mutex = locked(client, "freed", &options);
+    tap_rule(line, "step = 'unlock'", 0, TAP_DELAY_ANSWER, 0);
+    assert_int_equal(pthread_create(&thread, NULL, free_it, mutex), 0);
+    while (database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = "
+                                  "'freed' AND status = 'U'") == 0)
+        sleep_ms(1);
+    sleep_ms(200);
+    tap_release(line);
+    pthread_join(thread, NULL);
+    assert_true(tap_done(line));
+    assert_int_equal(atomic_load(&losses), 0);
+    tl_client_close(client);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_a_holder_that_is_killed),
         cmocka_unit_test(test_a_holder_that_sleeps),
         cmocka_unit_test(test_a_client_that_is_closed),
+        cmocka_unit_test(test_freeing_is_no_loss),
     };
 
     return server_run_tests(tests, setup, teardown);
