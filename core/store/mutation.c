@@ -20,6 +20,7 @@ static const struct {
     {"fence", "OR fence = ?) AND retryable", "OR ? IS NOT NULL) AND retryable"},
     {"fence", "AND fence = VALUES(fence)", "AND TRUE"},
     {"fence", "AND s.fence = j.held_fence", "AND TRUE"},
+    {"fence", "OR s.fence = j.seen_fence", "OR TRUE"},
     {"token", "AND token = ?", "AND ? IS NOT NULL"},
     {"token", "AND s.token = ?", "AND ? IS NOT NULL"},
     {"token", "SELECT t.token = ?", "SELECT ? IS NOT NULL"},

@@ -225,6 +225,18 @@ void batch_settler_leave(transition_engine *engine)
     sem_post(&engine->settlers);
 }
 
+void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms)
+{
+    if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {
+        transition_run_one(engine, t, deadline_ms);
+    } else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
+               clock_left_ms(deadline_ms) > 0 &&
+               batch_settler_enter(engine, deadline_ms)) {
+        transition_run_one(engine, t, deadline_ms);
+        batch_settler_leave(engine);
+    }
+}
+
 /* ------------------------------------------------------------------ as a class of group -- */
 
 static size_t step_size(const void *item)
@@ -250,21 +262,9 @@ static void run_together(transition_engine *engine, void **items, size_t count,
     run_all(engine, (transition **)items, count, deadline_ms);
 }
 
-/* What a group could not decide is carried out alone: a lost answer was settled and did
- * not happen, or the statement was undone; or it could not be settled yet, the leader's time
- * being over, and this thread has time left. */
 static void run_rest(transition_engine *engine, void *item, int64_t deadline_ms)
 {
-    transition *t = item;
-
-    if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {
-        transition_run_one(engine, t, deadline_ms);
-    } else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
-               clock_left_ms(deadline_ms) > 0 &&
-               batch_settler_enter(engine, deadline_ms)) {
-        transition_run_one(engine, t, deadline_ms);
-        batch_settler_leave(engine);
-    }
+    batch_rest(engine, item, deadline_ms);
 }
 
 static void run_too_late(void *item)
@@ -292,8 +292,12 @@ void batch_run_array(transition_engine *engine, transition **items, size_t count
                      int64_t deadline_ms)
 {
     run_all(engine, items, count, deadline_ms);
-    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
-    for (size_t i = 0; i < count; i++)
-        run_rest(engine, items[i], deadline_ms);
+    group_count(engine, count);
+}
+
+void batch_run_single(transition_engine *engine, transition *t, int64_t deadline_ms)
+{
+    /* What has a lost answer is settled before anything is written. */
+    if (t->lost_connection[0] != '\0' || !transition_attempt(engine, t, deadline_ms))
+        fail_all(&t, 1, TL_TRY_AGAIN);
 }

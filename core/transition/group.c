@@ -208,6 +208,14 @@ static void hand_over(group_queue *queue, size_t done)
     call(next);
 }
 
+void group_count(transition_engine *engine, size_t count)
+{
+    if (count < 2)
+        return;
+    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
+}
+
 /* The place is handed over before the verdicts are, so that the next group is on its way
  * while this one's threads wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
@@ -218,8 +226,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
     for (struct member *m = group->first; m != NULL; m = m->next)
         items[count++] = m->item;
     group->class->together(engine, items, count, deadline_ms);
-    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
+    group_count(engine, count);
     hand_over(engine->groups, count);
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);

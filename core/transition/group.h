@@ -41,4 +41,7 @@ void group_queue_free(group_queue *queue);
 void group_run(transition_engine *engine, const group_class *class, void *item,
                int64_t deadline_ms);
 
+/* For the statistics: so many went together. */
+void group_count(transition_engine *engine, size_t count);
+
 #endif

@@ -23,9 +23,14 @@ struct transition_engine {
 
 /* batch.c: steps in groups.  The class of a step that may share a statement, or NULL. */
 const group_class *batch_class(const step *s);
-/* These together, at most GROUP_ROWS and of one class; then alone what that left open. */
+/* These together, at most GROUP_ROWS and of one class; or this one once, alone.  What either
+ * leaves open batch_rest() brings to its end, alone: a lost answer that was settled and did
+ * not happen, or a statement that was undone; or what could not be settled yet, the leader's
+ * time being over, where there is time left. */
 void batch_run_array(transition_engine *engine, transition **items, size_t count,
                      int64_t deadline_ms);
+void batch_run_single(transition_engine *engine, transition *t, int64_t deadline_ms);
+void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms);
 /* Whether the halves of a group may do better on this connection, whose server undid the
  * whole.  A lock of the whole table keeps each of them waiting, however few there are. */
 int batch_may_split(const db *connection, db_answer answer, int64_t deadline_ms);

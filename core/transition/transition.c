@@ -245,7 +245,8 @@ static int by_class(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Steps that came together go together, whatever the threads of other callers do. */
+/* Steps that came together go together, whatever the threads of other callers do; and each
+ * has had its turn before any is waited for. */
 static void run_array(transition_engine *engine, transition **items, size_t count,
                       int64_t deadline_ms)
 {
@@ -266,9 +267,11 @@ static void run_array(transition_engine *engine, transition **items, size_t coun
         if (class != NULL)
             batch_run_array(engine, items + at, taken, deadline_ms);
         else
-            transition_run_one(engine, items[at], deadline_ms);
+            batch_run_single(engine, items[at], deadline_ms);
         at += taken;
     }
+    for (size_t i = 0; i < count; i++)
+        batch_rest(engine, items[i], deadline_ms);
 }
 
 void transition_run(transition_engine *engine, transition **items, size_t count,

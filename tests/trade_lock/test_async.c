@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MANY = 300 };
 
@@ -20,7 +21,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, NULL);
+    fixture_open(&f, "commit_ms=30s\n");
     return 0;
 }
 
@@ -131,12 +132,82 @@ static void test_a_callback_instead(void **state)
     tl_lock_free(lock);
 }
 
+/* What is submitted together: an ending whose row somebody holds, an ask, an opening. */
+static struct {
+    tl_lock *held, *asks, *opens;
+    tl_ending success, unknown;
+    atomic_int submitted;
+} together;
+
+static void submit_together(void *context, tl_lock *lock, tl_status status)
+{
+    (void)context;
+    (void)lock;
+    if (status == TL_GRANTED &&
+        tl_lock_finish_submit(together.held, &together.success, NULL, NULL) == TL_OK &&
+        tl_lock_ask_submit(together.asks, NULL, NULL) == TL_OK &&
+        tl_lock_finish_submit(together.opens, &together.unknown, NULL, NULL) == TL_OK)
+        atomic_store(&together.submitted, 1);
+}
+
+/* The statuses of three completions, in the order of the handles. */
+static void complete_three(tl_status statuses[3])
+{
+    tl_lock *const locks[] = {together.held, together.asks, together.opens};
+    struct pollfd readable = {.fd = tl_client_completed_fd(f.client), .events = POLLIN};
+
+    for (int taken = 0; taken < 3; taken++) {
+        tl_completion done;
+
+        assert_int_equal(poll(&readable, 1, 60000), 1);
+        assert_int_equal(tl_client_completed(f.client, &done, 1), 1);
+        for (int i = 0; i < 3; i++)
+            if (done.lock == locks[i])
+                statuses[i] = done.status;
+    }
+}
+
+/* A row that is held holds up nothing that was submitted with it. */
+static void test_what_waits_is_in_nobodys_way(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *first = lock_new(f.client, "w-first", "c1", &options);
+    MYSQL *holder = database_connect(f.db);
+    tl_status statuses[3] = {TL_OK, TL_OK, TL_OK};
+
+    (void)state;
+    together.success = together.unknown = (tl_ending)TL_ENDING_INIT;
+    together.success.outcome = TL_OUTCOME_SUCCESS;
+    together.held = granted(f.client, "w-held", "c1", &options);
+    together.opens = granted(f.client, "w-opens", "c1", &options);
+    together.asks = lock_new(f.client, "w-asks", "c1", &options);
+    database_run(holder,
+                 "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
+                 "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
+    assert_status(tl_lock_ask_submit(first, submit_together, NULL), TL_OK);
+    while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
+                                  "('w-asks', 'w-opens')") < 3)
+        usleep(1000);
+    assert_int_equal(atomic_load(&together.submitted), 1);
+    database_run(holder, "ROLLBACK");
+    complete_three(statuses);
+    assert_status(statuses[0], TL_SUCCEEDED);
+    assert_status(statuses[1], TL_GRANTED);
+    assert_status(statuses[2], TL_IN_DOUBT);
+    mysql_close(holder);
+    tl_lock_free(first);
+    tl_lock_free(together.held);
+    tl_lock_free(together.asks);
+    tl_lock_free(together.opens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_share_statements),
         cmocka_unit_test(test_refusals_and_endings_that_open),
         cmocka_unit_test(test_a_callback_instead),
+        cmocka_unit_test(test_what_waits_is_in_nobodys_way),
     };
 
     return server_run_tests(tests, setup, teardown);
