@@ -47,7 +47,7 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_article, contestant_unique_key, contestant_optimistic,
     contestant_for_update, contestant_get_lock, contestant_redis, contestant_select,
     contestant_refusal, contestant_with_rows, contestant_workflow,
-    contestant_workflow_hand, contestant_claims, contestant_hold,
+    contestant_workflow_hand, contestant_claims, contestant_both_lanes, contestant_hold,
     contestant_values_prepared, contestant_values_text, contestant_bulk,
     contestant_json_table, contestant_hot_cold, contestant_fsync;
 
