@@ -71,6 +71,7 @@ static enum tried try_on(transition_engine *engine, work *w, db *connection)
                               "may be missing in it: nothing is locked");
         return OVER;
     }
+    error_clear(); /* what an earlier try said */
     answer = w->run(w->context, connection);
     switch (answer) {
     case DB_DONE:
@@ -159,6 +160,7 @@ static enum tried settle_lost(transition_engine *engine, work *w, int64_t deadli
         return not_knowable(w);
     w->lost_connection[0] = '\0';
     if (reading.committed) {
+        error_clear();
         w->verdict = VERDICT_APPLIED;
         return OVER;
     }
@@ -190,10 +192,11 @@ static void go_on(transition_engine *engine, work *w, int64_t deadline_ms)
 
 /* ----------------------------------------------------------------------- in groups -- */
 
-/* It goes on alone, on its own thread: nothing was written for it, or not by this
- * group. */
+/* It goes on alone, on its own thread, which finds words of its own: nothing was written
+ * for it, or not by this group. */
 static void send_back(work *const *items, size_t count)
 {
+    error_clear();
     for (size_t i = 0; i < count; i++) {
         items[i]->verdict = VERDICT_FAILED;
         items[i]->status = TL_TRY_AGAIN;
@@ -395,8 +398,6 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
         group_run(engine, &class, w, deadline_ms);
     else
         go_on(engine, w, deadline_ms);
-    if (w->verdict == VERDICT_APPLIED)
-        error_clear(); /* what an earlier try said */
 }
 
 void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,
