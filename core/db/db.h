@@ -62,6 +62,10 @@ db_value db_text(const char *text);
 /* For a value that goes into an ASCII column, and is compared with nothing: the server takes it
  * as it is, where it converts text letter by letter. */
 db_value db_ascii(const char *text);
+/* The text of a UUID as its bytes, for a column of that type; `to` lives as long as the value.
+ * NULL is SQL NULL. */
+#define DB_UUID 16
+db_value db_uuid(const char *text, unsigned char to[DB_UUID]);
 static inline db_value db_bytes(const void *data, size_t size)
 {
     db_value value = {data ? DB_BYTES : DB_NULL, 0, data, size};

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <uuid/uuid.h>
 
 db_value db_text(const char *text)
 {
@@ -17,6 +18,16 @@ db_value db_text(const char *text)
 db_value db_ascii(const char *text)
 {
     return db_bytes(text, text ? strlen(text) : 0);
+}
+
+db_value db_uuid(const char *text, unsigned char to[DB_UUID])
+{
+    _Static_assert(sizeof(uuid_t) == DB_UUID, "a UUID has 16 bytes");
+
+    /* What is none the server refuses, and says so. */
+    if (text == NULL || uuid_parse(text, to) != 0)
+        return db_text(text);
+    return db_bytes(to, DB_UUID);
 }
 
 size_t db_literal_size(const db_value *value)

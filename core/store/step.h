@@ -47,6 +47,7 @@ typedef struct step {
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
     int exclusive, retryable;
+    int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;
     uint64_t reclaim_fence; /* 0: any */
     int claim_as;           /* a step_claim */
@@ -80,8 +81,8 @@ enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 /* Whether an answer that was lost and turns out committed still needs a living P: asks,
  * claims and armings, whose value is what may be done after them. */
 int step_is_grant(step_kind kind);
-/* Of ASK and FINISH_SYNC: nothing is told but key, hold, fingerprint and payload, or success;
- * so the plain form of the statement will do. */
+/* Of ASK and FINISH_SYNC of a trade: nothing is told but key, hold, fingerprint and payload, of
+ * what may be sent at once, or success; so the plain form of the statement will do. */
 int step_is_plain(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);

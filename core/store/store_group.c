@@ -49,9 +49,10 @@ static const char *group_word(step_kind kind)
     }
 }
 
-/* Where one-letter words live while the values are used. */
+/* Where one-letter words and the bytes of UUIDs live while the values are used. */
 struct words {
     char lane[2], status[2], proof[2];
+    unsigned char thread[DB_UUID], log[DB_UUID], session[DB_UUID];
 };
 
 static void row_values(const step *s, db_value *values, size_t columns,
@@ -60,16 +61,17 @@ static void row_values(const step *s, db_value *values, size_t columns,
     int ends = s->kind == STEP_FINISH_SYNC;
     db_value *v = values;
 
-    *words = (struct words){{s->lane}, {ends ? s->status : 'P'}, {s->proof}};
+    *words = (struct words){
+        .lane = {s->lane}, .status = {ends ? s->status : 'P'}, .proof = {s->proof}};
     *v++ = db_ascii(s->cust_no);
     *v++ = db_ascii(s->serial_no);
     *v++ = db_ascii(s->op_code);
     *v++ = db_ascii(words->lane);
     *v++ = db_ascii(words->status);
     *v++ = db_ascii(group_word(s->kind));
-    *v++ = db_text(s->thread_no);
-    *v++ = db_text(s->log_no);
-    *v++ = ends ? db_null() : db_text(s->session_id);
+    *v++ = db_uuid(s->thread_no, words->thread);
+    *v++ = db_uuid(s->log_no, words->log);
+    *v++ = ends ? db_null() : db_uuid(s->session_id, words->session);
     *v++ = db_bytes(s->token, STEP_TOKEN);
     *v++ = ends ? db_uint(s->held_fence) : db_null();
     *v++ = db_uint(ends ? 0 : s->kind == STEP_ASK ? s->sends : 1);

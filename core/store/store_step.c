@@ -118,13 +118,14 @@ static db_answer run_granting(db *connection, const struct sql_text *block,
 
 static db_answer ask(db *connection, step *s, store_way way)
 {
+    unsigned char thread[DB_UUID], log[DB_UUID], session[DB_UUID];
     const db_value values[] = {
         db_ascii(s->cust_no),
         db_ascii(s->serial_no),
         db_ascii(s->op_code),
-        db_text(s->thread_no),
-        db_text(s->log_no),
-        db_text(s->session_id),
+        db_uuid(s->thread_no, thread),
+        db_uuid(s->log_no, log),
+        db_uuid(s->session_id, session),
         db_bytes(s->token, STEP_TOKEN),
         db_uint(s->sends),
         db_int(s->max_hold_ms),
@@ -217,8 +218,9 @@ static db_answer reclaim(db *connection, step *s, store_way way)
 
 static db_answer finish_plain(db *connection, step *s, store_way way)
 {
+    unsigned char thread[DB_UUID], log[DB_UUID];
     const db_value values[] = {
-        db_text(s->thread_no),          db_text(s->log_no),
+        db_uuid(s->thread_no, thread),  db_uuid(s->log_no, log),
         db_bytes(s->token, STEP_TOKEN), db_ascii(s->cust_no),
         db_ascii(s->serial_no),         db_ascii(s->op_code),
         db_uint(s->held_fence),         db_bytes(s->held_token, STEP_TOKEN),
@@ -231,10 +233,11 @@ static db_answer finish_plain(db *connection, step *s, store_way way)
 static db_answer finish_sync(db *connection, step *s, store_way way)
 {
     const char status[2] = {s->status, '\0'}, proof[2] = {s->proof, '\0'};
+    unsigned char thread[DB_UUID], log[DB_UUID];
     const db_value values[] = {
         db_text(status),
-        db_text(s->thread_no),
-        db_text(s->log_no),
+        db_uuid(s->thread_no, thread),
+        db_uuid(s->log_no, log),
         db_bytes(s->token, STEP_TOKEN),
         db_text(proof),
         db_int(s->retryable),

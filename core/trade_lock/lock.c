@@ -285,6 +285,7 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
     s->session_id = session_id(lock->client->session);
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
+    s->once = !lock_is_mutex(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
     s->deadline_ms = lock->options.deadline_ms > 0 ? lock->options.deadline_ms : -1;
     s->proof = '-';

@@ -8,11 +8,11 @@
 -- The last parameter is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
--- The plain form is a success on a connection of ours of which nothing else is told.
+-- The plain form is a trade's success on a connection of ours of which nothing else is told.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET status = /*told(*/?/*else*/'Y'/*)told*/, step = 'end', max_hold_until = NULL,
-    session_id = IF(repeatable = 1, NULL, session_id),
-    thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1,
+    /*told(*/session_id = IF(repeatable = 1, NULL, session_id),
+    /*)told*/thread_no = ?, log_no = ?, token = ?, fence = fence + 1, rev = rev + 1,
     proof = /*told(*/?/*else*/'-'/*)told*/, retryable = /*told(*/?/*else*/0/*)told*/,
     /*told(*/channel_ref = COALESCE(?, channel_ref), remark = COALESCE(?, remark),
     /*)told*/result = /*told(*/?/*else*/NULL/*)told*/,

@@ -11,8 +11,8 @@
 -- Exclusive asks are never here: with two unique keys the wrong row could be updated.
 -- Asks for a mutex are in group_mutex.sql, which can do all of this as well: the server
 -- prepares each expression anew for each execution, and most groups have no mutex.  For the
--- same reason the plain form is for groups of asks and successes of which nothing is told
--- that is marked as told.
+-- same reason the plain form is for groups of asks and successes of trades of which nothing is
+-- told that is marked as told.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, fence, rev, sends, max_hold_until, send_until,
     next_run_at, fingerprint, payload, created_at, updated_at/*told(*/,
@@ -20,7 +20,8 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
     actor/*)told*/)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     COALESCE(?, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence, ?,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, IF(sends > 0, max_hold_until, NULL),
+    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
+    /*told(*/IF(sends > 0, max_hold_until, NULL)/*else*/max_hold_until/*)told*/,
     GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND),
     ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)/*told(*/,
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?, ?, ?, ?/*)told*/)
@@ -32,8 +33,8 @@ ON DUPLICATE KEY UPDATE
     step = IF(token = VALUES(token), VALUES(step), step),
     thread_no = IF(token = VALUES(token), VALUES(thread_no), thread_no),
     log_no = IF(token = VALUES(token), VALUES(log_no), log_no),
-    session_id = IF(token = VALUES(token) AND repeatable = 1, NULL, session_id),
-    fence = IF(token = VALUES(token), fence + 1, fence),
+    /*told(*/session_id = IF(token = VALUES(token) AND repeatable = 1, NULL, session_id),
+    /*)told*/fence = IF(token = VALUES(token), fence + 1, fence),
     rev = IF(token = VALUES(token), rev + 1, rev),
     max_hold_until = IF(token = VALUES(token), VALUES(max_hold_until), max_hold_until),
     /*told(*/channel_ref = IF(token = VALUES(token), COALESCE(VALUES(channel_ref), channel_ref), channel_ref),
