@@ -6,8 +6,11 @@
 #include "bench.h"
 
 #include <mysql.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <uuid/uuid.h>
 
 #define CONNECTIONS_MAX 512
 
@@ -15,10 +18,8 @@ static const char insert_sql[] =
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
     "session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at, "
     "fingerprint, payload, created_at, updated_at) VALUES (?, ?, 'WITHDRAW', 'S', 'P', "
-    "'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
-    "'01234567-89ab-4cde-8f01-23456789abcd',"
-    " ?, ?, fence, 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, "
-    "max_hold_until, REPEAT('f', 32), '100.00 EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
+    "'ask', ?, ?, ?, ?, fence, 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, "
+    "max_hold_until, max_hold_until, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
 static const char update_sql[] =
     "UPDATE trade_lock SET status = 'Y', step = 'end', "
     "max_hold_until = NULL, token = ?, fence = fence + 1, "
@@ -40,13 +41,11 @@ static const char give_sql[] =
 static const char paid_insert_sql[] =
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
     "session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at, "
-    "deadline_at, fingerprint, channel, channel_key, payload, created_at, updated_at) "
-    "VALUES (?, ?, 'WITHDRAW', 'S', 'P', "
-    "'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
-    "'01234567-89ab-4cde-8f01-23456789abcd',"
-    " ?, ?, fence, 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, "
-    "max_hold_until, UTC_TIMESTAMP(6) + INTERVAL 72 HOUR, REPEAT('f', 32), 'bench', "
-    "REPEAT('0123456789abcdef', 4), '100.00 EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
+    "deadline_at, fingerprint, payload, channel, channel_key, created_at, updated_at) "
+    "VALUES (?, ?, 'WITHDRAW', 'S', 'P', 'ask', ?, ?, ?, ?, fence, 1, "
+    "UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, max_hold_until, "
+    "UTC_TIMESTAMP(6) + INTERVAL 72 HOUR, ?, ?, 'bench', ?, UTC_TIMESTAMP(6), "
+    "UTC_TIMESTAMP(6))";
 static const char select_sql[] =
     "SELECT status, fence, epoch, fingerprint, payload, result FROM trade_lock "
     "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW'";
@@ -56,6 +55,10 @@ enum { INSERT, UPDATE, TAKE, GIVE, PAID_INSERT, SELECT, STATEMENTS };
 static const char *const texts[STATEMENTS] = {insert_sql, update_sql,      take_sql,
                                               give_sql,   paid_insert_sql, select_sql};
 static MYSQL_STMT *statements[CONNECTIONS_MAX][STATEMENTS];
+
+/* Who writes: on every row. */
+static uuid_t service;
+static _Thread_local uuid_t thread;
 
 static MYSQL_STMT *prepare_one(MYSQL *connection, const char *sql)
 {
@@ -75,6 +78,7 @@ static int prepare(struct st_mysql *connection, unsigned number)
 
 static int open_pool(const bench_options *options)
 {
+    uuid_generate_random(service);
     return sql_open(options, prepare);
 }
 
@@ -101,9 +105,8 @@ static MYSQL_BIND bytes_bind(void *bytes, unsigned long *size)
 {
     MYSQL_BIND bind = {.buffer_type = MYSQL_TYPE_BLOB};
 
-    *size = 16;
     bind.buffer = bytes;
-    bind.buffer_length = 16;
+    bind.buffer_length = *size;
     bind.length = size;
     return bind;
 }
@@ -115,43 +118,65 @@ static void execute(MYSQL_STMT *statement, MYSQL_BIND *binds)
         bench_fail("execute: %s", mysql_stmt_error(statement));
 }
 
-/* What one trade writes with; a token is as random as it is cheap. */
+/* What one trade writes with.  As in the library, each step has a token that nobody guesses,
+ * the row tells the thread and the service, and what was asked for has a fingerprint:
+ * constants in the statement would be cheaper to parse and to log, and other rows than the
+ * library's. */
 typedef struct trade {
     char serial[64], cust[32];
-    unsigned char token[16], next[16];
+    struct {
+        unsigned char ask[16], end[16];
+    } token;
+    unsigned char fingerprint[SHA256_DIGEST_SIZE];
     unsigned long long fence;
 } trade;
 
+static char payload[] = "100.00 EUR";
+static char channel_key[] =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 static void make_trade(trade *t, unsigned caller, uint64_t number)
 {
+    struct sha256_ctx sha;
+
     bench_key(caller, number, t->serial, t->cust);
-    memset(t->token, 0, sizeof t->token);
-    memcpy(t->token, &number, sizeof number);
-    memcpy(t->token + 8, &caller, sizeof caller);
-    memcpy(t->next, t->token, sizeof t->next);
-    t->next[15] = 1;
+    if (uuid_is_null(thread))
+        uuid_generate_random(thread);
+    if (getrandom(&t->token, sizeof t->token, 0) != sizeof t->token)
+        bench_fail("no random numbers");
+    sha256_init(&sha);
+    sha256_update(&sha, sizeof payload - 1, (const uint8_t *)payload);
+    sha256_digest(&sha, sizeof t->fingerprint, t->fingerprint);
     t->fence = 1795000000000000ULL + number;
 }
 
 static void run_insert(unsigned at, int which, trade *t)
 {
-    unsigned long sizes[3];
-    MYSQL_BIND binds[4] = {text_bind(t->cust, &sizes[0]),
+    unsigned long sizes[3], uuid_size = sizeof(uuid_t),
+                            print_size = sizeof t->fingerprint,
+                            payload_size = sizeof payload - 1;
+    /* The last one is of paid_insert_sql alone. */
+    MYSQL_BIND binds[9] = {text_bind(t->cust, &sizes[0]),
                            text_bind(t->serial, &sizes[1]),
-                           bytes_bind(t->token, &sizes[2]),
-                           {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence}};
+                           bytes_bind(thread, &uuid_size),
+                           bytes_bind(service, &uuid_size),
+                           bytes_bind(t->token.ask, &uuid_size),
+                           {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
+                           bytes_bind(t->fingerprint, &print_size),
+                           bytes_bind(payload, &payload_size),
+                           text_bind(channel_key, &sizes[2])};
 
     execute(statements[at][which], binds);
 }
 
 static void run_update(unsigned at, trade *t)
 {
-    unsigned long sizes[4];
-    MYSQL_BIND binds[5] = {bytes_bind(t->next, &sizes[0]),
-                           text_bind(t->cust, &sizes[1]),
-                           text_bind(t->serial, &sizes[2]),
+    unsigned long sizes[2], token_size = sizeof(uuid_t);
+    MYSQL_BIND binds[5] = {bytes_bind(t->token.end, &token_size),
+                           text_bind(t->cust, &sizes[0]),
+                           text_bind(t->serial, &sizes[1]),
                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
-                           bytes_bind(t->token, &sizes[3])};
+                           bytes_bind(t->token.ask, &token_size)};
 
     execute(statements[at][UPDATE], binds);
     if (mysql_stmt_affected_rows(statements[at][UPDATE]) != 1)
@@ -161,10 +186,11 @@ static void run_update(unsigned at, trade *t)
 /* Both of a mutex; 1 when the row was written. */
 static int run_change(unsigned at, int which, trade *t)
 {
-    unsigned long sizes[4];
-    MYSQL_BIND binds[4] = {bytes_bind(which == TAKE ? t->token : t->next, &sizes[0]),
-                           text_bind(t->cust, &sizes[1]), text_bind(t->serial, &sizes[2]),
-                           bytes_bind(t->token, &sizes[3])};
+    unsigned long sizes[2], token_size = sizeof(uuid_t);
+    MYSQL_BIND binds[4] = {
+        bytes_bind(which == TAKE ? t->token.ask : t->token.end, &token_size),
+        text_bind(t->cust, &sizes[0]), text_bind(t->serial, &sizes[1]),
+        bytes_bind(t->token.ask, &token_size)};
 
     execute(statements[at][which], binds);
     return mysql_stmt_affected_rows(statements[at][which]) == 1;

@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 static const char unlock_script[] =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) "
@@ -24,7 +25,8 @@ static int open_redis(const bench_options *options)
         bench_fail("out of memory");
     for (unsigned i = 0; i < options->callers; i++) {
         connections[i] = redisConnectUnix(options->redis_socket);
-        if (connections[i] == NULL || connections[i]->err != 0)
+        if (connections[i] == NULL || connections[i]->err != 0 ||
+            redisSetTimeout(connections[i], (struct timeval){30, 0}) != REDIS_OK)
             bench_fail("no connection to Redis: %s",
                        connections[i] != NULL ? connections[i]->errstr : "memory");
     }

@@ -82,11 +82,17 @@ double sql_number(struct st_mysql *connection, const char *text)
 struct st_mysql *sql_connect(const bench_options *options)
 {
     MYSQL *connection = mysql_init(NULL);
+    unsigned seconds = 30;
 
-    if (connection == NULL ||
-        mysql_real_connect(connection, NULL, options->user, NULL, options->database, 0,
+    if (connection == NULL)
+        bench_fail("out of memory");
+    /* Without one a thread waits for ever when the network is cut: nobody who pays leaves
+     * it out. */
+    mysql_options(connection, MYSQL_OPT_READ_TIMEOUT, &seconds);
+    mysql_options(connection, MYSQL_OPT_WRITE_TIMEOUT, &seconds);
+    if (mysql_real_connect(connection, NULL, options->user, NULL, options->database, 0,
                            options->socket, 0) == NULL)
-        bench_fail("no connection: %s", connection ? mysql_error(connection) : "memory");
+        bench_fail("no connection: %s", mysql_error(connection));
     sql_run(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     sql_run(connection, "SET time_zone = '+00:00'");
     return connection;
