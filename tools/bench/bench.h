@@ -12,6 +12,8 @@ typedef struct bench_options {
     const char *part;        /* of the benchmark; printed with the result */
     const char *option_file; /* tradelock's settings and the connection */
     const char *socket, *user, *database;
+    const char
+        *hand_database; /* of the hand-written side, where both are in one process */
     const char *redis_socket;
     const char *directory; /* on the servers' file system */
     unsigned callers, connections;
@@ -49,7 +51,7 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_refusal, contestant_with_rows, contestant_workflow,
     contestant_workflow_hand, contestant_claims, contestant_both_lanes, contestant_hold,
     contestant_values_prepared, contestant_values_text, contestant_bulk,
-    contestant_json_table, contestant_hot_cold, contestant_fsync;
+    contestant_json_table, contestant_hot_cold, contestant_fsync, contestant_in_turn;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);

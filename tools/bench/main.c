@@ -43,7 +43,7 @@ static const contestant *const contestants[] = {
     &contestant_workflow,    &contestant_workflow_hand, &contestant_claims,
     &contestant_both_lanes,  &contestant_hold,          &contestant_values_prepared,
     &contestant_values_text, &contestant_bulk,          &contestant_json_table,
-    &contestant_hot_cold,    &contestant_fsync,
+    &contestant_hot_cold,    &contestant_fsync,         &contestant_in_turn,
 };
 #define CONTESTANTS (sizeof contestants / sizeof contestants[0])
 
@@ -335,6 +335,7 @@ static void usage(FILE *to)
           "  --config FILE    tradelock's settings and connection\n"
           "  --socket PATH, --user NAME, --database NAME   the same server, for the "
           "others\n"
+          "  --hand-database NAME   of the hand-written side (in-turn)\n"
           "  --server-pid N   the process whose CPU is counted\n"
           "  --redis PATH     Redis' socket\n"
           "  --dir DIR        on the servers' file system (fsync)\n\n"
@@ -362,29 +363,19 @@ static const contestant *find(const char *name)
     bench_fail("there is no contestant %s", name);
 }
 
-static const struct option option_names[] = {{"contestant", 1, NULL, 'k'},
-                                             {"callers", 1, NULL, 'n'},
-                                             {"connections", 1, NULL, 'c'},
-                                             {"run-ms", 1, NULL, 'r'},
-                                             {"warm-up-ms", 1, NULL, 'w'},
-                                             {"cycles", 1, NULL, 'y'},
-                                             {"contended", 0, NULL, 'h'},
-                                             {"hold-open-ms", 1, NULL, 'o'},
-                                             {"ask-held-ms", 1, NULL, 'a'},
-                                             {"session-ms", 1, NULL, 't'},
-                                             {"held", 1, NULL, 'l'},
-                                             {"group", 1, NULL, 'g'},
-                                             {"part", 1, NULL, 'p'},
-                                             {"name", 1, NULL, 'm'},
-                                             {"config", 1, NULL, 'f'},
-                                             {"socket", 1, NULL, 's'},
-                                             {"user", 1, NULL, 'u'},
-                                             {"database", 1, NULL, 'd'},
-                                             {"server-pid", 1, NULL, 'i'},
-                                             {"redis", 1, NULL, 'e'},
-                                             {"dir", 1, NULL, 'D'},
-                                             {"help", 0, NULL, 'H'},
-                                             {NULL, 0, NULL, 0}};
+static const struct option option_names[] = {
+    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},
+    {"connections", 1, NULL, 'c'},   {"run-ms", 1, NULL, 'r'},
+    {"warm-up-ms", 1, NULL, 'w'},    {"cycles", 1, NULL, 'y'},
+    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'},
+    {"ask-held-ms", 1, NULL, 'a'},   {"session-ms", 1, NULL, 't'},
+    {"held", 1, NULL, 'l'},          {"group", 1, NULL, 'g'},
+    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},
+    {"config", 1, NULL, 'f'},        {"socket", 1, NULL, 's'},
+    {"user", 1, NULL, 'u'},          {"database", 1, NULL, 'd'},
+    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},
+    {"redis", 1, NULL, 'e'},         {"dir", 1, NULL, 'D'},
+    {"help", 0, NULL, 'H'},          {NULL, 0, NULL, 0}};
 
 /* The options that are text and taken as they are; NULL for others. */
 static const char **text_option(int option)
@@ -402,6 +393,8 @@ static const char **text_option(int option)
         return &bench.user;
     case 'd':
         return &bench.database;
+    case 'b':
+        return &bench.hand_database;
     case 'e':
         return &bench.redis_socket;
     case 'D':
