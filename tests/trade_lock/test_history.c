@@ -80,6 +80,22 @@ static void expect_new(const char *what, size_t count)
     told = now;
 }
 
+/* What the plain forms take for granted is so, alone and in groups: only who may send has
+ * a time to do it in, and only a mutex forgets its holder. */
+static void expect_forms(void)
+{
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE step = "
+                                     "'ask' AND (sends > 0) <> (send_until IS NOT "
+                                     "NULL)"),
+                     0);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE step = "
+                                     "'end' AND serial_no <> 'retry' AND "
+                                     "(session_id IS NULL) <> (repeatable = 1)"),
+                     0);
+}
+
 static void end(tl_lock *lock, tl_outcome outcome, tl_proof proof, const char *remark,
                 tl_status expected)
 {
@@ -96,7 +112,8 @@ static void end(tl_lock *lock, tl_outcome outcome, tl_proof proof, const char *r
 
 static void test_one_step_after_another(void **state)
 {
-    tl_lock_options plain = sync_options("x"), other = plain, again = plain;
+    tl_lock_options plain = sync_options("x"), other = plain, again = plain,
+                    queued = plain;
     tl_lock_options retry = retry_options();
     tl_lock *lock;
 
@@ -110,6 +127,13 @@ static void test_one_step_after_another(void **state)
     expect_new("its end", 1);
     tl_work_end(1);
 
+    queued.not_sent = 1;
+    queued.channel = NULL;
+    lock = granted(f.client, "not-sent", CUST, &queued);
+    expect_new("an ask that sends nothing", 1);
+    expect_forms();
+    end(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE, NULL, TL_SUCCEEDED);
+    expect_new("its end", 1);
     other.remark = "with a remark";
     other.actor = "somebody";
     other.not_sent = 1;
@@ -147,8 +171,10 @@ static void test_mutexes(void **state)
         tl_lock *lock = granted(f.client, "mutex", CUST, &options);
 
         expect_new("an ask", 1);
-        end(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE, NULL, TL_SUCCEEDED);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
         expect_new("its release", 1);
+        expect_forms();
     }
 }
 
@@ -160,6 +186,7 @@ static void ask_one(void *context, int number)
     char serial[32];
 
     options.channel = context;
+    options.not_sent = number % 3 == 1;
     snprintf(serial, sizeof serial, "group-%s-%d", context != NULL ? "told" : "plain",
              number);
     held[number] = granted(f.client, serial, CUST, &options);
@@ -181,8 +208,10 @@ static void test_groups(void **state)
     for (int plain = 0; plain < 2; plain++) {
         crew_threads(THREADS, ask_one, plain ? NULL : channel);
         expect_new("asks", THREADS);
+        expect_forms();
         crew_threads(THREADS, end_one, NULL);
         expect_new("endings", THREADS);
+        expect_forms();
     }
 }
 
