@@ -225,6 +225,12 @@ void batch_settler_leave(transition_engine *engine)
     sem_post(&engine->settlers);
 }
 
+int batch_is_open(const transition *t)
+{
+    return t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN &&
+           t->lost_connection[0] == '\0';
+}
+
 void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
     if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {

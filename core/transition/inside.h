@@ -30,6 +30,7 @@ const group_class *batch_class(const step *s);
 void batch_run_array(transition_engine *engine, transition **items, size_t count,
                      int64_t deadline_ms);
 void batch_run_single(transition_engine *engine, transition *t, int64_t deadline_ms);
+int batch_is_open(const transition *t); /* nothing was written, and no answer is lost */
 void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms);
 /* Whether the halves of a group may do better on this connection, whose server undid the
  * whole.  A lock of the whole table keeps each of them waiting, however few there are. */

@@ -270,6 +270,10 @@ static void run_array(transition_engine *engine, transition **items, size_t coun
             batch_run_single(engine, items[at], deadline_ms);
         at += taken;
     }
+    /* Of those that shared a statement with one that waits. */
+    for (size_t i = 0; i < count; i++)
+        if (class_of(items[i]) != NULL && batch_is_open(items[i]))
+            batch_run_single(engine, items[i], deadline_ms);
     for (size_t i = 0; i < count; i++)
         batch_rest(engine, items[i], deadline_ms);
 }

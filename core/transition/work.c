@@ -71,7 +71,6 @@ static enum tried try_on(transition_engine *engine, work *w, db *connection)
                               "may be missing in it: nothing is locked");
         return OVER;
     }
-    error_clear(); /* what an earlier try said */
     answer = w->run(w->context, connection);
     switch (answer) {
     case DB_DONE:
@@ -185,8 +184,10 @@ static void go_on(transition_engine *engine, work *w, int64_t deadline_ms)
             return;
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
-        if (w->lost_connection[0] == '\0')
-            tried = try_once(engine, w, deadline_ms);
+        if (w->lost_connection[0] != '\0')
+            continue;
+        error_clear(); /* what the last try said */
+        tried = try_once(engine, w, deadline_ms);
     }
 }
 

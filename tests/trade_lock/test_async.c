@@ -180,13 +180,13 @@ static void test_what_waits_is_in_nobodys_way(void **state)
     together.success.outcome = TL_OUTCOME_SUCCESS;
     together.held = granted(f.client, "w-held", "c1", &options);
     together.opens = granted(f.client, "w-opens", "c1", &options);
-    together.asks = lock_new(f.client, "w-asks", "c1", &options);
+    together.asks = lock_new(f.client, "w-later", "c1", &options);
     database_run(holder,
                  "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
                  "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
     assert_status(tl_lock_ask_submit(first, submit_together, NULL), TL_OK);
     while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
-                                  "('w-asks', 'w-opens')") < 3)
+                                  "('w-later', 'w-opens')") < 3)
         usleep(1000);
     assert_int_equal(atomic_load(&together.submitted), 1);
     database_run(holder, "ROLLBACK");
