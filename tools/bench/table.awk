@@ -95,7 +95,7 @@ function cycles_table(   k, key, per, spread, head) {
                 "p99 us", "p99.9", "stm/c", "com/c", "sync/c", "refu/c", "client", "server"
         per = rate(key); spread = sprintf("%d-%d", low, high)
         printf "%-13s %-13s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
-            callers_of(key), who_of(key) ~ /^(tradelock|mutex|refusal|with-rows|workflow|redis)$/ ? \
+            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|redis)$/ ? \
             "" : med(key, "connections"), per, spread, med(key, "p50_us"),
             med(key, "p99_us"), med(key, "p999_us")
         if (who_of(key) == "redis")
@@ -206,7 +206,7 @@ function reach_table(   best, select) {
             else
                 most = order[k]
         }
-    printf "\n%-68s %6s %9s %9s\n", "reach (ratios of medians)", "reach", "not below", "measured"
+    printf "\n%-68s %6s %9s %9s\n", "reach (ratios of medians; of one caller the median of ratios)", "reach", "not below", "measured"
     one_caller()
     reach("64 callers, against hand-written",
         over(rate("throughput/tradelock/64"), rate("throughput/handwritten/64")), 2.5, 1.8, 1)
