@@ -27,8 +27,10 @@
       "The name of this installation in channel keys. It must be the same in every "     \
       "process that works on one database, and never change while a trade is in "        \
       "process: another name makes other keys, which a channel would pay anew.")         \
-    X(COUNT, pool_size, "8", 1, 256,                                                     \
-      "Connections for the library's own statements, in each client.")                   \
+    X(COUNT, pool_size, "12", 1, 256,                                                    \
+      "Connections for the library's own statements, in each client. Up to eight steps " \
+      "at once take one each, where four are left besides; when there are more steps "   \
+      "they share the statements of two or three.")                                      \
     X(COUNT, business_pool_size, "8", 1, 256,                                            \
       "Connections for transactions with business rows, in each client.")                \
     X(MS, pool_wait_ms, "5s", 1, 10 * CONFIG_MINUTE,                                     \

@@ -29,6 +29,15 @@
 #define LEADERS_OF_FEW 3
 #define FEW_STEPS 96
 
+/* As few as these each go by themselves: the server lets their commits share a sync, and what
+ * a group of two or three saves is less than what its waiting costs.  How many they are is
+ * the most at once in this span of steps or in the one before; at any one moment some are
+ * between two steps. */
+#define ALONE 8
+#define SPAN_STEPS 64
+/* So many connections they leave to what takes no place: reads, the janitor's rounds, leases. */
+#define SPARE 4
+
 /* What a group's word says, in this order. */
 enum group_state {
     GROUP_QUEUED,    /* more may join, and leave */
@@ -59,8 +68,10 @@ struct group_queue {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
-    unsigned leaders;
+    unsigned leaders, groups;  /* places that are taken, and those of them by groups */
     size_t waiting, under_way; /* items in the queue, and in groups or with leaders */
+    size_t most, most_before;  /* of both together, in this span and in the one before */
+    unsigned steps;            /* in this span */
 };
 
 tl_status group_queue_new(group_queue **out, unsigned connections)
@@ -97,11 +108,35 @@ static void release(struct group *group)
 
 /* -------------------------------------------------------- the queue, under its mutex -- */
 
+static void count_in(group_queue *queue)
+{
+    const size_t all = queue->waiting + queue->under_way + 1;
+
+    if (++queue->steps > SPAN_STEPS) {
+        queue->steps = 1;
+        queue->most_before = queue->most;
+        queue->most = 0;
+    }
+    if (all > queue->most)
+        queue->most = all;
+}
+
+/* So many may go by themselves. */
+static unsigned most_alone(const group_queue *queue)
+{
+    const unsigned able = queue->connections > SPARE ? queue->connections - SPARE : 0;
+
+    return ALONE < able ? ALONE : able;
+}
+
 static unsigned places(const group_queue *queue)
 {
+    const unsigned alone = most_alone(queue);
     unsigned wanted =
         queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
 
+    if (queue->most <= alone && queue->most_before <= alone && alone > wanted)
+        return alone;
     return wanted < queue->connections ? wanted : queue->connections;
 }
 
@@ -167,45 +202,69 @@ static void take_out_group(group_queue *queue, const struct group *group)
         queue->last = previous;
 }
 
-/* Gives a place to the first group, if there is one; the caller wakes it with call(). */
+/* Takes the first group out of the queue and gives it a place. */
 static struct group *take_first(group_queue *queue)
 {
     struct group *group = queue->first;
 
-    if (group == NULL)
-        return NULL;
     take_out_group(queue, group);
     queue->leaders++;
+    queue->groups++;
     queue->waiting -= group->rows;
     queue->under_way += group->rows;
+    group->next = NULL;
     hold(group); /* before its own threads may serve and leave it */
     atomic_store_explicit(&group->state, GROUP_CALLED, memory_order_release);
     return group;
 }
 
-/* ---------------------------------------------------------------------- its threads -- */
-
-static void call(struct group *group)
+/* Those who went by themselves when they were few have more places than there are now.  One
+ * group may go beside the rest of them, so that nobody waits until most of them are back, some
+ * of whom may be stuck. */
+static int group_may_go(const group_queue *queue)
 {
-    if (group == NULL)
-        return;
-    futex_wake(&group->state, 1);
-    release(group);
+    return queue->leaders < places(queue) ||
+           (queue->groups == 0 && queue->leaders < most_alone(queue));
 }
 
-/* A place is free, `done` steps are: the first of the queue is next, or the place stays
- * empty.  With fewer steps there may be a place more, which the next to come fills. */
-static void hand_over(group_queue *queue, size_t done)
+/* All groups for which there is a place; the caller wakes them with call(). */
+static struct group *take_due(group_queue *queue)
 {
-    struct group *next = NULL;
+    struct group *due = NULL, **end = &due;
+
+    while (queue->first != NULL && group_may_go(queue)) {
+        *end = take_first(queue);
+        end = &(*end)->next;
+    }
+    return due;
+}
+
+/* ---------------------------------------------------------------------- its threads -- */
+
+static void call(struct group *due)
+{
+    while (due != NULL) {
+        struct group *group = due;
+
+        due = group->next;
+        futex_wake(&group->state, 1);
+        release(group);
+    }
+}
+
+/* A place is free, `done` steps are: the next of the queue take it, and what more there is
+ * with fewer steps; or it stays empty. */
+static void hand_over(group_queue *queue, size_t done, unsigned groups)
+{
+    struct group *due;
 
     pthread_mutex_lock(&queue->mutex);
     queue->under_way -= done;
     queue->leaders--;
-    if (queue->leaders < places(queue))
-        next = take_first(queue);
+    queue->groups -= groups;
+    due = take_due(queue);
     pthread_mutex_unlock(&queue->mutex);
-    call(next);
+    call(due);
 }
 
 void group_count(transition_engine *engine, size_t count)
@@ -227,7 +286,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
         items[count++] = m->item;
     group->class->together(engine, items, count, deadline_ms);
     group_count(engine, count);
-    hand_over(engine->groups, count);
+    hand_over(engine->groups, count, 1);
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);
 }
@@ -236,6 +295,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
 static int leave(group_queue *queue, struct group *group, struct member *me)
 {
     struct member **link = &group->first, *previous = NULL;
+    struct group *due = NULL;
     int left = 0;
 
     pthread_mutex_lock(&queue->mutex);
@@ -252,9 +312,11 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
         queue->waiting--;
         if (group->rows == 0)
             take_out_group(queue, group);
+        due = take_due(queue); /* with fewer steps there may be a place more */
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
+    call(due);
     return left;
 }
 
@@ -292,21 +354,21 @@ static int await(transition_engine *engine, struct group *group, struct member *
 static struct group *join(group_queue *queue, const group_class *class, struct member *me,
                           int *leads)
 {
-    struct group *group = NULL, *next = NULL;
+    struct group *group = NULL, *due = NULL;
 
     *leads = 0;
     pthread_mutex_lock(&queue->mutex);
+    count_in(queue);
     if (queue->leaders < places(queue) && queue->first == NULL) {
         queue->leaders++;
         queue->under_way++;
         *leads = 1;
     } else {
         group = add(queue, class, me);
-        if (queue->leaders < places(queue))
-            next = take_first(queue);
+        due = take_due(queue);
     }
     pthread_mutex_unlock(&queue->mutex);
-    call(next);
+    call(due);
     return group;
 }
 
@@ -322,7 +384,7 @@ void group_run(transition_engine *engine, const group_class *class, void *item,
          * else shall wait with it. */
         int over = class->once(engine, item, deadline_ms);
 
-        hand_over(engine->groups, 1);
+        hand_over(engine->groups, 1, 0);
         if (!over)
             class->alone(engine, item, deadline_ms);
     } else if (group == NULL) {

@@ -19,7 +19,7 @@ static void test_defaults(void **state)
     (void)state;
     assert_loads("", &config);
     assert_string_equal(config.site, "default");
-    assert_int_equal(config.pool_size, 8);
+    assert_int_equal(config.pool_size, 12);
     assert_int_equal(config.business_pool_size, 8);
     assert_int_equal(config.pool_wait_ms, 5000);
     assert_int_equal(config.beat_ms, 1000);

@@ -30,7 +30,7 @@
 #define TRADES 60 /* of each thread, unless the process dies before */
 #define CHILDREN 256
 #define LIMIT_MS 120000
-#define SETTINGS "beat_ms=100ms\nsession_ms=3s\nconnect_timeout_s=2\n"
+#define SETTINGS "beat_ms=100ms\nsession_ms=3s\nconnect_timeout_s=2\npool_size=3\n"
 
 /* What is known outside of the database. */
 struct trade {

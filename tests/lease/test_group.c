@@ -41,7 +41,8 @@ static int setup(void **state)
     (void)state;
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
-    file = database_option_file_at(f.db, tap_socket(line), SETTINGS);
+    /* As many connections as are held below. */
+    file = database_option_file_at(f.db, tap_socket(line), "pool_size=3\n" SETTINGS);
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&far, &options), TL_OK);

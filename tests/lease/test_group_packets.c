@@ -24,7 +24,7 @@
 #define THREADS 14
 #define SETTINGS                                                                         \
     "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"                                    \
-    "pool_wait_ms=60ms\ncommit_ms=60ms\nconnect_timeout_s=2\n"
+    "pool_size=3\npool_wait_ms=60ms\ncommit_ms=60ms\nconnect_timeout_s=2\n"
 /* How long a thread calls again before the round is wrong, and how often: while the line
  * is down an answer comes at once. */
 #define PATIENCE_MS 60000

@@ -17,7 +17,9 @@
 /* One connection for its calls and for what follows its beats: which of a server's
  * connections are a far client's can be told by counting. */
 #define NEAR PATIENT "pool_size=1\n"
-#define HASTY COMMON "pool_wait_ms=60\ncommit_ms=60\n"
+/* Few connections, so that groups form. */
+#define FAR PATIENT "pool_size=3\n"
+#define HASTY COMMON "pool_size=3\npool_wait_ms=60\ncommit_ms=60\n"
 
 static unsigned trades;
 
@@ -52,7 +54,7 @@ void scene_open(scene *s, server *where)
     s->where = where != NULL ? where : server_shared();
     s->db = database_new(s->where, NEAR);
     s->line = wire_start(server_socket(s->where));
-    s->patient_file = database_option_file_at(s->db, wire_socket(s->line), PATIENT);
+    s->patient_file = database_option_file_at(s->db, wire_socket(s->line), FAR);
     s->hasty_file = database_option_file_at(s->db, wire_socket(s->line), HASTY);
     s->sql = database_connect(s->db);
     database_run(s->sql,

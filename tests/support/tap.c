@@ -18,7 +18,7 @@
 
 struct serving {
     tap *owner;
-    int client;
+    int client, cuts; /* before it came */
     pthread_t thread;
     struct serving *next;
 };
@@ -34,7 +34,7 @@ struct tap {
     char directory[64], path[80], server[108];
     int listener;
     pthread_t thread;
-    atomic_int stop, down, armed, released;
+    atomic_int stop, down, cuts, armed, released;
     /* Under the mutex. */
     pthread_mutex_t mutex;
     struct rule rules[TAP_RULES];
@@ -107,9 +107,23 @@ static void wait_for(tap *self, const atomic_int *flag)
         usleep(LOOK_MS * 1000);
 }
 
-/* Closes what it must; 1 when the connection is over. */
-static int apply(tap *self, tap_act act, int *client, int far, char *data, size_t size)
+static int is_cut(const struct serving *one)
 {
+    return atomic_load(&one->owner->cuts) != one->cuts || atomic_load(&one->owner->stop);
+}
+
+static void stall(const struct serving *one)
+{
+    while (!is_cut(one))
+        usleep(LOOK_MS * 1000);
+}
+
+/* Closes what it must; 1 when the connection is over. */
+static int apply(struct serving *one, tap_act act, int *client, int far, char *data,
+                 size_t size)
+{
+    tap *self = one->owner;
+
     switch (act) {
     case TAP_LOSE_REQUEST:
         break;
@@ -139,17 +153,17 @@ static int apply(tap *self, tap_act act, int *client, int far, char *data, size_
         return size == 0 || !send_all(*client, data, size);
     case TAP_STALL:
         atomic_fetch_sub(&self->armed, 1);
-        wait_for(self, &self->stop);
+        stall(one);
         return 1;
     case TAP_STALL_ALL:
-        wait_for(self, &self->stop);
+        stall(one);
         return 1;
     }
     atomic_fetch_sub(&self->armed, 1);
     return 1;
 }
 
-static int pass(tap *self, struct pollfd both[2], char *data)
+static int pass(struct serving *one, struct pollfd both[2], char *data)
 {
     ssize_t got;
     tap_act act = TAP_STALL;
@@ -158,8 +172,8 @@ static int pass(tap *self, struct pollfd both[2], char *data)
         got = recv(both[0].fd, data, CHUNK, 0);
         if (got <= 0)
             return 1;
-        if (meets(self, data, (size_t)got, &act))
-            return apply(self, act, &both[0].fd, both[1].fd, data, (size_t)got);
+        if (meets(one->owner, data, (size_t)got, &act))
+            return apply(one, act, &both[0].fd, both[1].fd, data, (size_t)got);
         if (!send_all(both[1].fd, data, (size_t)got))
             return 1;
     }
@@ -179,9 +193,9 @@ static void *serve(void *argument)
     struct pollfd both[2] = {{one->client, POLLIN, 0}, {dial(self->server), POLLIN, 0}};
     int over = data == NULL || both[1].fd < 0;
 
-    while (!over && !atomic_load(&self->stop) && !atomic_load(&self->down))
+    while (!over && !is_cut(one) && !atomic_load(&self->down))
         if (poll(both, 2, LOOK_MS) > 0)
-            over = pass(self, both, data);
+            over = pass(one, both, data);
     if (both[0].fd >= 0)
         close(both[0].fd);
     if (both[1].fd >= 0)
@@ -204,6 +218,7 @@ static void begin(tap *self, int client)
     }
     one->owner = self;
     one->client = client;
+    one->cuts = atomic_load(&self->cuts);
     one->next = self->servings;
     self->servings = one;
     if (pthread_create(&one->thread, NULL, serve, one) != 0)
@@ -294,6 +309,17 @@ int tap_done(const tap *self)
     return tap_left(self) == 0;
 }
 
+void tap_clear(tap *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    for (int i = 0; i < TAP_RULES; i++)
+        if (self->rules[i].armed) {
+            self->rules[i].armed = 0;
+            atomic_fetch_sub(&self->armed, 1);
+        }
+    pthread_mutex_unlock(&self->mutex);
+}
+
 void tap_release(tap *self)
 {
     atomic_store(&self->released, 1);
@@ -302,4 +328,9 @@ void tap_release(tap *self)
 void tap_down(tap *self, int down)
 {
     atomic_store(&self->down, down);
+}
+
+void tap_cut(tap *self)
+{
+    atomic_fetch_add(&self->cuts, 1);
 }

@@ -9,7 +9,7 @@
 
 typedef struct tap tap;
 
-#define TAP_RULES 4
+#define TAP_RULES 9
 
 typedef enum tap_act {
     TAP_LOSE_REQUEST, /* swallowed; both ends are closed */
@@ -33,9 +33,13 @@ void tap_rule(tap *self, const char *word, unsigned skip, tap_act act, int down)
 int tap_done(const tap *self);
 /* How many have not. */
 int tap_left(const tap *self);
+/* Forgets those. */
+void tap_clear(tap *self);
 void tap_release(tap *self);
 
 /* Down: all connections are cut and new ones are cut at once. */
 void tap_down(tap *self, int down);
+/* All that there are are cut, stalled ones too; new ones are served. */
+void tap_cut(tap *self);
 
 #endif

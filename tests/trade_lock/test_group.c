@@ -430,7 +430,8 @@ static void test_a_step_leaves_in_time(void **state)
 
     (void)state;
     snprintf(settings, sizeof settings,
-             "session_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", PATIENCE_MS);
+             "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n",
+             PATIENCE_MS);
     held.line = tap_start(server_socket(server_shared()));
     file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
     options.config_file = file;

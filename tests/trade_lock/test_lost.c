@@ -559,8 +559,8 @@ static void test_a_group_that_is_cut(void **state)
 
     (void)state;
     snprintf(settings, sizeof settings,
-             "pool_wait_ms=%d\ncommit_ms=60s\nconnect_timeout_s=10\nread_timeout_s=20\n"
-             "session_ms=60s\n",
+             "pool_size=3\npool_wait_ms=%d\ncommit_ms=60s\nconnect_timeout_s=10\n"
+             "read_timeout_s=20\nsession_ms=60s\n",
              HASTE_MS);
     file = database_option_file_at(f.db, tap_socket(line), settings);
     options.config_file = file;
