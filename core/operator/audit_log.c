@@ -19,7 +19,7 @@ struct entry {
     store_audit_place at;
     char step[17], status, proof, session_id[TL_UUID_TEXT];
     unsigned char token[STEP_TOKEN];
-    uint64_t fence, row_created_us;
+    uint64_t fence, made_rev;
     uint32_t epoch;
     int64_t logged_us, max_hold_us, ended_us;
     int has_row;
@@ -60,8 +60,8 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
     e->logged_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US);
     e->max_hold_us = db_get_int(page, row, AUDIT_LOG_MAX_HOLD_US);
     e->ended_us = db_get_int(page, row, AUDIT_LOG_ENDED_US);
-    e->has_row = !db_is_null(page, row, AUDIT_LOG_CREATED_US);
-    e->row_created_us = db_get_uint(page, row, AUDIT_LOG_CREATED_US);
+    e->has_row = !db_is_null(page, row, AUDIT_LOG_MADE_REV);
+    e->made_rev = db_get_uint(page, row, AUDIT_LOG_MADE_REV);
     e->operators = (int)db_get_int(page, row, AUDIT_LOG_OPERATORS);
 }
 
@@ -224,11 +224,10 @@ static void check_last(struct history *h)
         if (!is_step(last, "deleted"))
             audit_report(h->audit, "removed", &last->at,
                          "there is a history, and the row is gone");
-    } else if (h->first_rev != last->row_created_us) {
-        /* A row's revisions begin with the moment at which it is made. */
+    } else if (h->first_rev != last->made_rev) {
         audit_report(h->audit, "gap", &last->at,
                      "the row was made at revision %llu, its history begins at %llu",
-                     (unsigned long long)last->row_created_us,
+                     (unsigned long long)last->made_rev,
                      (unsigned long long)h->first_rev);
     }
 }

@@ -28,8 +28,8 @@ enum store_audit_log_column {
     AUDIT_LOG_LOGGED_US,
     AUDIT_LOG_MAX_HOLD_US,
     AUDIT_LOG_ENDED_US,
-    AUDIT_LOG_OPERATORS,  /* of a decision: how many accounts made it; else 0 */
-    AUDIT_LOG_CREATED_US, /* of the row as it is now; NULL: there is none */
+    AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; else 0 */
+    AUDIT_LOG_MADE_REV,  /* the first of the row that is there now; NULL: there is none */
     AUDIT_LOG_COLUMNS
 };
 /* At least `limit` steps unless it is the last page: a row itself comes as the step behind

@@ -18,8 +18,7 @@
 #define HELD_VALUES 16   /* open_held */
 #define DEAD_VALUES 6    /* open_dead */
 #define OPENING_VALUES 9 /* open_retry */
-/* Those of ask_insert that its plain form leaves out. */
-#define ASK_TOLD 6
+#define ASK_VALUES 11    /* ask_insert, in both of its forms */
 
 /* The block in which a statement begins a transaction. */
 static const struct sql_text *beginning(const struct sql_text *statement)
@@ -119,7 +118,7 @@ static db_answer run_granting(db *connection, const struct sql_text *block,
 static db_answer ask(db *connection, step *s, store_way way)
 {
     unsigned char thread[DB_UUID], log[DB_UUID], session[DB_UUID];
-    const db_value values[] = {
+    db_value values[] = {
         db_ascii(s->cust_no),
         db_ascii(s->serial_no),
         db_ascii(s->op_code),
@@ -131,7 +130,6 @@ static db_answer ask(db *connection, step *s, store_way way)
         db_int(s->max_hold_ms),
         db_bytes(s->fingerprint, TL_FINGERPRINT),
         db_bytes(s->payload, s->payload_size),
-        /* what the plain form leaves out */
         milliseconds_or_null(s->deadline_ms),
         db_int(s->exclusive),
         db_ascii(s->channel),
@@ -139,15 +137,21 @@ static db_answer ask(db *connection, step *s, store_way way)
         db_text(s->remark),
         db_text(s->actor),
     };
-    const int plain = way != STORE_BEGINS && step_is_plain(s);
+    const int plain = way != STORE_BEGINS && s->first_fence != 0 && step_is_plain(s);
     db_result result = DB_RESULT_INIT;
-    db_answer answer = run(connection, plain ? &sql_ask_insert_plain : &sql_ask_insert,
-                           values, COUNT(values) - (plain ? ASK_TOLD : 0), &result, way);
+    db_answer answer;
 
-    /* It inserts or fails: the row that comes back is ours, in its first epoch. */
-    if (answer == DB_DONE && result.rows == 1) {
+    if (plain) {
+        values[ASK_VALUES] = db_uint(s->first_fence);
+        answer =
+            run(connection, &sql_ask_insert_plain, values, ASK_VALUES + 1, &result, way);
+    } else {
+        answer = run(connection, &sql_ask_insert, values, COUNT(values), &result, way);
+    }
+    /* It inserts or fails: the row is ours, in its first epoch. */
+    if (answer == DB_DONE && (plain || result.rows == 1)) {
         s->changed = 1;
-        s->fence = db_get_uint(&result, 0, 0);
+        s->fence = plain ? s->first_fence : db_get_uint(&result, 0, 0);
         s->epoch = 1;
     }
     db_result_free(&result);

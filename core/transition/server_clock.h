@@ -3,9 +3,11 @@
  *
  * The fence of a new row starts from the server's microseconds, so that it lies above those
  * of every purged life of its key.  Between a life and its purge lies a day at least
- * (retention_ms), so a clock that is a second or two off will do; and to have the server
- * work it out and send it back is a fortieth of an ask.  So one ask a second has it sent, and
- * those that follow add to it what CLOCK_BOOTTIME went on.
+ * (retention_ms), so a clock that is somewhat off will do; and to have the server work it out
+ * and send it back is a fortieth of an ask.  So one ask a second has it sent, and those that
+ * follow add to it what CLOCK_BOOTTIME went on.  A virtual machine that was stopped for longer
+ * than the retention, in the middle of that second, goes on with the old time; then it is
+ * the token that tells the lives apart, as when the server's clock falls.
  */
 #ifndef TL_TRANSITION_SERVER_CLOCK_H
 #define TL_TRANSITION_SERVER_CLOCK_H
@@ -19,7 +21,7 @@ typedef struct server_clock {
 } server_clock;
 
 /* The server's microseconds, as they were between two moments of CLOCK_BOOTTIME; nothing is
- * learned when more than a second lies between. */
+ * learned when more than a tenth of a second lies between. */
 void server_clock_read(server_clock *self, uint64_t server_us, int64_t before_us,
                        int64_t after_us);
 

@@ -5,10 +5,15 @@
 -- for a moment).  Where nothing is kept apart, the first step that the row tells besides
 -- stands before it, marked by the last column; together they are all of its history.  In
 -- such a history nobody can have decided anything: before a decision there is always a step
--- that is kept apart, and so the number of operators who decided is 0.
+-- that is kept apart, and so the number of operators who decided is 0.  A row's first revision
+-- is as in audit_log.sql.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
-        session_id, logged_at, max_hold_until, created_at, channel_key, conflict,
+        session_id, logged_at, max_hold_until,
+        IF(ABS(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)
+            - CAST(first_rev AS SIGNED)) < 60000000, first_rev,
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)) AS made_rev,
+        channel_key, conflict,
         success_epoch, lane, channel, next_run_at,
         EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
             AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past
@@ -21,7 +26,7 @@ steps AS (
     SELECT page.*, 0 AS is_first FROM page
     UNION ALL
     SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
-        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, p.created_at,
+        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, p.made_rev,
         f.channel_key, f.conflict, NULL, p.lane, p.channel, f.next_run_at, 0, 1
     FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
         AND f.serial_no = p.serial_no AND f.op_code = p.op_code
@@ -33,8 +38,7 @@ SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fe
     IF(x.session_id IS NULL, 1,
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
     0,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at),
-    COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
+    t.made_rev, COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
     t.channel IS NOT NULL, t.has_past,
     t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL AND NOT t.is_first
         AND EXISTS (SELECT 1 FROM trade_lock_low_water w WHERE w.op_code = t.op_code

@@ -187,7 +187,18 @@ BEGIN
                 AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
                 AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
                 AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
-                AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account) THEN
+                AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
+                AND NEW.first_rev <=> OLD.first_rev
+                AND NEW.first_logged_at <=> OLD.first_logged_at
+                AND NEW.first_account <=> OLD.first_account
+                AND NEW.first_thread_no <=> OLD.first_thread_no
+                AND NEW.first_log_no <=> OLD.first_log_no
+                AND NEW.first_session_id <=> OLD.first_session_id
+                AND NEW.first_token <=> OLD.first_token
+                AND NEW.first_sends <=> OLD.first_sends
+                AND NEW.first_max_hold_until <=> OLD.first_max_hold_until
+                AND NEW.first_next_run_at <=> OLD.first_next_run_at
+                AND NEW.first_channel_key <=> OLD.first_channel_key) THEN
                 SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
             END IF;
         END IF;

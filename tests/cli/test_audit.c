@@ -254,11 +254,13 @@ struct planted {
     "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = '" op "' "       \
     "ORDER BY rev LIMIT 2"
 #define MADE_AS(status)                                                                  \
+    MADE_WITH(status, "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", "D")
+#define MADE_WITH(status, fence, proof)                                                  \
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
     "thread_no, session_id, token, fence, rev, proof, created_at, updated_at) "          \
     "VALUES ('C1', '%1$s', 'WITHDRAW', 'S', '" status "', 'ask', UUID(), UUID(), "       \
-    "RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), "     \
-    "fence, 'D', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+    "RANDOM_BYTES(16), " fence ", fence, '" proof "', UTC_TIMESTAMP(6), "                \
+    "UTC_TIMESTAMP(6))"
 #define AS_STEP(step)                                                                    \
     "step = '" step "', rev = rev + 1, fence = fence + 1, "                              \
     "token = UNHEX(MD5(RAND()))"
@@ -269,6 +271,10 @@ static const struct planted planted[] = {
     {"gap", "LAST", make_compensated, NTH("3")},
     {"gap", "HEAD", make_compensated, "UPDATE trade_lock SET first_rev = NULL " ROW},
     {"gap", "ALL", make_paid, "UPDATE trade_lock SET first_rev = NULL " ROW},
+    {"gap", "NUMBER", make_nothing, MADE_WITH("P", "1000", "-")},
+    {"by-hand", "SHIFTED", make_compensated,
+     "DELETE FROM trade_lock_past " ROW ";"
+     "UPDATE trade_lock SET first_rev = rev - 1 " ROW},
     {"gap", "RETRY", make_compensated,
      "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = "
      "'WITHDRAW_RETRY' "

@@ -292,7 +292,8 @@ long long scene_log_problems(scene *s)
                            "MIN(rev) AS first FROM trade_lock_log GROUP BY cust_no, "
                            "serial_no, op_code) l JOIN trade_lock t USING (cust_no, "
                            "serial_no, op_code) WHERE l.first <> "
-                           "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at)") +
+                           "COALESCE(first_rev, "
+                           "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at))") +
            database_number(
                s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
                        "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "
