@@ -51,7 +51,8 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_refusal, contestant_with_rows, contestant_workflow,
     contestant_workflow_hand, contestant_claims, contestant_both_lanes, contestant_hold,
     contestant_values_prepared, contestant_values_text, contestant_bulk,
-    contestant_json_table, contestant_hot_cold, contestant_fsync, contestant_in_turn;
+    contestant_json_table, contestant_hot_cold, contestant_fsync, contestant_in_turn,
+    contestant_workflow_in_turn;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);

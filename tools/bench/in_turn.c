@@ -1,26 +1,38 @@
 /*
- * One caller who does a cycle now with tradelock and now by hand, at random.  The mood of
- * the machine changes within seconds, by more than the two differ; this way both meet it,
- * and the caches are cold for both.
+ * One caller who does a cycle, or a whole workflow, now with tradelock and now by hand, at
+ * random.  The mood of the machine changes within seconds, by more than the two differ; this
+ * way both meet it, and the caches are cold for both.
  */
 #include "bench.h"
 
 #include <stdlib.h>
 
 enum { LIBRARY, BY_HAND, SIDES };
-static const contestant *const sides[SIDES] = {&contestant_tradelock,
-                                               &contestant_handwritten};
+static const contestant *sides[SIDES];
 
-static int open_both(const bench_options *options)
+static int open_both(const bench_options *options, const contestant *library,
+                     const contestant *hand)
 {
     bench_options by_hand = *options;
 
+    sides[LIBRARY] = library;
+    sides[BY_HAND] = hand;
     /* The janitor of tradelock's client does not look through what is written by hand. */
     if (options->hand_database != NULL)
         by_hand.database = options->hand_database;
     sides[LIBRARY]->open(options);
     sides[BY_HAND]->open(&by_hand);
     return 0;
+}
+
+static int open_cycles(const bench_options *options)
+{
+    return open_both(options, &contestant_tradelock, &contestant_handwritten);
+}
+
+static int open_workflows(const bench_options *options)
+{
+    return open_both(options, &contestant_workflow, &contestant_workflow_hand);
 }
 
 static void close_both(void)
@@ -69,6 +81,13 @@ static void measure(void)
 const contestant contestant_in_turn = {
     .name = "in-turn",
     .what = "one caller, a cycle of tradelock or a hand-written one at random",
-    .open = open_both,
+    .open = open_cycles,
+    .measure = measure,
+    .close = close_both};
+
+const contestant contestant_workflow_in_turn = {
+    .name = "workflow-in-turn",
+    .what = "the same with a workflow and its transactions hand-written",
+    .open = open_workflows,
     .measure = measure,
     .close = close_both};
