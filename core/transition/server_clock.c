@@ -3,8 +3,8 @@
 #define FRESH_US 1000000
 #define EXACT_US 100000
 
-void server_clock_read(server_clock *self, uint64_t server_us, int64_t before_us,
-                       int64_t after_us)
+void server_clock_set(server_clock *self, uint64_t server_us, int64_t before_us,
+                      int64_t after_us)
 {
     if (after_us - before_us > EXACT_US)
         return;

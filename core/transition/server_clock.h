@@ -22,8 +22,8 @@ typedef struct server_clock {
 
 /* The server's microseconds, as they were between two moments of CLOCK_BOOTTIME; nothing is
  * learned when more than a tenth of a second lies between. */
-void server_clock_read(server_clock *self, uint64_t server_us, int64_t before_us,
-                       int64_t after_us);
+void server_clock_set(server_clock *self, uint64_t server_us, int64_t before_us,
+                      int64_t after_us);
 
 /* What they are at this moment of CLOCK_BOOTTIME; 0: they were not read for a second. */
 uint64_t server_clock_us(const server_clock *self, int64_t now_us);

@@ -141,7 +141,7 @@ static db_answer run_step(transition_engine *engine, step *s, db *connection)
     s->first_fence = server_clock_us(&engine->clock, before_us);
     answer = store_step(connection, s, STORE_PLAIN);
     if (answer == DB_DONE && s->changed && s->first_fence == 0)
-        server_clock_read(&engine->clock, s->fence, before_us, clock_boottime_us());
+        server_clock_set(&engine->clock, s->fence, before_us, clock_boottime_us());
     return answer;
 }
 

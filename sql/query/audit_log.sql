@@ -2,10 +2,8 @@
 -- row's life comes its first step, if the row keeps that itself, and behind the last one the
 -- row as it is now.  Each step comes with the end of the session that made it (0: it
 -- has not ended); a decision of operators with how many of them made it; and all with the row's
--- first revision, which is when it was made: to the microsecond, or as it says itself, when a
--- client knew the time (transition/server_clock.h) to a minute (NULL: it is gone).  One statement sees one moment,
--- so a row and its history agree.  A row of which nothing is kept apart is in
--- audit_rows.sql.
+-- first revision (NULL: it is gone).  One statement sees one moment, so a row and its history
+-- agree.  A row of which nothing is kept apart is in audit_rows.sql.
 -- The first condition alone would do; the others let the server begin at the place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
@@ -43,9 +41,7 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
             AND d.op_code = l.op_code AND d.rev = l.rev - 1
             AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
                 WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
-    IF(ABS(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at)
-        - CAST(t.first_rev AS SIGNED)) < 60000000, t.first_rev,
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at))
+    /*include made_rev_columns*/
 FROM steps l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no
     AND t.op_code = l.op_code

@@ -5,15 +5,11 @@
 -- for a moment).  Where nothing is kept apart, the first step that the row tells besides
 -- stands before it, marked by the last column; together they are all of its history.  In
 -- such a history nobody can have decided anything: before a decision there is always a step
--- that is kept apart, and so the number of operators who decided is 0.  A row's first revision
--- is as in audit_log.sql.
+-- that is kept apart, and so the number of operators who decided is 0.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until,
-        IF(ABS(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)
-            - CAST(first_rev AS SIGNED)) < 60000000, first_rev,
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)) AS made_rev,
-        channel_key, conflict,
+        /*include made_rev_columns*/, channel_key, conflict,
         success_epoch, lane, channel, next_run_at,
         EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
             AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past

@@ -253,8 +253,8 @@ struct planted {
 #define FIRST_TWO(op)                                                                    \
     "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = '" op "' "       \
     "ORDER BY rev LIMIT 2"
-#define MADE_AS(status)                                                                  \
-    MADE_WITH(status, "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", "D")
+#define MADE_AS(status) MADE_WITH(status, NOW_US, "D")
+#define NOW_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 #define MADE_WITH(status, fence, proof)                                                  \
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
     "thread_no, session_id, token, fence, rev, proof, created_at, updated_at) "          \
@@ -272,6 +272,10 @@ static const struct planted planted[] = {
     {"gap", "HEAD", make_compensated, "UPDATE trade_lock SET first_rev = NULL " ROW},
     {"gap", "ALL", make_paid, "UPDATE trade_lock SET first_rev = NULL " ROW},
     {"gap", "NUMBER", make_nothing, MADE_WITH("P", "1000", "-")},
+    {"gap", "CHANNEL", make_nothing,
+     MADE_WITH("P", NOW_US " + 5", "-") ";"
+                                        "UPDATE trade_lock SET channel = 'x', rev = rev "
+                                        "+ 1, step = 'evidence' " ROW},
     {"by-hand", "SHIFTED", make_compensated,
      "DELETE FROM trade_lock_past " ROW ";"
      "UPDATE trade_lock SET first_rev = rev - 1 " ROW},

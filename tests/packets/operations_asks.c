@@ -22,7 +22,7 @@ static void prepare_plain(scene *s)
 {
     const int64_t now_us = clock_boottime_us();
 
-    server_clock_read(
+    server_clock_set(
         &s->far->transitions->clock,
         (uint64_t)database_number(
             s->sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"),

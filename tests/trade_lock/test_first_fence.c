@@ -17,8 +17,6 @@
 
 #define SECOND_US 1000000
 #define ASKS 50
-/* When the row was made, in microseconds, as its ask's statement read the clock. */
-#define MADE "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
 
 static fixture f;
 
@@ -46,17 +44,17 @@ static void test_the_clock(void **state)
     assert_true(server_clock_us(&clock, 5 * SECOND_US) == 0);
 
     /* What took longer than a tenth of a second tells nothing. */
-    server_clock_read(&clock, server_us, 4 * SECOND_US, 4 * SECOND_US + 100001);
+    server_clock_set(&clock, server_us, 4 * SECOND_US, 4 * SECOND_US + 100001);
     assert_true(server_clock_us(&clock, 5 * SECOND_US) == 0);
 
-    server_clock_read(&clock, server_us, 4 * SECOND_US, 4 * SECOND_US + 100000);
+    server_clock_set(&clock, server_us, 4 * SECOND_US, 4 * SECOND_US + 100000);
     assert_true(server_clock_us(&clock, 4 * SECOND_US) == server_us);
     assert_true(server_clock_us(&clock, 4 * SECOND_US + 7) == server_us + 7);
     assert_true(server_clock_us(&clock, 5 * SECOND_US) == server_us + SECOND_US);
     assert_true(server_clock_us(&clock, 5 * SECOND_US + 1) == 0);
 
     /* Whatever the server's clock did meanwhile. */
-    server_clock_read(&clock, server_us - SECOND_US, 9 * SECOND_US, 9 * SECOND_US + 3);
+    server_clock_set(&clock, server_us - SECOND_US, 9 * SECOND_US, 9 * SECOND_US + 3);
     assert_true(server_clock_us(&clock, 9 * SECOND_US + 5) == server_us - SECOND_US + 5);
 }
 
@@ -88,18 +86,20 @@ static void test_asks_in_a_row(void **state)
         ask_and_end(i);
 
     /* An ending has added one. */
-    assert_true(database_number(f.sql, "SELECT fence - 1 = " MADE
+    assert_true(database_number(f.sql, "SELECT fence - 1 = " DATABASE_MADE_US
                                        " FROM trade_lock WHERE serial_no='f0'"));
     assert_int_equal(
         database_number(f.sql,
                         "SELECT COUNT(*) FROM trade_lock WHERE ABS(CAST(fence "
-                        "AS SIGNED) - " MADE ") > %d",
+                        "AS SIGNED) - " DATABASE_MADE_US ") > %d",
                         30 * SECOND_US),
         0);
     /* Some did without the server's word, and would have met it by chance only. */
-    assert_true(database_number(
-                    f.sql, "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " MADE) <
-                ASKS);
+    assert_true(
+        database_number(
+            f.sql,
+            "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_US) <
+        ASKS);
 }
 
 int main(void)

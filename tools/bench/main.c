@@ -320,29 +320,28 @@ static void run(const contestant *of)
 
 static void usage(FILE *to)
 {
-    fputs(
-        "usage: tradelock-bench --contestant NAME [OPTION]...\n\n"
-        "  --callers N      threads that lock and unlock (1)\n"
-        "  --connections N  of the contestants over SQL (8)\n"
-        "  --run-ms N, --warm-up-ms N\n"
-        "  --cycles N       of each caller, instead of a time\n"
-        "  --contended      all callers want one key\n"
-        "  --hold-open-ms N one more caller's ending stands open for so long, again\n"
-        "  --ask-held-ms N  and one more asks for its key so often\n"
-        "  --held N         locks that are held (hold)\n"
-        "  --session-ms N   what the option file says of it (hold)\n"
-        "  --group N        rows in one statement\n"
-        "  --part TEXT      printed with the result\n"
-        "  --name TEXT      part of every key, another one for each run\n"
-        "  --config FILE    tradelock's settings and connection\n"
-        "  --socket PATH, --user NAME, --database NAME   the same server, for the "
-        "others\n"
-        "  --hand-database NAME   of the hand-written side (in-turn, workflow-in-turn)\n"
-        "  --server-pid N   the process whose CPU is counted\n"
-        "  --redis PATH     Redis' socket\n"
-        "  --dir DIR        on the servers' file system (fsync)\n\n"
-        "Prints one line of JSON. Contestants:\n",
-        to);
+    fputs("usage: tradelock-bench --contestant NAME [OPTION]...\n\n"
+          "  --callers N      threads that lock and unlock (1)\n"
+          "  --connections N  of the contestants over SQL (8)\n"
+          "  --run-ms N, --warm-up-ms N\n"
+          "  --cycles N       of each caller, instead of a time\n"
+          "  --contended      all callers want one key\n"
+          "  --hold-open-ms N one more caller's ending stands open for so long, again\n"
+          "  --ask-held-ms N  and one more asks for its key so often\n"
+          "  --held N         locks that are held (hold)\n"
+          "  --session-ms N   what the option file says of it (hold)\n"
+          "  --group N        rows in one statement\n"
+          "  --part TEXT      printed with the result\n"
+          "  --name TEXT      part of every key, another one for each run\n"
+          "  --config FILE    tradelock's settings and connection\n"
+          "  --socket PATH, --user NAME, --database NAME   the same server, for the "
+          "others\n"
+          "  --hand-database NAME   of the side by hand (in turn)\n"
+          "  --server-pid N   the process whose CPU is counted\n"
+          "  --redis PATH     Redis' socket\n"
+          "  --dir DIR        on the servers' file system (fsync)\n\n"
+          "Prints one line of JSON. Contestants:\n",
+          to);
     for (size_t i = 0; i < CONTESTANTS; i++)
         fprintf(to, "  %-16s %s\n", contestants[i]->name, contestants[i]->what);
 }

@@ -182,7 +182,6 @@ function statements_table(   k, key, size, seen) {
     statements_lines("CPU of the server for each of them, microseconds", "server_cpu_s")
     statements_lines("CPU of the client", "client_cpu_s")
 }
-# One caller, both in one process; else each in rounds of its own.
 # One caller, by the rounds in which one process takes turns, if there are any.
 function one_caller(text, turns, apart, aim, least,   together) {
     together = med(turns, "ratio")
