@@ -257,9 +257,9 @@ struct planted {
 #define NOW_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 #define MADE_WITH(status, fence, proof)                                                  \
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
-    "thread_no, session_id, token, fence, rev, proof, created_at, updated_at) "          \
+    "thread_no, session_id, token, fence, rev, sends, proof, created_at, updated_at) "   \
     "VALUES ('C1', '%1$s', 'WITHDRAW', 'S', '" status "', 'ask', UUID(), UUID(), "       \
-    "RANDOM_BYTES(16), " fence ", fence, '" proof "', UTC_TIMESTAMP(6), "                \
+    "RANDOM_BYTES(16), " fence ", fence, 1, '" proof "', UTC_TIMESTAMP(6), "             \
     "UTC_TIMESTAMP(6))"
 #define AS_STEP(step)                                                                    \
     "step = '" step "', rev = rev + 1, fence = fence + 1, "                              \
