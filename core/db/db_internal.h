@@ -45,6 +45,7 @@ struct db {
     int rolled_back;     /* perhaps, by the last error */
     int in_block;        /* the statement under way is one */
     int begins;          /* the statement under way only begins a transaction */
+    int preparing;       /* the request under way runs nothing yet */
     int looked;          /* db_alive() was the last that happened */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */

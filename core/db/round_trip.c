@@ -7,7 +7,8 @@
  * has already closed it or has said something unasked (a server that kills or shuts down
  * an idle connection says so first).  A client error of
  * libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the bytes had
- * left: UNANSWERED.
+ * left: UNANSWERED.  A statement outside a transaction that was only being prepared has not
+ * been sent either.
  *
  * An error that the server answered proves that nothing was committed, with exceptions
  * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been
@@ -134,10 +135,26 @@ static void count_error(db *connection)
     }
 }
 
+/* What is only being prepared has not been run, whatever went wrong.  But a transaction may
+ * stand open on the server's side, for whoever settles a lost answer to end. */
+static db_answer judge_preparing(db *connection)
+{
+    unsigned number = connection->error_number;
+
+    if (db_error_classify(number) != DB_CLASS_GONE)
+        return DB_ERROR;
+    connection->broken = 1;
+    if (db_in_transaction(connection))
+        return DB_UNANSWERED;
+    return number == CR_OUT_OF_MEMORY ? DB_NO_MEMORY : DB_NOT_SENT;
+}
+
 static db_answer judge(db *connection, fault_kind kind, int commits)
 {
     unsigned number = connection->error_number;
 
+    if (connection->preparing)
+        return judge_preparing(connection);
     if (db_error_is_client(number)) {
         connection->broken = 1;
         return DB_UNANSWERED;

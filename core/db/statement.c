@@ -1,6 +1,7 @@
 /*
- * Prepared statements.  The first use sends prepare and execute in one packet, so that it
- * costs one round trip like every later one.
+ * Prepared statements.  The first use is a round trip more.  libmariadb could send both requests at
+ * once, but where the first is refused for want of room (max_prepared_stmt_count) the server
+ * applies the second to whatever was prepared last on the connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -17,7 +18,7 @@
 struct execution {
     struct db_prepared *prepared;
     const struct sql_text *text;
-    char *direct; /* text to prepare; NULL when it is prepared already */
+    char *fresh; /* text to prepare; NULL when it is prepared already */
     size_t count;
     unsigned rows; /* in one execution; 0 for a statement without array binding */
     db_result *result;
@@ -263,22 +264,47 @@ static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
+static int bind_parameters(db *connection, struct execution *execution)
+{
+    MYSQL_STMT *stmt = execution->prepared->stmt;
+
+    mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
+    return execution->count > 0 && mysql_stmt_bind_param(stmt, connection->binds) != 0;
+}
+
+static int check_count(db *connection, const struct execution *execution)
+{
+    unsigned long takes = mysql_stmt_param_count(execution->prepared->stmt);
+
+    if (takes == execution->count)
+        return 0;
+    db_set_error(connection, 1210, "statement %s takes %lu parameters, not %zu",
+                 execution->text->name, takes, execution->count);
+    return 1;
+}
+
+static int prepare(db *connection, struct execution *execution)
+{
+    MYSQL_STMT *stmt = execution->prepared->stmt;
+
+    if (mysql_stmt_prepare(stmt, execution->fresh, strlen(execution->fresh))) {
+        keep_statement_error(connection, stmt);
+        return 1;
+    }
+    return check_count(connection, execution) || bind_parameters(connection, execution);
+}
+
 static int execute(db *connection, void *what)
 {
     struct execution *execution = what;
     MYSQL_STMT *stmt = execution->prepared->stmt;
-    int failed;
 
-    if (execution->direct)
-        failed = mariadb_stmt_execute_direct(stmt, execution->direct,
-                                             strlen(execution->direct));
-    else
-        failed = mysql_stmt_execute(stmt);
-    if (failed) {
+    connection->preparing = execution->fresh != NULL;
+    if (connection->preparing && prepare(connection, execution))
+        return 1;
+    connection->preparing = 0;
+    if (mysql_stmt_execute(stmt)) {
         keep_statement_error(connection, stmt);
-        /* What could not be prepared was not begun. */
-        if (execution->direct && stmt->state < MYSQL_STMT_PREPARED)
-            connection->in_block = 0;
         return 1;
     }
     return read_answers(connection, stmt, execution->result);
@@ -370,7 +396,7 @@ static db_answer trip(db *connection, struct execution *execution)
     connection->begins = begins;
     answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
                            execution);
-    connection->in_block = connection->begins = 0;
+    connection->in_block = connection->begins = connection->preparing = 0;
     if (answer == DB_ERROR && outside && execution->text->kind != 0)
         db_undo(connection);
     if (answer != DB_DONE || !outside || db_in_transaction(connection) == begins)
@@ -386,22 +412,15 @@ static db_answer trip(db *connection, struct execution *execution)
 static db_answer run_first(db *connection, struct execution *execution, int nowait)
 {
     struct db_prepared fresh = {execution->text, nowait, NULL};
-    unsigned count = (unsigned)execution->count;
     db_answer answer = DB_NO_MEMORY;
 
-    execution->direct = statement_text(execution->text, nowait);
-    if (!execution->direct)
+    execution->fresh = statement_text(execution->text, nowait);
+    if (!execution->fresh)
         return DB_NO_MEMORY;
     execution->prepared = &fresh;
     fresh.stmt = mysql_stmt_init(connection->mysql);
     if (!fresh.stmt)
         goto out;
-    if (count) {
-        mysql_stmt_attr_set(fresh.stmt, STMT_ATTR_PREBIND_PARAMS, &count);
-        mysql_stmt_attr_set(fresh.stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
-        if (mysql_stmt_bind_param(fresh.stmt, connection->binds))
-            goto out;
-    }
     answer = trip(connection, execution);
     /* An error of the execution leaves the statement prepared; one of the preparation
      * does not. */
@@ -414,28 +433,22 @@ out:
     execution->prepared = NULL;
     if (fresh.stmt)
         mysql_stmt_close(fresh.stmt);
-    memory_free(execution->direct);
+    memory_free(execution->fresh);
+    execution->fresh = NULL;
     return answer;
 }
 
 static db_answer run_again(db *connection, struct execution *execution)
 {
-    MYSQL_STMT *stmt = execution->prepared->stmt;
-
     /* A callback that was lent the connection reset it: settings and name are gone. */
-    if (!stmt->mysql) {
+    if (!execution->prepared->stmt->mysql) {
         db_spoil(connection);
         db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was reset");
         return DB_NOT_SENT;
     }
-    if (mysql_stmt_param_count(stmt) != execution->count) {
-        db_set_error(connection, 1210, "statement %s takes %lu parameters, not %zu",
-                     execution->text->name, mysql_stmt_param_count(stmt),
-                     execution->count);
+    if (check_count(connection, execution))
         return DB_ERROR;
-    }
-    mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
-    if (execution->count && mysql_stmt_bind_param(stmt, connection->binds))
+    if (bind_parameters(connection, execution))
         return DB_NO_MEMORY;
     return trip(connection, execution);
 }
