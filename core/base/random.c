@@ -63,10 +63,14 @@ int64_t random_jitter_ms(int64_t base_ms, unsigned percent)
     return base_ms + (int64_t)(number % (span + 1));
 }
 
+/* As uuid_generate_random(), which seeds two generators of its own each time besides. */
 void random_uuid(char to[RANDOM_UUID])
 {
     uuid_t uuid;
 
-    uuid_generate_random(uuid);
+    _Static_assert(sizeof uuid == RANDOM_TOKEN, "a UUID is as long as a token");
+    random_token(uuid);
+    uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40); /* version 4 */
+    uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80); /* of RFC 9562 */
     uuid_unparse_lower(uuid, to);
 }

@@ -152,19 +152,21 @@ static int hex_digit(char c)
     return -1;
 }
 
-int text_from_hex(void *to, size_t size, const char *from)
+int text_from_uuid(uint8_t to[TEXT_UUID], const char *from)
 {
-    unsigned char *bytes = to;
+    for (size_t i = 0; i < TEXT_UUID; i++) {
+        int high, low;
 
-    for (size_t i = 0; i < size; i++) {
-        int high = hex_digit(from[2 * i]);
-        int low = high < 0 ? -1 : hex_digit(from[2 * i + 1]);
-
+        if ((i == 4 || i == 6 || i == 8 || i == 10) && *from++ != '-')
+            return 0;
+        high = hex_digit(from[0]);
+        low = high < 0 ? -1 : hex_digit(from[1]);
         if (low < 0)
             return 0;
-        bytes[i] = (unsigned char)(high << 4 | low);
+        to[i] = (uint8_t)(high << 4 | low);
+        from += 2;
     }
-    return from[2 * size] == '\0';
+    return *from == '\0';
 }
 
 #define NEAR 2

@@ -31,8 +31,10 @@ int text_add(char *to, size_t space, const char *from);
 /* Lower-case hexadecimal; `to` takes 2 * size + 1. */
 void text_hex(char *to, const void *data, size_t size);
 
-/* The reverse: exactly 2 * size digits of either case, 1, or 0 and `to` is undefined. */
-int text_from_hex(void *to, size_t size, const char *from);
+/* The bytes of a UUID written in its 36 characters, of either case: 1, or 0 and `to` is
+ * undefined.  Each step has three of them, for which libuuid takes a microsecond and a half. */
+#define TEXT_UUID 16
+int text_from_uuid(uint8_t to[TEXT_UUID], const char *from);
 
 /* The name that was probably meant: at most two letters away, and nothing nearer; NULL
  * when none is that near.  A dash is as good as an underscore. */

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 db_value db_text(const char *text)
 {
@@ -22,10 +21,10 @@ db_value db_ascii(const char *text)
 
 db_value db_uuid(const char *text, unsigned char to[DB_UUID])
 {
-    _Static_assert(sizeof(uuid_t) == DB_UUID, "a UUID has 16 bytes");
+    _Static_assert(TEXT_UUID == DB_UUID, "a UUID has 16 bytes");
 
     /* What is none the server refuses, and says so. */
-    if (text == NULL || uuid_parse(text, to) != 0)
+    if (text == NULL || !text_from_uuid(to, text))
         return db_text(text);
     return db_bytes(to, DB_UUID);
 }

@@ -198,6 +198,7 @@ static void test_random(void **state)
     random_uuid(two);
     assert_int_equal(strlen(one), 36);
     assert_int_equal(one[14], '4'); /* a random UUID */
+    assert_non_null(strchr("89ab", one[19]));
     assert_int_equal(strspn(one, "0123456789abcdef-"), 36);
     assert_string_not_equal(one, two);
 }
