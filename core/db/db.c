@@ -79,14 +79,20 @@ int db_usable(const db *connection)
            !db_in_transaction(connection);
 }
 
-/* With autocommit switched off, as only a caller's connection can have it, the next
- * statement belongs to a transaction even when none has begun. */
+int db_server_in_transaction(const db *connection)
+{
+    return (connection->mysql->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+/* Where a caller has switched autocommit off, the next statement belongs to a transaction even
+ * when none has begun. */
 int db_in_transaction(const db *connection)
 {
-    unsigned status = connection->mysql->server_status;
-
-    return (status & SERVER_STATUS_IN_TRANS) != 0 ||
-           (connection->borrowed && !(status & SERVER_STATUS_AUTOCOMMIT));
+    if (connection->guard != GUARD_NONE)
+        return connection->guard == GUARD_BEGUN;
+    return db_server_in_transaction(connection) ||
+           (connection->borrowed &&
+            !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }
 
 int db_lost_in_transaction(db *connection, db_answer answer)
@@ -245,37 +251,28 @@ db_answer db_run_text(db *connection, const char *name, const char *sql, size_t 
     return text_trip(connection, FAULT_STATEMENT, name, sql, size, result);
 }
 
-static db_answer fixed_trip(db *connection, fault_kind kind, const char *sql)
+db_answer db_text_trip(db *connection, fault_kind kind, const char *name, const char *sql)
 {
-    return text_trip(connection, kind, sql, sql, strlen(sql), NULL);
+    return text_trip(connection, kind, name, sql, strlen(sql), NULL);
 }
 
 db_answer db_begin(db *connection)
 {
-    return fixed_trip(connection, FAULT_STATEMENT, "START TRANSACTION");
+    static const char sql[] = "START TRANSACTION";
+
+    return db_text_trip(connection, FAULT_STATEMENT, sql, sql);
 }
 
 db_answer db_commit(db *connection)
 {
-    return fixed_trip(connection, FAULT_COMMIT, "COMMIT");
+    return db_text_trip(connection, FAULT_COMMIT, "COMMIT", "COMMIT");
 }
 
 db_answer db_rollback(db *connection)
 {
-    return fixed_trip(connection, FAULT_ROLLBACK, "ROLLBACK");
-}
-
-db_answer db_commit_guarded(db *connection)
-{
-    static const char sql[] =
-        "BEGIN NOT ATOMIC RELEASE SAVEPOINT tl_callback; COMMIT; END";
-
-    return text_trip(connection, FAULT_COMMIT, "COMMIT", sql, sizeof(sql) - 1, NULL);
-}
-
-db_answer db_savepoint_release(db *connection)
-{
-    return fixed_trip(connection, FAULT_STATEMENT, "RELEASE SAVEPOINT tl_callback");
+    return connection->guard != GUARD_NONE
+               ? db_rollback_guarded(connection)
+               : db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", "ROLLBACK");
 }
 
 static int ping(db *connection, void *what)

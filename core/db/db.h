@@ -6,7 +6,7 @@
  *   DB_ERROR       the server answered with an error; db_errno() says which
  *   DB_NOT_SENT    the request provably never left this process
  *   DB_UNANSWERED  it was sent, and whether it was carried out is not known
- *   DB_NO_MEMORY   out of memory before anything was sent
+ *   DB_NO_MEMORY   out of memory before anything was asked to be done
  * After NOT_SENT or UNANSWERED the connection is broken: it is closed by its owner and
  * never used again.  There is no automatic reconnect.
  *
@@ -126,7 +126,8 @@ void db_abandon(db *connection);
 const char *db_name(const db *connection);
 uint64_t db_thread_id(const db *connection);
 int db_usable(const db *connection); /* open, clean, not in a transaction */
-/* By the server's last word; on a caller's connection also when autocommit is off.  After
+/* By the server's last word, or by what was asked of it in a guarded transaction (below); on a
+ * caller's connection also when autocommit is off.  After
  * an error that rolled the transaction back (1213, 1020) it still says yes, so that a
  * statement that must not commit by itself on a caller's connection needs the condition
  * "AND @@in_transaction = 1", which the server evaluates. */
@@ -191,12 +192,19 @@ db_answer db_rollback(db *connection);
 void db_undo(db *connection);
 
 /*
- * A transaction that lets somebody else's statements in: it begins with a block that ends
- * with a savepoint (kind 3 of struct sql_text), and its commit releases that first.  A
- * callback that committed or rolled back has lost the savepoint; then the commit is not
- * tried, and the error is ERROR_NO_SAVEPOINT.  Each is one round trip.
+ * A transaction that lets somebody else's statements in (guard.c).  It begins with a
+ * statement, outside any transaction, and its commit first releases a savepoint that was set
+ * before; a callback that committed or rolled back has lost that.  Then the commit is not
+ * tried, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken.  Each is one
+ * round trip, once the statement was prepared and the guard set, which stays for the next such
+ * transaction; anything else that is run in between costs a round trip more.  Whatever was
+ * said or is known of it, a transaction that began ends with db_commit_guarded() or
+ * db_rollback(): before that the connection is not usable for anything else.
  */
 #define ERROR_NO_SAVEPOINT 1305
+db_answer db_run_guarded(db *connection, const struct sql_text *statement,
+                         const db_value *values, size_t count, int nowait,
+                         db_result *result);
 db_answer db_commit_guarded(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);

@@ -38,12 +38,24 @@ struct db_column {
 /* lock_wait_timeout is a second or more. */
 #define DB_TABLE_WAIT_MIN_MS 900
 
+/* The server has forgotten the statement, and says so before it does anything. */
+#define ERROR_NOT_PREPARED 1243
+
+/* Of the transaction that lets somebody else's statements in (guard.c).  What the server says of
+ * its state is not believed then: whoever has the connection can change it. */
+enum db_guard {
+    GUARD_NONE, /* autocommit is on */
+    GUARD_SET,  /* autocommit is off, and the savepoint set */
+    GUARD_BEGUN /* the first statement was sent; until a commit or a rollback was answered */
+};
+
 struct db {
     MYSQL *mysql;
     int borrowed;
-    int broken;          /* never used again */
-    int rolled_back;     /* perhaps, by the last error */
-    int in_block;        /* the statement under way is one */
+    int broken;      /* never used again */
+    int rolled_back; /* perhaps, by the last error */
+    int in_block;    /* the statement under way is one */
+    enum db_guard guard;
     int begins;          /* the statement under way only begins a transaction */
     int preparing;       /* the request under way runs nothing yet */
     int looked;          /* db_alive() was the last that happened */
@@ -73,6 +85,9 @@ typedef int (*db_trip)(db *connection, void *what);
 db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
                         void *what);
 
+/* By the server's last word, whatever the guard. */
+int db_server_in_transaction(const db *connection);
+
 /* Whether libmariadb may be asked anything: even making and freeing a statement throws
  * away results that a caller has not read yet. */
 int db_ready(db *connection);
@@ -84,6 +99,9 @@ void db_keep_error(db *connection, unsigned number, const char *text);
 int db_error_is_client(unsigned number);
 
 /* -- db.c -- */
+
+db_answer db_text_trip(db *connection, fault_kind kind, const char *name,
+                       const char *sql);
 
 /* Only the thread that uses the connection writes its counters; others may read. */
 void db_counter_add(uint64_t *counter, uint64_t by);
@@ -107,6 +125,23 @@ int db_type_is_number(enum enum_field_types type);
 void db_statements_free(db *connection);
 /* Room for count parameters in connection->binds; 0, or 1 when out of memory. */
 int db_bind_room(db *connection, size_t count);
+
+/* The first statement of a transaction, where autocommit is off; nowait as in
+ * db_run_nowait().  The last one, which commits it. */
+db_answer db_run_first(db *connection, const struct sql_text *statement,
+                       const db_value *values, size_t count, int nowait,
+                       db_result *result);
+db_answer db_run_commit(db *connection, const struct sql_text *statement);
+/* Prepares what is run later; within a round trip.  0, or 1 with the connection's error set. */
+int db_prepare(db *connection, const struct sql_text *statement);
+/* Whether the connection was reset since this was prepared. */
+int db_was_reset(db *connection, const struct sql_text *statement);
+
+/* -- guard.c -- */
+
+/* Switches autocommit on again. */
+db_answer db_unguard(db *connection);
+db_answer db_rollback_guarded(db *connection);
 
 /* -- arrays.c -- */
 

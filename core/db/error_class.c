@@ -90,6 +90,8 @@ static int commit_is_doubtful(const db *connection)
 
     if (number == ERROR_NO_SAVEPOINT)
         return 0; /* the guarded commit stopped before its COMMIT */
+    if (number == ERROR_NOT_PREPARED)
+        return 0;
     /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or
      * not allowed to begin. */
     return !line || (line->class_ != DB_CLASS_REPEAT &&
@@ -122,7 +124,7 @@ static int block_is_doubtful(const db *connection)
     case DB_CLASS_READ_ONLY:
         return connection->error_number == 1047 || !says_read_only(connection);
     default:
-        return connection->error_number != 1243; /* the server has forgotten it */
+        return connection->error_number != ERROR_NOT_PREPARED;
     }
 }
 

@@ -16,8 +16,8 @@
  * killed or the query interrupted, or that the commit went wrong.  Of a block (sql/query)
  * one statement may have been committed, or stand open, when the error comes from another,
  * and some errors pass its handlers by: only those that say why nothing was done prove it.
- * A block that only begins a transaction commits nothing: every error proves it but the end
- * of the connection, or of the query, after which the transaction is given up with it.
+ * A statement that begins a guarded transaction commits nothing: every error proves it but the
+ * end of the connection, or of the query, after which the transaction is given up with it.
  */
 #include "db/db_internal.h"
 
@@ -137,28 +137,20 @@ static void count_error(db *connection)
 
 /* What is only being prepared has not been run, whatever went wrong.  But a transaction may
  * stand open on the server's side, for whoever settles a lost answer to end. */
-static db_answer judge_preparing(db *connection)
+static db_answer judge_lost(db *connection)
 {
-    unsigned number = connection->error_number;
-
-    if (db_error_classify(number) != DB_CLASS_GONE)
-        return DB_ERROR;
     connection->broken = 1;
-    if (db_in_transaction(connection))
+    if (!connection->preparing || db_in_transaction(connection))
         return DB_UNANSWERED;
-    return number == CR_OUT_OF_MEMORY ? DB_NO_MEMORY : DB_NOT_SENT;
+    return connection->error_number == CR_OUT_OF_MEMORY ? DB_NO_MEMORY : DB_NOT_SENT;
 }
 
 static db_answer judge(db *connection, fault_kind kind, int commits)
 {
     unsigned number = connection->error_number;
 
-    if (connection->preparing)
-        return judge_preparing(connection);
-    if (db_error_is_client(number)) {
-        connection->broken = 1;
-        return DB_UNANSWERED;
-    }
+    if (db_error_is_client(number))
+        return judge_lost(connection);
     count_error(connection);
     /* An error does not carry the server's status: the transaction may be gone although
      * the last word was that there is one. */
@@ -166,6 +158,9 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
+    if (connection->preparing)
+        return db_error_classify(number) == DB_CLASS_GONE ? judge_lost(connection)
+                                                          : DB_ERROR;
     if (commits && db_error_is_doubtful(connection, kind == FAULT_COMMIT)) {
         connection->broken = 1;
         return DB_UNANSWERED;
@@ -183,6 +178,10 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     int failed;
 
     (void)name;
+    /* Nothing but the first statement of a guarded transaction may begin one without a word. */
+    if (connection->guard == GUARD_SET && kind == FAULT_STATEMENT &&
+        !connection->begins && db_unguard(connection) != DB_DONE)
+        return DB_NOT_SENT;
     fault_point(kind, name, "before");
     if (!may_write(connection))
         return DB_NOT_SENT;

@@ -1,7 +1,8 @@
 /*
- * Prepared statements.  The first use is a round trip more.  libmariadb could send both requests at
- * once, but where the first is refused for want of room (max_prepared_stmt_count) the server
- * applies the second to whatever was prepared last on the connection, and runs that.
+ * Prepared statements.  The first use is a round trip more.  libmariadb could send both
+ * requests at once, but where the first is refused for want of room
+ * (max_prepared_stmt_count) the server applies the second to whatever was prepared last on
+ * the connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -11,9 +12,8 @@
 #include <errmsg.h>
 #include <string.h>
 
-/* Kinds of struct sql_text. */
+/* Of the kinds of struct sql_text. */
 #define SQL_BLOCK 2
-#define SQL_BEGINS 3
 
 struct execution {
     struct db_prepared *prepared;
@@ -21,6 +21,8 @@ struct execution {
     char *fresh; /* text to prepare; NULL when it is prepared already */
     size_t count;
     unsigned rows; /* in one execution; 0 for a statement without array binding */
+    int nowait;
+    int begins, commits; /* a guarded transaction */
     db_result *result;
 };
 
@@ -269,7 +271,10 @@ static int bind_parameters(db *connection, struct execution *execution)
     MYSQL_STMT *stmt = execution->prepared->stmt;
 
     mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &execution->rows);
-    return execution->count > 0 && mysql_stmt_bind_param(stmt, connection->binds) != 0;
+    if (execution->count == 0 || !mysql_stmt_bind_param(stmt, connection->binds))
+        return 0;
+    db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for the parameters");
+    return 1;
 }
 
 static int check_count(db *connection, const struct execution *execution)
@@ -381,25 +386,28 @@ void db_undo(db *connection)
 }
 
 /*
- * Nothing that is prepared leaves a transaction open when it was done, but a block that
- * says so.  Where the answer says that the connection is in one, an earlier statement has
- * left it, and this one is not committed.  It never will be: the connection is not used
- * again.
+ * Nothing that is prepared leaves a transaction open when it was done, but the first
+ * statement of a guarded one.  Where the answer says that the connection is in one, an earlier
+ * statement has left it, and this one is not committed.  It never will be: the connection is
+ * not used again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
     int outside = !connection->borrowed && !db_in_transaction(connection);
-    int begins = execution->text->kind == SQL_BEGINS;
+    int begins = execution->begins;
     db_answer answer;
 
     connection->in_block = execution->text->kind == SQL_BLOCK;
     connection->begins = begins;
-    answer = db_round_trip(connection, FAULT_STATEMENT, execution->text->name, execute,
-                           execution);
+    answer =
+        db_round_trip(connection, execution->commits ? FAULT_COMMIT : FAULT_STATEMENT,
+                      execution->text->name, execute, execution);
     connection->in_block = connection->begins = connection->preparing = 0;
-    if (answer == DB_ERROR && outside && execution->text->kind != 0)
+    if (begins && answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
+        connection->guard = GUARD_BEGUN;
+    if (answer == DB_ERROR && outside && (begins || execution->text->kind != 0))
         db_undo(connection);
-    if (answer != DB_DONE || !outside || db_in_transaction(connection) == begins)
+    if (answer != DB_DONE || !outside || db_server_in_transaction(connection) == begins)
         return answer;
     db_spoil(connection);
     db_set_error(connection, CR_SERVER_LOST,
@@ -409,12 +417,12 @@ static db_answer trip(db *connection, struct execution *execution)
 }
 
 /* The first use on this connection, or any use on a caller's. */
-static db_answer run_first(db *connection, struct execution *execution, int nowait)
+static db_answer run_first(db *connection, struct execution *execution)
 {
-    struct db_prepared fresh = {execution->text, nowait, NULL};
+    struct db_prepared fresh = {execution->text, execution->nowait, NULL};
     db_answer answer = DB_NO_MEMORY;
 
-    execution->fresh = statement_text(execution->text, nowait);
+    execution->fresh = statement_text(execution->text, execution->nowait);
     if (!execution->fresh)
         return DB_NO_MEMORY;
     execution->prepared = &fresh;
@@ -460,19 +468,19 @@ static void forget(db *connection, struct db_prepared *prepared)
 }
 
 /* Needs: the parameters bound. */
-static db_answer run_bound(db *connection, struct execution *execution, int nowait)
+static db_answer run_bound(db *connection, struct execution *execution)
 {
     db_answer answer;
 
     if (!connection->borrowed)
-        execution->prepared = find(connection, execution->text, nowait);
+        execution->prepared = find(connection, execution->text, execution->nowait);
     if (!execution->prepared)
-        return run_first(connection, execution, nowait);
+        return run_first(connection, execution);
     answer = run_again(connection, execution);
     /* The server has forgotten the statement, and says so before it does anything. */
-    if (answer == DB_ERROR && connection->error_number == 1243) {
+    if (answer == DB_ERROR && connection->error_number == ERROR_NOT_PREPARED) {
         forget(connection, execution->prepared);
-        answer = run_first(connection, execution, nowait);
+        answer = run_first(connection, execution);
     } else if (answer == DB_ERROR &&
                db_error_classify(connection->error_number) == DB_CLASS_SCHEMA) {
         /* Tables that triggers came to need since it was prepared are never found for it;
@@ -482,23 +490,21 @@ static db_answer run_bound(db *connection, struct execution *execution, int nowa
     return answer;
 }
 
-static db_answer run(db *connection, const struct sql_text *text, const db_value *values,
-                     size_t count, db_result *result, int nowait)
+static db_answer run(db *connection, struct execution *execution, const db_value *values)
 {
-    struct execution execution = {.text = text, .count = count, .result = result};
-
-    if (result)
-        db_result_clear(result);
+    if (execution->result)
+        db_result_clear(execution->result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
     /* Its own transaction would commit the one that is open. */
-    if (text->kind >= SQL_BLOCK && db_in_transaction(connection)) {
-        db_set_error(connection, 1568, "%s is not for a transaction", text->name);
+    if (execution->text->kind == SQL_BLOCK && db_in_transaction(connection)) {
+        db_set_error(connection, 1568, "%s is not for a transaction",
+                     execution->text->name);
         return DB_ERROR;
     }
-    if (bind_values(connection, values, count))
+    if (bind_values(connection, values, execution->count))
         return DB_NO_MEMORY;
-    return run_bound(connection, &execution, nowait);
+    return run_bound(connection, execution);
 }
 
 db_answer db_run_rows(db *connection, const struct sql_text *statement,
@@ -519,7 +525,7 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement,
     arrays = db_bind_arrays(connection->binds, values, rows, columns);
     if (!arrays)
         return DB_NO_MEMORY;
-    answer = run_bound(connection, &execution, 0);
+    answer = run_bound(connection, &execution);
     memory_free(arrays);
     return answer;
 }
@@ -527,11 +533,63 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement,
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result)
 {
-    return run(connection, statement, values, count, result, 0);
+    struct execution execution = {.text = statement, .count = count, .result = result};
+
+    return run(connection, &execution, values);
 }
 
 db_answer db_run_nowait(db *connection, const struct sql_text *statement,
                         const db_value *values, size_t count, db_result *result)
 {
-    return run(connection, statement, values, count, result, 1);
+    struct execution execution = {
+        .text = statement, .count = count, .nowait = 1, .result = result};
+
+    return run(connection, &execution, values);
+}
+
+db_answer db_run_first(db *connection, const struct sql_text *statement,
+                       const db_value *values, size_t count, int nowait,
+                       db_result *result)
+{
+    struct execution execution = {.text = statement,
+                                  .count = count,
+                                  .nowait = nowait,
+                                  .begins = 1,
+                                  .result = result};
+
+    return run(connection, &execution, values);
+}
+
+db_answer db_run_commit(db *connection, const struct sql_text *statement)
+{
+    struct execution execution = {.text = statement, .commits = 1};
+
+    return run(connection, &execution, NULL);
+}
+
+int db_prepare(db *connection, const struct sql_text *statement)
+{
+    struct db_prepared fresh = {statement, 0, NULL};
+
+    if (find(connection, statement, 0))
+        return 0;
+    fresh.stmt = mysql_stmt_init(connection->mysql);
+    if (!fresh.stmt) {
+        db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for a statement");
+        return 1;
+    }
+    if (mysql_stmt_prepare(fresh.stmt, statement->text, strlen(statement->text))) {
+        keep_statement_error(connection, fresh.stmt);
+        mysql_stmt_close(fresh.stmt);
+        return 1;
+    }
+    keep(connection, &fresh);
+    return 0;
+}
+
+int db_was_reset(db *connection, const struct sql_text *statement)
+{
+    const struct db_prepared *prepared = find(connection, statement, 0);
+
+    return prepared != NULL && prepared->stmt->mysql == NULL;
 }

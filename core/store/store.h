@@ -13,8 +13,10 @@ typedef enum store_way {
                      commit in it, not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for blocks */
-    STORE_BEGINS /* begins the transaction that business rows go into (db_commit_guarded);
-                     asks, reclaims and endings; asks and reclaims do not wait for a row */
+    /* The first statement of the transaction that business rows go into (db_run_guarded):
+     * asks, reclaims and endings.  The second does not wait for a row lock. */
+    STORE_GUARDED,
+    STORE_GUARDED_NOWAIT
 } store_way;
 
 /* Runs the step. */

@@ -8,7 +8,6 @@
 #include "store/mutation.h"
 #include "store/view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -20,32 +19,22 @@
 #define OPENING_VALUES 9 /* open_retry */
 #define ASK_VALUES 11    /* ask_insert, in both of its forms */
 
-/* The block in which a statement begins a transaction. */
-static const struct sql_text *beginning(const struct sql_text *statement)
-{
-    static const struct sql_text *const blocks[][2] = {
-        {&sql_ask_insert, &sql_ask_with},
-        {&sql_ask_reclaim, &sql_reclaim_with},
-        {&sql_finish_sync, &sql_finish_sync_with},
-        {&sql_finish_retry, &sql_finish_retry_with},
-    };
-
-    for (size_t i = 0; i < COUNT(blocks); i++)
-        if (blocks[i][0] == statement)
-            return blocks[i][1];
-    abort(); /* no other step has business rows */
-}
-
 static db_answer run(db *connection, const struct sql_text *statement,
                      const db_value *values, size_t count, db_result *result,
                      store_way way)
 {
-    const struct sql_text *as_ruled =
-        store_mutated(way == STORE_BEGINS ? beginning(statement) : statement);
+    const struct sql_text *as_ruled = store_mutated(statement);
 
-    return way == STORE_NOWAIT
-               ? db_run_nowait(connection, as_ruled, values, count, result)
-               : db_run(connection, as_ruled, values, count, result);
+    switch (way) {
+    case STORE_NOWAIT:
+        return db_run_nowait(connection, as_ruled, values, count, result);
+    case STORE_GUARDED:
+    case STORE_GUARDED_NOWAIT:
+        return db_run_guarded(connection, as_ruled, values, count,
+                              way == STORE_GUARDED_NOWAIT, result);
+    default:
+        return db_run(connection, as_ruled, values, count, result);
+    }
 }
 
 static db_value milliseconds_or_null(int64_t number)
@@ -137,7 +126,7 @@ static db_answer ask(db *connection, step *s, store_way way)
         db_text(s->remark),
         db_text(s->actor),
     };
-    const int plain = way != STORE_BEGINS && s->first_fence != 0 && step_is_plain(s);
+    const int plain = s->first_fence != 0 && step_is_plain(s);
     db_result result = DB_RESULT_INIT;
     db_answer answer;
 
@@ -258,7 +247,7 @@ static db_answer finish_sync(db *connection, step *s, store_way way)
         db_int(s->in_caller),
     };
 
-    if (way != STORE_BEGINS && step_is_plain(s))
+    if (step_is_plain(s))
         return finish_plain(connection, s, way);
     return run_changing(connection, &sql_finish_sync, values, COUNT(values), s, way);
 }

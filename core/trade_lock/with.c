@@ -1,8 +1,7 @@
 /*
  * Business rows in the library's own transactions: with the row that becomes P, and with
- * the ending.  The lock's statement begins the transaction, in one request; then the
- * callback, between a savepoint and its release, which shows whether the callback ended the
- * transaction behind our back.
+ * the ending.  The lock's statement begins the transaction; then the callback; then the commit,
+ * which shows whether the callback ended the transaction behind our back (db/guard.c).
  */
 #include "trade_lock/lock.h"
 
@@ -25,7 +24,8 @@ struct with {
     tl_tx_fn fn;
     void *context;
     db *connection;
-    int grants; /* an ask, which never waits for a row lock */
+    int grants;     /* an ask, which never waits for a row lock */
+    int committing; /* a commit was sent, now or by an earlier call */
 };
 
 /* What one try of the transaction came to. */
@@ -90,10 +90,8 @@ static tl_status callback_failed(tl_status status)
                      tl_status_name(status));
 }
 
-/* Whatever else it did to the connection is not known. */
 static enum with_result callback_ended_it(struct with *w)
 {
-    db_spoil(w->connection);
     client_lose_track(w->lock->client); /* the lock's statement may be committed */
     w->t->status = error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction; it "
@@ -125,7 +123,8 @@ static enum with_result callback_stopped(struct with *w, tl_status status)
 static enum with_result try_statements(struct with *w)
 {
     tl_status status;
-    db_answer answer = store_step(w->connection, &w->t->step, STORE_BEGINS);
+    db_answer answer = store_step(w->connection, &w->t->step,
+                                  w->grants ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
 
     if (answer != DB_DONE)
         return server_failed(w, answer);
@@ -136,6 +135,7 @@ static enum with_result try_statements(struct with *w)
     status = w->fn != NULL ? call(w) : TL_OK;
     if (status != TL_OK)
         return callback_stopped(w, status);
+    w->committing = 1;
     answer = db_commit_guarded(w->connection);
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
@@ -165,11 +165,23 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
         w->t->status = status;
         return WITH_VERDICT;
     }
+    w->committing = 0;
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);
     pool_put(client->connections, w->connection);
     return result;
+}
+
+/* No session of ours lets the lock's statement commit by itself.  Where one did, it was made
+ * of something between here and the server; nobody is told that the rows are there. */
+static enum with_result step_went_alone(struct with *w)
+{
+    client_lose_track(w->lock->client);
+    w->t->status =
+        error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
+                  step_name(w->t->step.kind));
+    return WITH_CALLBACK;
 }
 
 /* A commit whose answer was lost: settled by the token; when it provably did not happen
@@ -183,6 +195,8 @@ static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
     if (t->verdict == VERDICT_UNKNOWN)
         return WITH_VERDICT;
     t->lost_connection[0] = '\0';
+    if (t->verdict == VERDICT_APPLIED && !w->committing)
+        return step_went_alone(w);
     if (t->verdict != VERDICT_REFUSED)
         return WITH_VERDICT;
     t->verdict = VERDICT_FAILED;
@@ -194,6 +208,7 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
 
+    w->committing = w->t->lost_connection[0] != '\0';
     for (;;) {
         enum with_result result = WITH_REPEAT;
 

@@ -301,69 +301,10 @@ static void a_statement_the_server_forgot(void **state)
     db_result_free(&result);
 }
 
-/* A block that begins a transaction and leaves it open. */
-static const struct sql_text begins = {
-    "begins",
-    "BEGIN NOT ATOMIC START TRANSACTION; INSERT INTO t (id, n, c) VALUES (?, 0, ?) "
-    "RETURNING id; SAVEPOINT tl_callback; END",
-    NULL,
-    NULL,
-    NULL,
-    3};
-
-static db_answer begin_with(int id, unsigned *rows)
-{
-    db_value values[] = {db_int(id), db_int(id)};
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &begins, values, 2, &result);
-
-    *rows = (unsigned)result.rows;
-    db_result_free(&result);
-    return answer;
-}
-
-static void a_block_begins_a_transaction(void **state)
-{
-    static const struct sql_text ends = {
-        "ends", "BEGIN NOT ATOMIC START TRANSACTION; DO ?; COMMIT; END", NULL, NULL, NULL,
-        3};
-    db_options options = options_at(database_option_file(base));
-    db_value one = db_int(1);
-    db *fresh;
-    unsigned rows;
-
-    (void)state;
-    EXPECT(connection, begin_with(30, &rows), DB_DONE);
-    assert_int_equal(rows, 1);
-    assert_true(db_in_transaction(connection));
-    /* It would commit what is open. */
-    EXPECT(connection, begin_with(31, &rows), DB_ERROR);
-    assert_true(db_in_transaction(connection));
-    EXPECT(connection, db_rollback(connection), DB_DONE);
-    /* An error leaves nothing open. */
-    EXPECT(connection, begin_with(1, &rows), DB_ERROR);
-    assert_int_equal(db_errno(connection), 1062);
-    assert_false(db_in_transaction(connection));
-    assert_true(db_usable(connection));
-    /* One that does not do what it says is not believed. */
-    fresh = open_with(&options);
-    EXPECT(fresh, db_run(fresh, &ends, &one, 1, NULL), DB_UNANSWERED);
-    assert_false(db_usable(fresh));
-    db_close(fresh);
-}
-
 /* The server does not find the tables of a trigger that came later for statements that were
  * prepared before. */
 static void a_trigger_that_came_later(void **state)
 {
-    static const struct sql_text block = {
-        "block",
-        "BEGIN NOT ATOMIC START TRANSACTION; INSERT INTO heard VALUES (?); SAVEPOINT "
-        "tl_callback; END",
-        NULL,
-        NULL,
-        NULL,
-        3};
     STATEMENT(plain, "INSERT INTO heard VALUES (?)");
     db *fresh = open_at(database_option_file(base));
     db_value one = db_int(1);
@@ -378,7 +319,7 @@ static void a_trigger_that_came_later(void **state)
                    NULL),
            DB_DONE);
     EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
-    EXPECT(fresh, db_run(fresh, &block, &one, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_run_guarded(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
     EXPECT(fresh, db_rollback(fresh), DB_DONE);
     EXPECT(fresh, run_sql(fresh, "CREATE TABLE told_too (n INT)", NULL), DB_DONE);
     EXPECT(fresh,
@@ -390,36 +331,12 @@ static void a_trigger_that_came_later(void **state)
     /* At most once each. */
     (void)db_run(fresh, &plain, &one, 1, NULL);
     EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
-    if (db_run(fresh, &block, &one, 1, NULL) == DB_DONE)
+    if (db_run_guarded(fresh, &plain, &one, 1, 1, NULL) == DB_DONE)
         EXPECT(fresh, db_rollback(fresh), DB_DONE);
-    EXPECT(fresh, db_run(fresh, &block, &one, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_run_guarded(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
     EXPECT(fresh, db_rollback(fresh), DB_DONE);
     assert_true(db_usable(fresh));
     db_close(fresh);
-}
-
-static void savepoints_see_a_commit(void **state)
-{
-    unsigned rows;
-
-    (void)state;
-    EXPECT(connection, begin_with(30, &rows), DB_DONE);
-    assert_true(db_in_transaction(connection));
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
-    assert_false(db_in_transaction(connection));
-    EXPECT(connection, begin_with(31, &rows), DB_DONE);
-    EXPECT(connection, run_sql(connection, "COMMIT AND CHAIN", NULL), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
-    assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
-    assert_true(db_in_transaction(connection));
-    EXPECT(connection, db_rollback(connection), DB_DONE);
-    EXPECT(connection, begin_with(32, &rows), DB_DONE);
-    EXPECT(connection, run_sql(connection, "COMMIT AND CHAIN", NULL), DB_DONE);
-    assert_true(db_in_transaction(connection));
-    EXPECT(connection, db_savepoint_release(connection), DB_ERROR);
-    assert_int_equal(db_errno(connection), 1305);
-    EXPECT(connection, db_rollback(connection), DB_DONE);
-    assert_true(db_usable(connection));
 }
 
 static void the_table_of_errors(void **state)
@@ -450,9 +367,7 @@ int main(void)
         cmocka_unit_test(mistakes_become_sentences),
         cmocka_unit_test(a_refused_prepare_runs_nothing),
         cmocka_unit_test(a_statement_the_server_forgot),
-        cmocka_unit_test(a_block_begins_a_transaction),
         cmocka_unit_test(a_trigger_that_came_later),
-        cmocka_unit_test(savepoints_see_a_commit),
         cmocka_unit_test(the_table_of_errors),
     };
 

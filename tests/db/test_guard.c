@@ -2,6 +2,9 @@
  * The server is this test's own, since it is told to prepare nothing more. */
 #include "common.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 static server *own;
 static database *base;
 static db *connection;
@@ -9,6 +12,7 @@ static MYSQL *admin;
 
 STATEMENT(add_one, "UPDATE t SET n = n + 1 WHERE id = ?");
 STATEMENT(add_ten, "UPDATE t SET n = n + 10 WHERE id = 1");
+STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id");
 
 static int set_up(void **state)
 {
@@ -34,7 +38,7 @@ static int open_one(void **state)
 {
     (void)state;
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = DEFAULT;"
-                        "UPDATE t SET n = 0");
+                        "DELETE FROM t WHERE id > 1; UPDATE t SET n = 0");
     connection = open_at(database_option_file(base));
     return 0;
 }
@@ -68,12 +72,277 @@ static void what_cannot_be_prepared_runs_nothing_else(void **state)
     assert_int_equal(number(), 21);
 }
 
+static int has_row(int id)
+{
+    return (int)database_number(admin, "SELECT COUNT(*) FROM t WHERE id = %d", id);
+}
+
+static db_answer begin_with(int id)
+{
+    db_value value = db_int(id);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run_guarded(connection, &insert_row, &value, 1, 1, &result);
+
+    assert_int_equal(result.rows, answer == DB_DONE);
+    db_result_free(&result);
+    return answer;
+}
+
+static long long variable(const char *name)
+{
+    char sql[64];
+    db_result result = DB_RESULT_INIT;
+    long long value;
+
+    snprintf(sql, sizeof sql, "SELECT @@%s", name);
+    EXPECT(connection, run_sql(connection, sql, &result), DB_DONE);
+    value = db_get_int(&result, 0, 0);
+    db_result_free(&result);
+    return value;
+}
+
+static void a_guarded_transaction(void **state)
+{
+    (void)state;
+    for (int id = 10; id < 13; id++) {
+        EXPECT(connection, begin_with(id), DB_DONE);
+        assert_true(db_in_transaction(connection));
+        assert_int_equal(has_row(id), 0);
+        /* It would commit what is open. */
+        EXPECT(connection, begin_with(20), DB_ERROR);
+        assert_int_equal(db_errno(connection), 1568);
+        assert_true(db_in_transaction(connection));
+        EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+        assert_false(db_in_transaction(connection));
+        assert_true(db_usable(connection));
+        assert_int_equal(has_row(id), 1);
+    }
+    EXPECT(connection, begin_with(13), DB_DONE);
+    EXPECT(connection, db_savepoint_release(connection), DB_DONE);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_int_equal(has_row(13), 0);
+    EXPECT(connection, begin_with(13), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(has_row(13), 1);
+    assert_int_equal(db_count(connection)->commits, 4);
+    assert_int_equal(db_count(connection)->rollbacks, 1);
+}
+
+static void an_error_leaves_nothing_open(void **state)
+{
+    (void)state;
+    EXPECT(connection, begin_with(1), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1062);
+    assert_false(db_in_transaction(connection));
+    assert_true(db_usable(connection));
+    /* Nor the row locked. */
+    database_run(admin, "SET innodb_lock_wait_timeout = 0;"
+                        "UPDATE t SET n = 5 WHERE id = 1");
+    EXPECT(connection, begin_with(14), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(has_row(14), 1);
+}
+
+/* Whatever does not belong to such a transaction commits by itself, as ever. */
+static void what_comes_in_between(void **state)
+{
+    db_value one = db_int(1);
+
+    (void)state;
+    for (int rolled_back = 0; rolled_back < 2; rolled_back++) {
+        const long long before = number();
+
+        EXPECT(connection, begin_with(15), DB_DONE);
+        if (rolled_back)
+            EXPECT(connection, db_rollback(connection), DB_DONE);
+        else
+            EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+        EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
+        assert_false(db_in_transaction(connection));
+        assert_int_equal(number(), before + 1);
+        assert_int_equal(variable("autocommit"), 1);
+        EXPECT(connection, db_begin(connection), DB_DONE);
+        EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
+        assert_int_equal(number(), before + 1);
+        EXPECT(connection, db_commit(connection), DB_DONE);
+        assert_int_equal(number(), before + 2);
+        EXPECT(connection, begin_with(16), DB_DONE);
+        EXPECT(connection, db_rollback(connection), DB_DONE);
+        assert_int_equal(db_ping(connection), 1);
+        assert_int_equal(variable("autocommit"), 1);
+        database_run(admin, "DELETE FROM t WHERE id > 1");
+    }
+}
+
+static const char *const endings[] = {
+    "COMMIT",
+    "COMMIT AND CHAIN",
+    "ROLLBACK",
+    "ROLLBACK AND CHAIN",
+    "START TRANSACTION",
+    "SET autocommit=1",
+    "SET autocommit=1;START TRANSACTION",
+    "SET autocommit=1;SET autocommit=0;INSERT INTO t VALUES (90, 1)",
+    "COMMIT;INSERT INTO t VALUES (91, 1)",
+    "BEGIN NOT ATOMIC COMMIT WORK; END",
+    "CREATE TABLE IF NOT EXISTS more (n INT)",
+    "LOCK TABLES t WRITE;UNLOCK TABLES",
+    "RELEASE SAVEPOINT tl_callback",
+    "reset",
+};
+
+static void say(const char *words)
+{
+    char *rest = NULL, *all = strdup(words);
+
+    if (strcmp(words, "reset") == 0)
+        assert_int_equal(mysql_reset_connection(db_raw(connection)), 0);
+    else if (strncmp(words, "BEGIN", 5) == 0)
+        assert_int_equal(mysql_query(db_raw(connection), words), 0);
+    else
+        for (char *one = strtok_r(all, ";", &rest); one; one = strtok_r(NULL, ";", &rest))
+            assert_int_equal(mysql_query(db_raw(connection), one), 0);
+    free(all);
+}
+
+/* However the transaction was ended, it shows; nothing that came after it is committed, and the
+ * connection is given up. */
+static void the_guard_sees_an_ending(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        for (int committing = 0; committing < 2; committing++) {
+            db_answer answer;
+
+            database_run(admin, "DELETE FROM t WHERE id > 1");
+            EXPECT(connection, begin_with(17), DB_DONE);
+            say(endings[i]);
+            answer = committing ? db_commit_guarded(connection)
+                                : db_savepoint_release(connection);
+            if (answer != DB_ERROR)
+                fail_msg("%s: not seen", endings[i]);
+            assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
+            assert_false(db_usable(connection));
+            db_close(connection);
+            connection = open_at(database_option_file(base));
+            assert_int_equal(has_row(90) + has_row(91), 0);
+        }
+}
+
+/* A rollback leaves autocommit off, whoever switched it on. */
+static void a_rollback_sets_the_guard_again(void **state)
+{
+    (void)state;
+    EXPECT(connection, begin_with(19), DB_DONE);
+    say("SET autocommit=1");
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    EXPECT(connection, begin_with(20), DB_DONE);
+    assert_int_equal(has_row(20), 0);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(has_row(20), 1);
+    /* A session that was reset is none of ours any more. */
+    EXPECT(connection, begin_with(21), DB_DONE);
+    say("reset");
+    (void)db_rollback(connection);
+    assert_false(db_usable(connection));
+}
+
+/* The server forgets one of the three: closed from aside, by its number. */
+static void forget(MYSQL_STMT *closer, unsigned long before)
+{
+    closer->stmt_id -= before;
+    mysql_stmt_close(closer);
+}
+
+static MYSQL_STMT *prepare_next(void)
+{
+    MYSQL_STMT *closer = mysql_stmt_init(db_raw(connection));
+
+    assert_int_equal(mysql_stmt_prepare(closer, "DO 1", 4), 0);
+    return closer;
+}
+
+static void a_commit_that_the_server_forgot(void **state)
+{
+    MYSQL_STMT *first, *second;
+
+    (void)state;
+    EXPECT(connection, begin_with(21), DB_DONE);
+    first = prepare_next();
+    /* Before it come what begins, and the commit. */
+    forget(first, 2);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(has_row(21), 1);
+    second = prepare_next();
+    EXPECT(connection, begin_with(22), DB_DONE);
+    database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
+    forget(second, 1);
+    EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1461);
+    assert_true(db_in_transaction(connection));
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_int_equal(has_row(22), 0);
+    assert_true(db_usable(connection));
+}
+
+static void no_room_for_the_commit(void **state)
+{
+    (void)state;
+    database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
+    EXPECT(connection, begin_with(23), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1461);
+    assert_false(db_usable(connection));
+    assert_int_equal(has_row(23), 0);
+}
+
+/* It has the server execute what was prepared last. */
+static void a_callback_that_cannot_prepare(void **state)
+{
+    MYSQL_STMT *direct;
+
+    (void)state;
+    EXPECT(connection, begin_with(24), DB_DONE);
+    database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
+    direct = mysql_stmt_init(db_raw(connection));
+    assert_int_not_equal(mariadb_stmt_execute_direct(direct, "DO 1", 4), 0);
+    assert_int_equal(mysql_stmt_errno(direct), 1461);
+    mysql_stmt_close(direct);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_int_equal(has_row(24), 0);
+}
+
+/* The time that a transaction may stand idle is none of it. */
+static void a_guard_may_wait(void **state)
+{
+    db_options options = options_at(database_option_file(base));
+
+    (void)state;
+    options.idle_transaction_s = 1;
+    db_close(connection);
+    connection = open_with(&options);
+    EXPECT(connection, begin_with(25), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    sleep(3);
+    EXPECT(connection, begin_with(26), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(has_row(26), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_cannot_be_prepared_runs_nothing_else),
+        TEST(a_guarded_transaction),
+        TEST(an_error_leaves_nothing_open),
+        TEST(what_comes_in_between),
+        TEST(the_guard_sees_an_ending),
+        TEST(a_rollback_sets_the_guard_again),
+        TEST(a_commit_that_the_server_forgot),
+        TEST(no_room_for_the_commit),
+        TEST(a_callback_that_cannot_prepare),
+        TEST(a_guard_may_wait),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return server_run_tests(tests, set_up, tear_down);
 }

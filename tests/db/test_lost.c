@@ -191,6 +191,21 @@ static void one_turn_for_a_statement(void **state)
     EXPECT(connection, db_begin(connection), DB_DONE);
     EXPECT(connection, db_commit(connection), DB_DONE);
     assert_int_equal(proxy_turns(between) - before, 6);
+    before = proxy_turns(between);
+    /* The commit is prepared, and the guard set; it begins already prepared. */
+    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    assert_int_equal(proxy_turns(between) - before, 3);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    assert_int_equal(proxy_turns(between) - before, 8);
+    /* Autocommit is switched on again. */
+    EXPECT(connection, db_run(connection, &add_one, &value, 1, NULL), DB_DONE);
+    assert_int_equal(proxy_turns(between) - before, 10);
+    EXPECT(connection, db_run(connection, &add_one, &value, 1, NULL), DB_DONE);
+    assert_int_equal(proxy_turns(between) - before, 11);
     db_close(connection);
 }
 

@@ -309,9 +309,18 @@ static void count_loss(void *context, const char *resource, tl_status why)
     atomic_fetch_add(&losses, 1);
 }
 
-static void *free_it(void *mutex)
+struct freeing {
+    tl_mutex *mutex;
+    tap *line;
+};
+
+/* The unlock is the only request that this thread makes. */
+static void *free_it(void *context)
 {
-    tl_mutex_free(mutex);
+    const struct freeing *self = context;
+
+    tap_rule(self->line, tl_thread_uuid(), 0, TAP_DELAY_ANSWER, 0);
+    tl_mutex_free(self->mutex);
     return NULL;
 }
 
@@ -324,16 +333,15 @@ static void test_freeing_is_no_loss(void **state)
     tl_client_options wanted = TL_CLIENT_OPTIONS_INIT;
     tl_mutex_options options = lease_options(0);
     tl_client *client = NULL;
+    struct freeing freeing = {.line = line};
     pthread_t thread;
-    tl_mutex *mutex;
 
     (void)state;
     wanted.config_file = file;
     assert_status(tl_client_open(&client, &wanted), TL_OK);
     options.loss = count_loss;
-    mutex = locked(client, "freed", &options);
-    tap_rule(line, "step = 'unlock'", 0, TAP_DELAY_ANSWER, 0);
-    assert_int_equal(pthread_create(&thread, NULL, free_it, mutex), 0);
+    freeing.mutex = locked(client, "freed", &options);
+    assert_int_equal(pthread_create(&thread, NULL, free_it, &freeing), 0);
     while (database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = "
                                   "'freed' AND status = 'U'") == 0)
         sleep_ms(1);

@@ -140,6 +140,41 @@ static void test_a_callback_must_not_commit(void **state)
     tl_lock_free(lock);
 }
 
+static tl_status reset_inside(void *context, struct st_mysql *connection)
+{
+    ++*(int *)context;
+    assert_int_equal(mysql_reset_connection(connection), 0);
+    return TL_OK;
+}
+
+/* What was prepared on the connection is gone with its transaction; that is no reason to run
+ * the callback again. */
+static void test_a_callback_must_not_reset_the_connection(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int resets = 0;
+        tl_lock *before = lock_new(f.client, i ? "r1" : "r0", "c1", &options);
+        tl_lock *lock = lock_new(f.client, i ? "r3" : "r2", "c1", &options);
+
+        assert_status(tl_lock_ask_with(before, insert_note, note_prepared, 0),
+                      TL_GRANTED);
+        assert_status(tl_lock_ask_with(lock, reset_inside, &resets, 0),
+                      TL_CALLBACK_FAILED);
+        assert_non_null(strstr(tl_error_message(), "must not commit"));
+        assert_row(&f, i ? "r3" : "r2", "c1", "WITHDRAW", "-");
+        assert_status(tl_lock_finish_with(before, &ending, reset_inside, &resets, 1000),
+                      TL_CALLBACK_FAILED);
+        assert_row(&f, i ? "r1" : "r0", "c1", "WITHDRAW", "P 1 1");
+        assert_int_equal(resets, 2);
+        tl_lock_free(before);
+        tl_lock_free(lock);
+    }
+}
+
 static void test_in_the_callers_transaction(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -243,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_rows_ride_along),
         cmocka_unit_test(test_refusing_leaves_nothing),
         cmocka_unit_test(test_a_callback_must_not_commit),
+        cmocka_unit_test(test_a_callback_must_not_reset_the_connection),
         cmocka_unit_test(test_in_the_callers_transaction),
         cmocka_unit_test(test_a_stale_holder_must_roll_back),
         cmocka_unit_test(test_settling_the_callers_commit),

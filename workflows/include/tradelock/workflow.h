@@ -149,7 +149,7 @@ typedef enum tl_cancel {
  * pools held.  They must return within attempt->timeout_ms; what comes later is fenced out.
  *
  * prepare, apply_success, apply_failure run inside the library's transaction, on its
- * connection.  They may run again from the start (deadlock, lock wait, snapshot conflict),
+ * connection, where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot conflict),
  * must not commit, roll back or change the session, and must not ask for locks.  They
  * return TL_OK; TL_TRY_AGAIN when a statement met error 1213, 1205 or 1020; anything else
  * when they cannot.  prepare may also return TL_REFUSED (with a remark): no row is left
