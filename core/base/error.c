@@ -11,8 +11,6 @@
 #undef error_prefix
 #undef tl_error_report
 
-#define ERROR_MAX 1024
-
 static _Thread_local char message[ERROR_MAX];
 
 /* A sentence that was cut says so. */

@@ -7,6 +7,8 @@
 
 #include <tradelock/tradelock.h>
 
+#define ERROR_MAX 1024 /* bytes of a sentence, its NUL included */
+
 /* Keeps the sentence for tl_error_message() and returns status. */
 tl_status error_set(tl_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

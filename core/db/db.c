@@ -95,6 +95,11 @@ int db_in_transaction(const db *connection)
             !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }
 
+int db_met_deadlock(const db *connection)
+{
+    return connection->mysql && mysql_errno(connection->mysql) == ERROR_DEADLOCK;
+}
+
 int db_lost_in_transaction(db *connection, db_answer answer)
 {
     if (!db_in_transaction(connection) || db_wrong_process(connection))

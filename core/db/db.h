@@ -133,6 +133,12 @@ int db_usable(const db *connection); /* open, clean, not in a transaction */
  * "AND @@in_transaction = 1", which the server evaluates. */
 int db_in_transaction(const db *connection);
 
+/* Whether results were left on it that nobody has read, behind which nothing can be sent. */
+int db_has_unread(const db *connection);
+
+/* Whether a deadlock was the last that its user met there. */
+int db_met_deadlock(const db *connection);
+
 /* From now on the connection counts as broken, so that the pool closes it: for one whose
  * session a callback may have changed. */
 void db_spoil(db *connection);

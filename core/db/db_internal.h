@@ -38,6 +38,7 @@ struct db_column {
 /* lock_wait_timeout is a second or more. */
 #define DB_TABLE_WAIT_MIN_MS 900
 
+#define ERROR_DEADLOCK 1213
 /* The server has forgotten the statement, and says so before it does anything. */
 #define ERROR_NOT_PREPARED 1243
 

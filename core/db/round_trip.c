@@ -82,6 +82,13 @@ int db_alive(db *connection)
     return connection->looked;
 }
 
+int db_has_unread(const db *connection)
+{
+    return connection->mysql &&
+           (connection->mysql->status != MYSQL_STATUS_READY ||
+            connection->mysql->server_status & SERVER_MORE_RESULTS_EXIST);
+}
+
 int db_ready(db *connection)
 {
     if (connection->generation != thread_context_generation()) {
@@ -93,8 +100,7 @@ int db_ready(db *connection)
         db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was lost before");
         return 0;
     }
-    if (connection->mysql->status != MYSQL_STATUS_READY ||
-        connection->mysql->server_status & SERVER_MORE_RESULTS_EXIST) {
+    if (db_has_unread(connection)) {
         db_set_error(connection, CR_COMMANDS_OUT_OF_SYNC,
                      "the connection has results that were not read");
         return 0;
@@ -121,7 +127,7 @@ static int may_write(db *connection)
 static void count_error(db *connection)
 {
     switch (connection->error_number) {
-    case 1213:
+    case ERROR_DEADLOCK:
         db_counter_add(&connection->counters.deadlocks, 1);
         break;
     case 1205:

@@ -385,6 +385,16 @@ void db_undo(db *connection)
     db_keep_error(connection, number, text);
 }
 
+/* An error of the row or of the moment.  Any other may be of the session, which an earlier
+ * callback has left read-only, say, or in another database. */
+static int may_come_again(const db *connection)
+{
+    const db_error_class class_ = db_error_classify(connection->error_number);
+
+    return class_ == DB_CLASS_REPEAT || class_ == DB_CLASS_DUPLICATE ||
+           connection->error_number == ERROR_NOT_PREPARED;
+}
+
 /*
  * Nothing that is prepared leaves a transaction open when it was done, but the first
  * statement of a guarded one.  Where the answer says that the connection is in one, an earlier
@@ -407,6 +417,8 @@ static db_answer trip(db *connection, struct execution *execution)
         connection->guard = GUARD_BEGUN;
     if (answer == DB_ERROR && outside && (begins || execution->text->kind != 0))
         db_undo(connection);
+    if (answer == DB_ERROR && begins && !may_come_again(connection))
+        db_spoil(connection);
     if (answer != DB_DONE || !outside || db_server_in_transaction(connection) == begins)
         return answer;
     db_spoil(connection);

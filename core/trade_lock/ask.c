@@ -201,6 +201,7 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
          * answered, so a name that nobody has says as much: nothing is under way. */
         lock_become(lock, LOCK_ASK_UNKNOWN);
         random_uuid(lock->lost_connection);
+        lock->commit_sent = t->commit_sent;
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */

@@ -270,6 +270,7 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
         lock->lost_connection[0] = '\0';
     } else {
         memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
+        t->commit_sent = lock->commit_sent;
     }
     text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
     text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
@@ -347,6 +348,7 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 
     lock_become(lock, state);
     memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
+    lock->commit_sent = t->commit_sent;
     client_add(&lock->client->counters.unknown, 1);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
              "the answer to '%s' was lost and could not be settled yet",

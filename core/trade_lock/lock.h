@@ -53,6 +53,7 @@ struct tl_lock {
     uint32_t epoch;
     uint32_t own_sends; /* counted by this hold: only these may be taken off again */
     char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
+    int commit_sent;                      /* with business rows, of that step */
     char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
     int64_t hold_until_ms;  /* boot time, from before the request was sent */
     int64_t armed_until_ms; /* the same, of an arming whose fate is not known */

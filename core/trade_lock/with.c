@@ -18,16 +18,6 @@
 #define REPEAT_MIN_MS 2
 #define REPEAT_MAX_MS 100
 
-struct with {
-    tl_lock *lock;
-    transition *t;
-    tl_tx_fn fn;
-    void *context;
-    db *connection;
-    int grants;     /* an ask, which never waits for a row lock */
-    int committing; /* a commit was sent, now or by an earlier call */
-};
-
 /* What one try of the transaction came to. */
 enum with_result {
     WITH_VERDICT, /* t->verdict says it */
@@ -36,16 +26,44 @@ enum with_result {
     WITH_CALLBACK /* the callback failed, or ended the transaction */
 };
 
+struct with {
+    tl_lock *lock;
+    transition *t;
+    tl_tx_fn fn;
+    void *context;
+    db *connection;
+    int grants;     /* an ask, which never waits for a row lock */
+    int deadlocked; /* an earlier try, as its callback said */
+    /* Of a step in doubt: what it comes to, once it proves not to have happened. */
+    enum with_result if_undone;
+};
+
+/* The connection is done with; the token will say what became of the step. */
+static enum with_result leave_in_doubt(struct with *w, enum with_result if_undone)
+{
+    text_copy(w->t->lost_connection, sizeof w->t->lost_connection,
+              db_name(w->connection));
+    w->t->verdict = VERDICT_UNKNOWN;
+    w->if_undone = if_undone;
+    db_spoil(w->connection);
+    return WITH_VERDICT;
+}
+
+/* What a step whose answer is lost turns out to be when it did not happen. */
+static void lost_before_commit(struct with *w)
+{
+    w->t->status = error_set(TL_TRY_AGAIN, "the connection was lost before the commit");
+    w->if_undone = WITH_REPEAT;
+}
+
 static enum with_result server_failed(struct with *w, db_answer answer)
 {
     unsigned number = db_errno(w->connection);
 
     w->t->verdict = VERDICT_FAILED;
     if (answer == DB_UNANSWERED || db_lost_in_transaction(w->connection, answer)) {
-        text_copy(w->t->lost_connection, sizeof w->t->lost_connection,
-                  db_name(w->connection));
-        w->t->verdict = VERDICT_UNKNOWN;
-        return WITH_VERDICT;
+        lost_before_commit(w);
+        return leave_in_doubt(w, WITH_REPEAT);
     }
     w->t->status = db_error_status(w->connection, answer, step_name(w->t->step.kind));
     if (answer == DB_NOT_SENT)
@@ -100,24 +118,49 @@ static enum with_result callback_ended_it(struct with *w)
     return WITH_CALLBACK;
 }
 
-/* A callback that did not answer TL_OK: refused, failed, or asked to be run again. */
+/*
+ * A callback that did not answer TL_OK: refused, failed, or asked to be run again.  Where the
+ * savepoint is still there nothing can be committed.  Otherwise it may have committed the lock's
+ * statement alone, and the token is asked; of a deadlock, which undoes all, only where the next
+ * try shows nothing else (look_back).
+ */
 static enum with_result callback_stopped(struct with *w, tl_status status)
 {
+    enum with_result stopped = WITH_CALLBACK;
     db_answer answer;
 
     if (status == TL_TRY_AGAIN) {
-        w->t->status =
-            error_set(TL_TRY_AGAIN, "the callback met a deadlock or a lock wait");
-        return WITH_REPEAT;
-    }
-    if (status != TL_REFUSED)
+        stopped = WITH_REPEAT;
+        w->t->status = error_set(status, "the callback met a deadlock or a lock wait");
+        if (db_met_deadlock(w->connection)) {
+            w->deadlocked = 1;
+            return stopped;
+        }
+    } else if (status == TL_REFUSED) {
+        stopped = WITH_REFUSED;
+    } else {
         w->t->status = callback_failed(status);
+    }
     answer = db_savepoint_release(w->connection);
-    if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
+    if (answer == DB_DONE)
+        return stopped;
+    if (status != TL_TRY_AGAIN && answer == DB_ERROR &&
+        db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
-    if (answer != DB_DONE)
-        return server_failed(w, answer);
-    return status == TL_REFUSED ? WITH_REFUSED : WITH_CALLBACK;
+    if (stopped == WITH_CALLBACK && !db_has_unread(w->connection)) {
+        lost_before_commit(w); /* which may be why it failed */
+        stopped = WITH_REPEAT;
+    }
+    return leave_in_doubt(w, stopped);
+}
+
+/* Nothing can be sent behind results that nobody read. */
+static enum with_result left_unread(struct with *w)
+{
+    w->t->status =
+        error_set(TL_CALLBACK_FAILED, "the database callback of '%s' left results unread",
+                  step_name(w->t->step.kind));
+    return leave_in_doubt(w, WITH_CALLBACK);
 }
 
 static enum with_result try_statements(struct with *w)
@@ -135,8 +178,10 @@ static enum with_result try_statements(struct with *w)
     status = w->fn != NULL ? call(w) : TL_OK;
     if (status != TL_OK)
         return callback_stopped(w, status);
-    w->committing = 1;
+    if (db_has_unread(w->connection))
+        return left_unread(w);
     answer = db_commit_guarded(w->connection);
+    w->t->commit_sent = answer != DB_NOT_SENT;
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer != DB_DONE)
@@ -165,7 +210,7 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
         w->t->status = status;
         return WITH_VERDICT;
     }
-    w->committing = 0;
+    w->t->commit_sent = 0;
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);
@@ -173,8 +218,8 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
     return result;
 }
 
-/* No session of ours lets the lock's statement commit by itself.  Where one did, it was made
- * of something between here and the server; nobody is told that the rows are there. */
+/* The lock's statement is committed, and the commit that goes behind the business rows was never
+ * sent: the callback did it. */
 static enum with_result step_went_alone(struct with *w)
 {
     client_lose_track(w->lock->client);
@@ -184,31 +229,60 @@ static enum with_result step_went_alone(struct with *w)
     return WITH_CALLBACK;
 }
 
-/* A commit whose answer was lost: settled by the token; when it provably did not happen
- * the whole transaction may be run again. */
+/*
+ * A step in doubt: settled by the token; when it provably did not happen the whole transaction may
+ * be run again.  One thing the token cannot tell: where a callback committed, wrote more and
+ * answered TL_OK, and the answer to the library's own commit, which the server refuses then,
+ * was lost, the step counts as done with its rows.
+ */
 static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
 {
     transition *t = w->t;
+    tl_status if_undone = t->status;
+    char sentence[ERROR_MAX];
 
+    text_copy(sentence, sizeof sentence, tl_error_message());
     transition_settle(w->lock->client->transitions, t, t->lost_connection,
                       clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_UNKNOWN)
         return WITH_VERDICT;
     t->lost_connection[0] = '\0';
-    if (t->verdict == VERDICT_APPLIED && !w->committing)
+    if (t->verdict == VERDICT_APPLIED && !t->commit_sent)
         return step_went_alone(w);
     if (t->verdict != VERDICT_REFUSED)
         return WITH_VERDICT;
     t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_TRY_AGAIN, "the connection was lost before the commit");
-    return WITH_REPEAT;
+    t->status = error_set(if_undone, "%s", sentence);
+    return w->if_undone;
+}
+
+/*
+ * A transaction that was run again after a deadlock, and did not come to a commit of its own.  The
+ * callback may have committed before it met the deadlock, and the next try then met that row.
+ */
+static enum with_result look_back(struct with *w, enum with_result result,
+                                  int64_t deadline_ms)
+{
+    verdict seen = w->t->verdict;
+
+    if (!w->deadlocked || seen == VERDICT_UNKNOWN ||
+        (result == WITH_VERDICT && seen == VERDICT_APPLIED))
+        return result;
+    random_uuid(w->t->lost_connection); /* none is at work any more */
+    w->t->commit_sent = 0;
+    w->if_undone = result;
+    result = settle_lost(w, deadline_ms);
+    if (w->t->verdict == VERDICT_FAILED)
+        w->t->verdict = seen;
+    return result;
 }
 
 static enum with_result run_with(struct with *w, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
 
-    w->committing = w->t->lost_connection[0] != '\0';
+    if (w->t->lost_connection[0] != '\0')
+        lost_before_commit(w);
     for (;;) {
         enum with_result result = WITH_REPEAT;
 
@@ -217,10 +291,10 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
         if (w->t->lost_connection[0] != '\0')
             result = settle_lost(w, deadline_ms);
         if (result != WITH_REPEAT)
-            return result;
+            return look_back(w, result, deadline_ms);
         if (clock_left_ms(deadline_ms) == 0) {
             w->t->verdict = VERDICT_FAILED;
-            return WITH_VERDICT;
+            return look_back(w, WITH_VERDICT, deadline_ms);
         }
         atomic_fetch_add_explicit(
             &transition_count(w->lock->client->transitions)->repeats, 1,

@@ -36,6 +36,7 @@ typedef struct transition {
     /* The connection that the answer was lost on, "" when none was.  Given back in with
      * the same token, it is settled before anything is written. */
     char lost_connection[RANDOM_UUID];
+    int commit_sent;        /* of a step that business rows ride along with */
     char lost_because[192]; /* in the server's words, or the client library's */
     unsigned failed_with;   /* not 0: the server's error, which will not pass by itself */
     int settled;            /* the verdict was found out afterwards */

@@ -331,8 +331,13 @@ static void a_trigger_that_came_later(void **state)
     /* At most once each. */
     (void)db_run(fresh, &plain, &one, 1, NULL);
     EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
-    if (db_run_guarded(fresh, &plain, &one, 1, 1, NULL) == DB_DONE)
+    if (db_run_guarded(fresh, &plain, &one, 1, 1, NULL) == DB_DONE) {
         EXPECT(fresh, db_rollback(fresh), DB_DONE);
+    } else { /* which might be the session's fault */
+        assert_false(db_usable(fresh));
+        db_close(fresh);
+        fresh = open_at(database_option_file(base));
+    }
     EXPECT(fresh, db_run_guarded(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
     EXPECT(fresh, db_rollback(fresh), DB_DONE);
     assert_true(db_usable(fresh));

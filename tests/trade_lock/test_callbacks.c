@@ -78,6 +78,49 @@ static void commit(MYSQL *connection)
     assert_int_equal(mysql_commit(connection), 0);
 }
 
+/* Which commits what there is. */
+static void autocommit(MYSQL *connection)
+{
+    assert_int_equal(mysql_autocommit(connection, 1), 0);
+}
+
+static void begin_anew(MYSQL *connection)
+{
+    say(connection, "START TRANSACTION");
+}
+
+static void kill_it(MYSQL *connection)
+{
+    database_run(f.sql, "KILL %lu", mysql_thread_id(connection));
+    while (mysql_ping(connection) == 0)
+        usleep(1000);
+}
+
+static void commit_and_kill(MYSQL *connection)
+{
+    commit(connection);
+    say(connection, "INSERT INTO ledger VALUES ('stray')");
+    kill_it(connection);
+}
+
+static void roll_back_and_lock_tables(MYSQL *connection)
+{
+    roll_back(connection);
+    say(connection, "LOCK TABLES account WRITE");
+}
+
+static void leave_unread(MYSQL *connection)
+{
+    static const char sql[] = "SELECT 1 UNION SELECT 2";
+
+    assert_int_equal(mysql_real_query(connection, sql, sizeof sql - 1), 0);
+}
+
+static void change_the_session(MYSQL *connection)
+{
+    say(connection, "SET SESSION TRANSACTION READ ONLY");
+}
+
 static atomic_int other_has_all;
 
 /* It has changed more rows than the callback, which so becomes the victim. */
@@ -106,6 +149,12 @@ static void meet_a_deadlock(MYSQL *connection)
         mysql_query(connection, "UPDATE account SET n = n + 1 WHERE id = 2"), 0);
     assert_int_equal(mysql_errno(connection), 1213);
     pthread_join(thread, NULL);
+}
+
+static void commit_and_deadlock(MYSQL *connection)
+{
+    commit(connection);
+    meet_a_deadlock(connection);
 }
 
 static void deadlock_and_look(MYSQL *connection)
@@ -181,6 +230,9 @@ static void (*const again[])(MYSQL *) = {
     deadlock_and_roll_back,
     roll_back,
     roll_back_and_tidy,
+    roll_back_and_lock_tables,
+    leave_unread,
+    kill_it,
     reset,
 };
 
@@ -250,6 +302,128 @@ static void test_the_next_trade_is_not_concerned(void **state)
         }
 }
 
+/* Nothing can be sent behind them: it is not run again in vain, and told in its own words. */
+static void test_results_that_nobody_read(void **state)
+{
+    static const struct {
+        tl_status then, told;
+        const char *sentence;
+    } cases[] = {
+        {TL_OK, TL_CALLBACK_FAILED, "left results unread"},
+        {TL_SERVER_ERROR, TL_CALLBACK_FAILED, "TL_SERVER_ERROR"},
+        {TL_REFUSED, TL_REFUSED, "refused"},
+    };
+    char serial[32];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tl_lock_options options = sync_options("x");
+        struct work asking = {
+            .note = "ordered", .meddle = leave_unread, .then = cases[i].then};
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "unread-%u", i);
+        lock = lock_new(f.client, serial, "c1", &options);
+        assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), cases[i].told);
+        assert_non_null(strstr(tl_error_message(), cases[i].sentence));
+        assert_int_equal(asking.runs, 1);
+        assert_row(&f, serial, "c1", "WITHDRAW", "-");
+        tl_lock_free(lock);
+        pay_innocently(serial);
+    }
+}
+
+static void (*const committers[])(MYSQL *) = {
+    commit, autocommit, begin_anew, commit_and_kill, commit_and_deadlock,
+};
+
+/* Ends the lock's statement alone, and says so to nobody. */
+static void commit_alone(void (*by)(MYSQL *), tl_status then, int at_the_end)
+{
+    tl_lock_options options = sync_options("x");
+    struct work asking = {.note = "ordered"}, ending = {.note = "booked"};
+    struct work *meddling = at_the_end ? &ending : &asking;
+    static int number;
+    char serial[32];
+    tl_lock *lock;
+
+    meddling->meddle = by;
+    meddling->then = then;
+    snprintf(serial, sizeof serial, "alone-%d", ++number);
+    database_run(f.sql, "DELETE FROM ledger");
+    lock = lock_new(f.client, serial, "c1", &options);
+    assert_status(pay(lock, &asking, &ending), TL_CALLBACK_FAILED);
+    if (by == commit_and_kill || then == TL_TRY_AGAIN)
+        assert_non_null(strstr(tl_error_message(), "without its business rows"));
+    assert_int_equal(asking.runs + ending.runs, 1 + at_the_end);
+    assert_int_equal(notes("stray"), 0);
+    assert_row(&f, serial, "c1", "WITHDRAW", at_the_end ? "Y 1 1" : "P 1 1");
+    tl_lock_free(lock);
+    snprintf(serial, sizeof serial, "beside-%d", number);
+    pay_innocently(serial);
+}
+
+/* It must not commit.  Where it does, nobody is told that the trade has its business rows. */
+static void test_what_was_committed_alone_is_told(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof committers / sizeof committers[0]; i++)
+        for (int at_the_end = 0; at_the_end < 2; at_the_end++) {
+            commit_alone(committers[i], TL_TRY_AGAIN, at_the_end);
+            commit_alone(committers[i], TL_OK, at_the_end);
+        }
+}
+
+static MYSQL *in_the_way;
+
+static void commit_and_lose_sight(MYSQL *connection)
+{
+    commit(connection);
+    database_run(in_the_way, "LOCK TABLES trade_lock WRITE");
+    kill_it(connection);
+}
+
+/* Nor when it takes a later call to find out. */
+static void test_what_was_committed_alone_is_told_later(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct work asking = {
+        .note = "ordered", .meddle = commit_and_lose_sight, .then = TL_SERVER_ERROR};
+    tl_client *hasty;
+    tl_lock *lock;
+
+    (void)state;
+    in_the_way = database_connect(f.db);
+    database_set(f.db, "business_pool_size=1\ncommit_ms=500ms\n");
+    hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
+    lock = lock_new(hasty, "later", "c1", &options);
+    assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_UNKNOWN);
+    database_run(in_the_way, "UNLOCK TABLES");
+    assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "without its business rows"));
+    assert_int_equal(asking.runs, 1);
+    tl_lock_free(lock);
+    tl_client_close(hasty);
+    mysql_close(in_the_way);
+}
+
+/* It must not do that either; what it breaks is one trade, not all that come after it. */
+static void test_a_session_that_was_changed(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct work asking = {
+        .note = "ordered", .meddle = change_the_session, .then = TL_REFUSED};
+    tl_lock *first = lock_new(f.client, "changes", "c1", &options);
+    tl_lock *second = lock_new(f.client, "suffers", "c1", &options);
+
+    (void)state;
+    assert_status(tl_lock_ask_with(first, do_work, &asking, 0), TL_REFUSED);
+    assert_status(tl_lock_ask_with(second, do_work, &asking, 0), TL_READ_ONLY);
+    tl_lock_free(first);
+    tl_lock_free(second);
+    pay_innocently("thrives");
+}
+
 /* An ask waits for nobody, whatever rows the callback may wait for. */
 static void test_a_row_that_is_taken(void **state)
 {
@@ -278,6 +452,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_run_again_is_run_as_a_whole),
         cmocka_unit_test(test_the_next_trade_is_not_concerned),
+        cmocka_unit_test(test_results_that_nobody_read),
+        cmocka_unit_test(test_what_was_committed_alone_is_told),
+        cmocka_unit_test(test_what_was_committed_alone_is_told_later),
+        cmocka_unit_test(test_a_session_that_was_changed),
         cmocka_unit_test(test_a_row_that_is_taken),
     };
 
