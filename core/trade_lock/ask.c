@@ -201,7 +201,7 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
          * answered, so a name that nobody has says as much: nothing is under way. */
         lock_become(lock, LOCK_ASK_UNKNOWN);
         random_uuid(lock->lost_connection);
-        lock->commit_sent = t->commit_sent;
+        lock->rows = t->rows;
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */
@@ -279,6 +279,8 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
 
     switch (t->verdict) {
     case VERDICT_APPLIED:
+        if (t->rows == ROWS_NOT_SENT)
+            return lock_went_alone(lock, LOCK_NEW, t);
         return ask_granted(lock, t, before_ms);
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_ASK_UNKNOWN, t);

@@ -90,6 +90,8 @@ tl_status tl_lock_settle(tl_lock *lock)
                           lock->client->config.commit_ms);
     switch (t.verdict) {
     case VERDICT_APPLIED:
+        if (t.rows == ROWS_NOT_SENT)
+            return lock_went_alone(lock, LOCK_HELD, &t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
         return settled_not_done(lock);

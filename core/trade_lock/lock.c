@@ -270,7 +270,8 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
         lock->lost_connection[0] = '\0';
     } else {
         memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
-        t->commit_sent = lock->commit_sent;
+        if (t->lost_connection[0] != '\0')
+            t->rows = lock->rows;
     }
     text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
     text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
@@ -342,13 +343,22 @@ void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
     lock_become(lock, state);
 }
 
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
+{
+    client_lose_track(lock->client);
+    lock->lost_connection[0] = '\0';
+    lock_become(lock, state);
+    return error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
+                     step_name(t->step.kind));
+}
+
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 {
     tl_key key = lock_key(lock);
 
     lock_become(lock, state);
     memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
-    lock->commit_sent = t->commit_sent;
+    lock->rows = t->rows;
     client_add(&lock->client->counters.unknown, 1);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
              "the answer to '%s' was lost and could not be settled yet",

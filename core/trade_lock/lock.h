@@ -53,7 +53,7 @@ struct tl_lock {
     uint32_t epoch;
     uint32_t own_sends; /* counted by this hold: only these may be taken off again */
     char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
-    int commit_sent;                      /* with business rows, of that step */
+    business_rows rows;                   /* that were to ride along with it */
     char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
     int64_t hold_until_ms;  /* boot time, from before the request was sent */
     int64_t armed_until_ms; /* the same, of an arming whose fate is not known */
@@ -113,6 +113,8 @@ void lock_view_granted(tl_lock *lock, const transition *t);
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending);
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
+/* The step is committed and its business rows are not: the callback did that. */
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t);
 /* Back to the state before a step that did not happen.  An earlier try of it whose answer
  * was lost is settled by now; were that forgotten, a caller with little time would settle
  * it again and again. */

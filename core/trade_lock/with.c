@@ -91,6 +91,7 @@ static tl_status call(struct with *w)
 {
     tl_status status;
 
+    error_clear(); /* what is said from here on is the callback's */
     thread_context_enter_callback();
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "before");
     status = w->fn(w->context, db_raw(w->connection));
@@ -181,7 +182,8 @@ static enum with_result try_statements(struct with *w)
     if (db_has_unread(w->connection))
         return left_unread(w);
     answer = db_commit_guarded(w->connection);
-    w->t->commit_sent = answer != DB_NOT_SENT;
+    if (answer != DB_NOT_SENT && w->fn != NULL)
+        w->t->rows = ROWS_SENT;
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer != DB_DONE)
@@ -210,23 +212,12 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
         w->t->status = status;
         return WITH_VERDICT;
     }
-    w->t->commit_sent = 0;
+    w->t->rows = w->fn != NULL ? ROWS_NOT_SENT : ROWS_NONE;
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);
     pool_put(client->connections, w->connection);
     return result;
-}
-
-/* The lock's statement is committed, and the commit that goes behind the business rows was never
- * sent: the callback did it. */
-static enum with_result step_went_alone(struct with *w)
-{
-    client_lose_track(w->lock->client);
-    w->t->status =
-        error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
-                  step_name(w->t->step.kind));
-    return WITH_CALLBACK;
 }
 
 /*
@@ -247,8 +238,8 @@ static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
     if (t->verdict == VERDICT_UNKNOWN)
         return WITH_VERDICT;
     t->lost_connection[0] = '\0';
-    if (t->verdict == VERDICT_APPLIED && !t->commit_sent)
-        return step_went_alone(w);
+    if (t->rows == ROWS_NONE && w->fn != NULL)
+        t->rows = ROWS_NOT_SENT; /* an earlier call carried none */
     if (t->verdict != VERDICT_REFUSED)
         return WITH_VERDICT;
     t->verdict = VERDICT_FAILED;
@@ -269,7 +260,7 @@ static enum with_result look_back(struct with *w, enum with_result result,
         (result == WITH_VERDICT && seen == VERDICT_APPLIED))
         return result;
     random_uuid(w->t->lost_connection); /* none is at work any more */
-    w->t->commit_sent = 0;
+    w->t->rows = ROWS_NOT_SENT;
     w->if_undone = result;
     result = settle_lost(w, deadline_ms);
     if (w->t->verdict == VERDICT_FAILED)
@@ -290,6 +281,8 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
             result = try_once(w, deadline_ms);
         if (w->t->lost_connection[0] != '\0')
             result = settle_lost(w, deadline_ms);
+        if (result == WITH_VERDICT && w->t->verdict == VERDICT_APPLIED)
+            error_clear(); /* what an earlier try said */
         if (result != WITH_REPEAT)
             return look_back(w, result, deadline_ms);
         if (clock_left_ms(deadline_ms) == 0) {
@@ -311,6 +304,7 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
         lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
 
     *again = 0;
+    w->deadlocked = 0;
     if (status != TL_OK)
         return status;
     ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);

@@ -148,8 +148,10 @@ static db_answer run_step(transition_engine *engine, step *s, db *connection)
 /* One try on one connection. */
 static enum try_result try_once(transition_engine *engine, transition *t, db *connection)
 {
-    db_answer answer = run_step(engine, &t->step, connection);
+    db_answer answer;
 
+    t->rows = ROWS_NONE;
+    answer = run_step(engine, &t->step, connection);
     switch (answer) {
     case DB_DONE:
         t->verdict = t->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;

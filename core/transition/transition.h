@@ -29,6 +29,13 @@ typedef enum verdict {
     VERDICT_FAILED   /* nothing was written; status says why */
 } verdict;
 
+/* What was to ride along with a step. */
+typedef enum business_rows {
+    ROWS_NONE,     /* nothing, as far as this handle tried */
+    ROWS_NOT_SENT, /* business rows; the commit behind them was not sent */
+    ROWS_SENT      /* the same, and it was */
+} business_rows;
+
 typedef struct transition {
     step step;
     verdict verdict;
@@ -36,7 +43,7 @@ typedef struct transition {
     /* The connection that the answer was lost on, "" when none was.  Given back in with
      * the same token, it is settled before anything is written. */
     char lost_connection[RANDOM_UUID];
-    int commit_sent;        /* of a step that business rows ride along with */
+    business_rows rows;
     char lost_because[192]; /* in the server's words, or the client library's */
     unsigned failed_with;   /* not 0: the server's error, which will not pass by itself */
     int settled;            /* the verdict was found out afterwards */

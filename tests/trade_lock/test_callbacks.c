@@ -383,26 +383,73 @@ static void commit_and_lose_sight(MYSQL *connection)
     kill_it(connection);
 }
 
+static tl_status ask_with_rows(tl_lock *lock, struct work *work)
+{
+    return tl_lock_ask_with(lock, do_work, work, 0);
+}
+
+static tl_status ask_plainly(tl_lock *lock, struct work *work)
+{
+    (void)work;
+    return tl_lock_ask(lock, 0);
+}
+
+static tl_status end_with_rows(tl_lock *lock, struct work *work)
+{
+    tl_ending success = TL_ENDING_INIT;
+
+    success.outcome = TL_OUTCOME_SUCCESS;
+    return tl_lock_finish_with(lock, &success, do_work, work, 500);
+}
+
+static tl_status end_plainly(tl_lock *lock, struct work *work)
+{
+    (void)work;
+    return finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+}
+
+static tl_status settle_it(tl_lock *lock, struct work *work)
+{
+    (void)work;
+    return tl_lock_settle(lock);
+}
+
+static const struct {
+    tl_status (*first)(tl_lock *lock, struct work *work);
+    tl_status (*later)(tl_lock *lock, struct work *work);
+} later_calls[] = {
+    {ask_with_rows, ask_with_rows}, {ask_with_rows, ask_plainly},
+    {end_with_rows, end_with_rows}, {end_with_rows, end_plainly},
+    {end_with_rows, settle_it},
+};
+
 /* Nor when it takes a later call to find out. */
 static void test_what_was_committed_alone_is_told_later(void **state)
 {
-    tl_lock_options options = sync_options("x");
-    struct work asking = {
-        .note = "ordered", .meddle = commit_and_lose_sight, .then = TL_SERVER_ERROR};
     tl_client *hasty;
-    tl_lock *lock;
 
     (void)state;
     in_the_way = database_connect(f.db);
     database_set(f.db, "business_pool_size=1\ncommit_ms=500ms\n");
     hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
-    lock = lock_new(hasty, "later", "c1", &options);
-    assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_UNKNOWN);
-    database_run(in_the_way, "UNLOCK TABLES");
-    assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_CALLBACK_FAILED);
-    assert_non_null(strstr(tl_error_message(), "without its business rows"));
-    assert_int_equal(asking.runs, 1);
-    tl_lock_free(lock);
+    for (unsigned i = 0; i < sizeof later_calls / sizeof later_calls[0]; i++) {
+        tl_lock_options options = sync_options("x");
+        struct work work = {
+            .note = "ordered", .meddle = commit_and_lose_sight, .then = TL_SERVER_ERROR};
+        char serial[32];
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "later-%u", i);
+        lock = lock_new(hasty, serial, "c1", &options);
+        if (later_calls[i].first == end_with_rows)
+            assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_status(later_calls[i].first(lock, &work), TL_UNKNOWN);
+        database_run(in_the_way, "UNLOCK TABLES");
+        assert_status(later_calls[i].later(lock, &work), TL_CALLBACK_FAILED);
+        assert_non_null(strstr(tl_error_message(), "without its business rows"));
+        assert_int_equal(work.runs, 1);
+        tl_lock_free(lock);
+    }
     tl_client_close(hasty);
     mysql_close(in_the_way);
 }

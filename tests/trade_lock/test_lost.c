@@ -591,6 +591,89 @@ static void test_a_group_that_is_cut(void **state)
     free(file);
 }
 
+static tl_status lose_the_commit(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    (void)connection;
+    tap_rule(line, "\x17", 0, TAP_LOSE_REQUEST, 1);
+    return TL_OK;
+}
+
+static tl_status write_a_note(void *context, struct st_mysql *connection)
+{
+    const char *sql = "INSERT INTO noted VALUES ('x')";
+
+    (void)context;
+    return mysql_query(connection, sql) == 0 ? TL_OK : TL_SERVER_ERROR;
+}
+
+static void line_up_again(void)
+{
+    tap_clear(line);
+    tap_down(line, 0);
+}
+
+/* With rows, without, and with rows again, on one handle: granted is what has the rows. */
+static void test_business_rows_by_and_by(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    int granted_with = 0, refused = 0;
+    tl_status status;
+
+    (void)state;
+    database_run(f.sql, "CREATE TABLE noted (note VARCHAR(20)) ENGINE=InnoDB");
+    for (unsigned skip = 0; skip < 4; skip++) {
+        char serial[32];
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "by-and-by-%u", skip);
+        database_run(f.sql, "DELETE FROM noted");
+        lock = lock_new(far, serial, "c1", &options);
+        status = tl_lock_ask_with(lock, lose_the_commit, NULL, 0);
+        line_up_again();
+        if (status == TL_GRANTED) { /* a beat took the commit's place */
+            tl_lock_free(lock);
+            continue;
+        }
+        assert_status(status, TL_UNKNOWN);
+        lose(serial, skip, TAP_LOSE_ANSWER, 1);
+        assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+        line_up_again();
+        do
+            status = tl_lock_ask_with(lock, write_a_note, NULL, 0);
+        while (is_open(status));
+        if (status != TL_GRANTED)
+            assert_status(status, TL_CALLBACK_FAILED);
+        granted_with += status == TL_GRANTED;
+        refused += status == TL_CALLBACK_FAILED;
+        assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM noted"),
+                         status == TL_GRANTED);
+        tl_lock_free(lock);
+    }
+    assert_true(granted_with > 0);
+    assert_true(refused > 0);
+}
+
+/* Who writes none misses none. */
+static void test_no_business_rows(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = lock_new(far, "no-rows", "c1", &options);
+
+    (void)state;
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    lose("no-rows", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up_again();
+    ASSERT_KNOWN(tl_lock_ask_with(lock, NULL, NULL, 0), TL_GRANTED);
+    lose("no-rows", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_finish(lock, &ending), TL_UNKNOWN);
+    line_up_again();
+    ASSERT_KNOWN(tl_lock_finish_with(lock, &ending, NULL, NULL, 1000), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -605,6 +688,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_lost_arming),
         cmocka_unit_test(test_killed_connections),
         cmocka_unit_test(test_a_group_that_is_cut),
+        cmocka_unit_test(test_business_rows_by_and_by),
+        cmocka_unit_test(test_no_business_rows),
     };
 
     crew_arguments(count, arguments);

@@ -41,8 +41,9 @@ TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *cont
  * compare-and-set is its first statement.  1213, 1205 and 1020 repeat the transaction
  * within commit_ms.  TL_CALLBACK_FAILED: rolled back, the lock is still held, the caller
  * decides what to do with what it knows; unless `apply` itself ended the transaction, which it must
- * not: the ending may be committed then, and the next one answers TL_LOST.  SUCCESS and FAILURE
- * only.
+ * not: the ending may be committed then, and the next one answers TL_LOST.  Where that is found
+ * out later, tl_lock_finish() and tl_lock_settle() answer TL_CALLBACK_FAILED too.  SUCCESS and
+ * FAILURE only.
  */
 TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending,
                                         tl_tx_fn apply, void *context, int64_t commit_ms);
