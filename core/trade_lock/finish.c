@@ -10,7 +10,7 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
     switch (t->verdict) {
     case VERDICT_APPLIED:
         if (t->rows == ROWS_NOT_SENT)
-            return lock_went_alone(lock, LOCK_HELD, t);
+            return lock_went_alone(lock, LOCK_LOST, t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
     case VERDICT_LOST:

@@ -91,7 +91,7 @@ tl_status tl_lock_settle(tl_lock *lock)
     switch (t.verdict) {
     case VERDICT_APPLIED:
         if (t.rows == ROWS_NOT_SENT)
-            return lock_went_alone(lock, LOCK_HELD, &t);
+            return lock_went_alone(lock, LOCK_LOST, &t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
         return settled_not_done(lock);

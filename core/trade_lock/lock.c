@@ -345,9 +345,13 @@ void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
 
 tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
 {
+    tl_key key = lock_key(lock);
+
     client_lose_track(lock->client);
     lock->lost_connection[0] = '\0';
     lock_become(lock, state);
+    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+             "'%s' was committed without its business rows", step_name(t->step.kind));
     return error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
                      step_name(t->step.kind));
 }

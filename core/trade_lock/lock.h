@@ -113,7 +113,8 @@ void lock_view_granted(tl_lock *lock, const transition *t);
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending);
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
-/* The step is committed and its business rows are not: the callback did that. */
+/* The step is committed and its business rows are not: its callback committed, or an earlier call
+ * had none. */
 tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t);
 /* Back to the state before a step that did not happen.  An earlier try of it whose answer
  * was lost is settled by now; were that forgotten, a caller with little time would settle

@@ -256,7 +256,7 @@ static enum with_result look_back(struct with *w, enum with_result result,
 {
     verdict seen = w->t->verdict;
 
-    if (!w->deadlocked || seen == VERDICT_UNKNOWN ||
+    if (!w->deadlocked || seen == VERDICT_UNKNOWN || seen == VERDICT_LOST ||
         (result == WITH_VERDICT && seen == VERDICT_APPLIED))
         return result;
     random_uuid(w->t->lost_connection); /* none is at work any more */

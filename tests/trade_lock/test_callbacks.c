@@ -448,6 +448,7 @@ static void test_what_was_committed_alone_is_told_later(void **state)
         assert_status(later_calls[i].later(lock, &work), TL_CALLBACK_FAILED);
         assert_non_null(strstr(tl_error_message(), "without its business rows"));
         assert_int_equal(work.runs, 1);
+        assert_false(tl_may_send(lock, 0));
         tl_lock_free(lock);
     }
     tl_client_close(hasty);

@@ -31,8 +31,9 @@ typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 
 /* tl_lock_ask() with rows written in the transaction that makes P, and with the same wait.
  * Sync lane.  `prepare` may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was
- * written, unless `prepare` itself committed, which it must not: the trade is opened to the
- * retry lane then when its max_hold is over, or the session. */
+ * written, unless `prepare` itself committed, which it must not, or an ask without business rows
+ * had been left unknown before: the trade is opened to the retry lane then when its max_hold is
+ * over, or the session.  Where that is found out later, tl_lock_ask() answers it too. */
 TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
                                      int64_t wait_ms);
 

@@ -574,7 +574,7 @@ TL_EXPORT tl_status tl_lock_committed(tl_lock *lock, tl_commit commit);
 
 /* Finds out what became of a step whose answer was lost.  TL_SUCCEEDED or TL_FAILED: the
  * ending was committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST;
- * TL_UNKNOWN: still not knowable. */
+ * TL_UNKNOWN: still not knowable; TL_CALLBACK_FAILED: as tl_lock_finish_with() (engine.h). */
 TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
 
 /*

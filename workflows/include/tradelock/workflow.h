@@ -293,7 +293,7 @@ typedef struct tl_answer {
  *   TL_LOST           held too long; another took over.  What was learned is filed
  *   TL_UNKNOWN        an answer of the server was lost: call tl_workflow_settle() with
  *                     this answer, or leave it: the retry lane finds out in any case
- *   TL_CALLBACK_FAILED  prepare failed; nothing was written
+ *   TL_CALLBACK_FAILED  prepare failed; nothing was written, unless it committed
  *   class RETRY       nothing happened; the same call may be made again
  * Only the class says whether a payment may be asked for again: never pay by other means
  * unless the status is TL_FAILED, TL_REFUSED or of class RETRY or CALLER.
