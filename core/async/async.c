@@ -99,7 +99,7 @@ static void begin(struct submitted *s)
     s->t.step.log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
 }
 
-static void conclude(struct submitted *s)
+static void conclude_work(struct submitted *s)
 {
     int again = 0;
 
@@ -115,6 +115,14 @@ static void conclude(struct submitted *s)
         s->status = ask_once(s->lock);
     }
     ask_count(s->lock, s->status);
+}
+
+/* What is logged, and written on the way, is the work of the thread that asked. */
+static void conclude(struct submitted *s)
+{
+    thread_context_work(s->log_no);
+    conclude_work(s);
+    thread_context_work("");
 }
 
 /* Hands the completion to whoever wants it; the item is not ours afterwards. */

@@ -74,6 +74,9 @@
       "How long the server may be silent before an answer counts as lost.")              \
     X(CUST, log_cust, "plain", 0, 0,                                                     \
       "Customer numbers in log lines: plain, or hashed (16 digits of SHA-256).")         \
+    X(LEVEL, log_level, "info", 0, 0,                                                    \
+      "The least level of log lines that are written: debug, info, warning or alarm. "   \
+      "Refusals that any double tap meets are debug.")                                   \
     X(SWITCH, allow_insecure, "0", 0, 1,                                                 \
       "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
     X(SWITCH, janitor, "1", 0, 1,                                                        \
@@ -96,6 +99,7 @@ typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
 #define CONFIG_FIELD_SECONDS(name) unsigned name;
 #define CONFIG_FIELD_SCHEDULE(name) struct config_schedule name;
 #define CONFIG_FIELD_CUST(name) config_cust name;
+#define CONFIG_FIELD_LEVEL(name) tl_level name;
 #define CONFIG_FIELD_SWITCH(name) int name;
 #define CONFIG_FIELD(type, name, initial, least, most, meaning) CONFIG_FIELD_##type(name)
 
@@ -128,6 +132,7 @@ typedef enum config_type {
     CONFIG_SECONDS,
     CONFIG_SCHEDULE,
     CONFIG_CUST,
+    CONFIG_LEVEL,
     CONFIG_SWITCH
 } config_type;
 

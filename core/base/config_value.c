@@ -155,6 +155,20 @@ static tl_status set_cust(const struct config_setting *setting, const char *text
     return TL_OK;
 }
 
+static tl_status set_level(const struct config_setting *setting, const char *text,
+                           tl_level *to)
+{
+    static const char *const names[] = {"debug", "info", "warning", "alarm"};
+
+    for (int level = TL_DEBUG; level <= TL_ALARM; level++)
+        if (strcmp(text, names[level]) == 0) {
+            *to = (tl_level)level;
+            return TL_OK;
+        }
+    return error_set(TL_BAD_CONFIG, "%s: '%s' is not debug, info, warning or alarm",
+                     setting->name, text);
+}
+
 static tl_status set_name(const struct config_setting *setting, const char *text,
                           char *to)
 {
@@ -179,6 +193,8 @@ tl_status config_set(struct config *config, const struct config_setting *setting
         return set_schedule(setting, text, field);
     case CONFIG_CUST:
         return set_cust(setting, text, field);
+    case CONFIG_LEVEL:
+        return set_level(setting, text, field);
     case CONFIG_MS:
         status = set_duration(setting, text, strlen(text), 1, &number);
         if (status == TL_OK)

@@ -55,6 +55,11 @@ static void hide_cust(char *to, size_t space, const char *message, const char *c
         text_copy(to + used, space - used, next);
 }
 
+int log_wanted(const struct logger *logger, tl_level level)
+{
+    return logger != NULL && logger->fn != NULL && level >= logger->least;
+}
+
 void log_line(const struct logger *logger, tl_level level, const tl_key *key,
               uint64_t fence, const char *format, ...)
 {
@@ -62,7 +67,7 @@ void log_line(const struct logger *logger, tl_level level, const tl_key *key,
     tl_log_line line = {.level = level, .fence = fence};
     va_list arguments;
 
-    if (logger == NULL || logger->fn == NULL)
+    if (!log_wanted(logger, level))
         return;
     va_start(arguments, format);
     int wanted = vsnprintf(message, sizeof(message), format, arguments);

@@ -16,7 +16,11 @@ struct logger {
     tl_log_fn fn; /* NULL: nothing is logged */
     void *context;
     int hash_cust;
+    tl_level least; /* what is below is not even written */
 };
+
+/* Whether anybody reads lines of this level. */
+int log_wanted(const struct logger *logger, tl_level level);
 
 /* logger and key may be NULL; fence is 0 when there is none.  Leaves the thread's error
  * sentence alone. */

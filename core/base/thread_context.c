@@ -114,12 +114,23 @@ tl_status tl_work_adopt(const char *log_uuid)
     return TL_OK;
 }
 
+void thread_context_work(const char *log_uuid)
+{
+    struct thread_context *context = context_now();
+
+    if (log_uuid[0] != '\0') {
+        set_work(context, log_uuid);
+        return;
+    }
+    context->log_uuid[0] = '\0';
+    context->log_prefix[0] = '\0';
+}
+
 void tl_work_end(int renew_thread)
 {
     struct thread_context *context = context_now();
 
-    context->log_uuid[0] = '\0';
-    context->log_prefix[0] = '\0';
+    thread_context_work("");
     if (renew_thread)
         context->thread_uuid[0] = '\0'; /* the next use makes another */
 }

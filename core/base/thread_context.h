@@ -18,6 +18,10 @@ int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument)
  * another one now means TL_WRONG_PROCESS. */
 unsigned thread_context_generation(void);
 
+/* The calling thread works under this log UUID, "" under none: for threads that do the work
+ * of others.  It is believed; tl_work_adopt() is for what comes from outside. */
+void thread_context_work(const char *log_uuid);
+
 /* Around every database callback, on its thread.  Asking for a lock inside one is refused
  * since it could wait for its own transaction.  May be nested. */
 void thread_context_enter_callback(void);

@@ -173,6 +173,7 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     client->logger.fn = options->log;
     client->logger.context = options->log_context;
     client->logger.hash_cust = client->config.log_cust == CONFIG_CUST_HASHED;
+    client->logger.least = client->config.log_level;
     name_actor(client, options->program);
     client->waiting = waiters_new();
     client->reads = shared_reads_new();
@@ -275,6 +276,8 @@ void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_
     char message[LOG_MESSAGE_SPACE];
     va_list arguments;
 
+    if (!log_wanted(&client->logger, level))
+        return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);

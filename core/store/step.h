@@ -52,6 +52,7 @@ typedef struct step {
     uint64_t reclaim_fence; /* 0: any */
     uint64_t first_fence;   /* of ASK: a new row's, or 0: the server says which */
     int claim_as;           /* a step_claim */
+    const char *new_log_no; /* of CLAIM: where neither the thread nor the trade has one */
     uint64_t override_fence;
     const unsigned char *fingerprint;
     const char *channel, *channel_key, *channel_ref, *remark, *actor;

@@ -58,7 +58,7 @@ static size_t put_token(const step *s, const struct words *words, db_value *valu
 static size_t put_claim(const step *s, const struct words *words, db_value *values)
 {
     PUT(values, KEY(s), db_ascii(s->retry_op), db_text(s->thread_no), db_text(s->log_no),
-        db_text(s->session_id), TOKEN(s), db_int(s->max_hold_ms),
+        db_text(s->new_log_no), db_text(s->session_id), TOKEN(s), db_int(s->max_hold_ms),
         db_ascii(words->claim_as));
 }
 

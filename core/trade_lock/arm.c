@@ -14,6 +14,8 @@
 /* The hold goes on under the arming's token. */
 static void take_over(tl_lock *lock, const step *s)
 {
+    tl_key key = lock_key(lock);
+
     memcpy(lock->token, s->token, STEP_TOKEN);
     lock->fence = s->fence;
     lock->hold_until_ms = lock->armed_until_ms;
@@ -21,6 +23,9 @@ static void take_over(tl_lock *lock, const step *s)
     lock->view.sends++;
     lock->own_sends++;
     client_add(&lock->client->counters.armed, 1);
+    log_line(&lock->client->logger, TL_INFO, &key, lock->fence,
+             "armed: send %u may leave within %lld ms", lock->view.sends,
+             (long long)clock_left_ms(lock->hold_until_ms));
 }
 
 tl_status arm_settle(tl_lock *lock, int *armed)
@@ -56,14 +61,18 @@ tl_status lock_check_ending(tl_lock *lock)
 /* An arming that met 0 rows: lost, or forbidden and still held. */
 static tl_status arm_refused(tl_lock *lock)
 {
+    tl_key key = lock_key(lock);
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
-    if (lock_still_holds(lock))
-        return error_set(TL_EVIDENCE,
-                         "a conflict, evidence of success, a tried cancel or "
-                         "the deadline forbids another send");
+    if (lock_still_holds(lock)) {
+        status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
+                                        "the deadline forbids another send");
+        log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "not armed: %s",
+                 tl_error_message());
+        return status;
+    }
     lock_lose(lock);
     return error_set(TL_LOST, "the lock was taken over; nothing is sent");
 }

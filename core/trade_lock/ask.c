@@ -18,6 +18,7 @@
 /* A row that is absent after it refused an insert was purged in between; a mutex whose
  * holder turns out to be dead is asked for again, by the fence that was seen. */
 #define ASK_TRIES 3
+#define FINGERPRINT_TEXT 9 /* 8 digits and the end */
 
 static void fill_ask(const tl_lock *lock, step *s)
 {
@@ -227,10 +228,23 @@ static int is_certain(const tl_lock *lock, int64_t before_ms)
            clock_left_ms(before_ms + lock->options.max_hold_ms) > 0;
 }
 
-tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
+/* A worker's thread that claims has no work of its own; the claim goes on with the trade's,
+ * which the row says. */
+static void log_grant(const tl_lock *lock)
 {
     tl_key key = lock_key(lock);
+    int lent = tl_log_uuid()[0] == '\0';
 
+    if (lent)
+        thread_context_work(lock->view.log_no);
+    log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "%s lock granted",
+             lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
+    if (lent)
+        thread_context_work("");
+}
+
+tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
+{
     /* A step that was settled may have been committed long ago: what is left of its
      * max_hold is read, not assumed.  And where the answer came too late to be certain,
      * this process having been stopped perhaps, the row is asked. */
@@ -248,8 +262,7 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
     lock->own_sends =
         lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent ? 1 : 0;
     client_add(&lock->client->counters.grants, 1);
-    log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "%s lock granted",
-             lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
+    log_grant(lock);
     return TL_GRANTED;
 }
 
@@ -436,11 +449,55 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     return status;
 }
 
+/* The first digits of a fingerprint. */
+static const char *fingerprint_text(char to[FINGERPRINT_TEXT], int has,
+                                    const unsigned char *fingerprint)
+{
+    if (!has)
+        return "none";
+    text_hex(to, fingerprint, (FINGERPRINT_TEXT - 1) / 2);
+    return to;
+}
+
+/* Other contents under one key are a program's mistake, or fraud. */
+static void log_mismatch(const tl_lock *lock, const tl_key *key)
+{
+    char own[FINGERPRINT_TEXT], other[FINGERPRINT_TEXT];
+
+    if (lock->view.repeatable || lock_is_mutex(lock)) {
+        log_line(&lock->client->logger, TL_WARNING, key, 0, "refused, TL_MISMATCH: %s",
+                 tl_error_message());
+        return;
+    }
+    log_line(&lock->client->logger, TL_WARNING, key, 0,
+             "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)",
+             tl_error_message(),
+             fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
+             lock->actor[0] != '\0' ? " of " : "", lock->actor,
+             fingerprint_text(other, lock->inside.has_fingerprint,
+                              lock->view.fingerprint));
+}
+
+static void log_refusal(const tl_lock *lock, tl_status status)
+{
+    tl_key key = lock_key(lock);
+
+    if (status == TL_MISMATCH)
+        log_mismatch(lock, &key);
+    else if (status == TL_ALREADY_DONE) /* which leaves no sentence */
+        log_line(&lock->client->logger, TL_DEBUG, &key, 0, "refused, TL_ALREADY_DONE");
+    else
+        log_line(&lock->client->logger, TL_DEBUG, &key, 0, "refused, %s: %s",
+                 tl_status_name(status), tl_error_message());
+}
+
 void ask_count(tl_lock *lock, tl_status status)
 {
-    if (tl_status_class(status) == TL_CLASS_CONFLICT || status == TL_ALREADY_DONE ||
-        status == TL_FAILED)
-        client_add(&lock->client->counters.refusals, 1);
+    if (tl_status_class(status) != TL_CLASS_CONFLICT && status != TL_ALREADY_DONE &&
+        status != TL_FAILED)
+        return;
+    client_add(&lock->client->counters.refusals, 1);
+    log_refusal(lock, status);
 }
 
 int ask_is_claim(const tl_lock *lock)

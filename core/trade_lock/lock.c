@@ -285,6 +285,10 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->held_fence = lock->fence;
     s->thread_no = lock->thread_no;
     s->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    if (kind == STEP_CLAIM && s->log_no == NULL) {
+        random_uuid(lock->log_no);
+        s->new_log_no = lock->log_no;
+    }
     s->session_id = session_id(lock->client->session);
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
     s->once = !lock_is_mutex(lock);

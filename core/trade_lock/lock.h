@@ -145,7 +145,7 @@ tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch);
 void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
 /* again becomes 1 when the row was purged between the refusal and the read. */
 tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again);
-/* Counts the answer of a whole ask, however often it was tried. */
+/* Counts and logs a refusal of a whole ask, however often it was tried. */
 void ask_count(tl_lock *lock, tl_status status);
 tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms);
 /* Whether the row that was read carries the token of the step under way, under this

@@ -81,6 +81,7 @@ static void write_range(struct text_buffer *to, const struct config_setting *set
                                   config_duration(most, setting->most * unit_ms));
         break;
     case CONFIG_CUST:
+    case CONFIG_LEVEL:
     case CONFIG_SWITCH:
         break;
     }

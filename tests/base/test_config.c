@@ -40,6 +40,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.connect_timeout_s, 5);
     assert_int_equal(config.read_timeout_s, 30);
     assert_int_equal(config.log_cust, CONFIG_CUST_PLAIN);
+    assert_int_equal(config.log_level, TL_INFO);
     assert_int_equal(config.allow_insecure, 0);
     assert_int_equal(config.janitor, 1);
     assert_true(config.retention_ms == INT64_C(7776000000));
@@ -88,6 +89,7 @@ static const char every_setting[] = "; a comment\n"
                                     "user = x\n"
                                     "[tradelock]\n"
                                     "log_cust = hashed\n"
+                                    "log_level = alarm\n"
                                     "allow_insecure = 1\n"
                                     "janitor = 0\n"
                                     "retention_ms = 400d";
@@ -122,6 +124,7 @@ static void test_every_setting(void **state)
     assert_int_equal(config.connect_timeout_s, 3);
     assert_int_equal(config.read_timeout_s, 4);
     assert_int_equal(config.log_cust, CONFIG_CUST_HASHED);
+    assert_int_equal(config.log_level, TL_ALARM);
     assert_int_equal(config.allow_insecure, 1);
     assert_int_equal(config.janitor, 0);
     assert_true(config.retention_ms == 400 * CONFIG_DAY);
@@ -166,6 +169,8 @@ static void test_bad_numbers(void **state)
                    ":2: allow_insecure: 2 is out of range, 0 to 1");
     assert_refused("[tradelock]\nlog_cust = no\n",
                    ":2: log_cust: 'no' is neither plain nor hashed");
+    assert_refused("[tradelock]\nlog_level = loud\n",
+                   ":2: log_level: 'loud' is not debug, info, warning or alarm");
 }
 
 static void test_bad_durations(void **state)

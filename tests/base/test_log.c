@@ -33,7 +33,7 @@ static const tl_key key = {"W1", "C1001", "WITHDRAW"};
 
 static void test_plain(void **state)
 {
-    struct logger logger = {keep, &last.count, 0};
+    struct logger logger = {keep, &last.count, 0, TL_DEBUG};
 
     (void)state;
     error_set(TL_BUSY, "the sentence");
@@ -62,7 +62,7 @@ static void test_plain(void **state)
 
 static void test_nobody_listens(void **state)
 {
-    struct logger silent = {NULL, NULL, 1};
+    struct logger silent = {NULL, NULL, 1, TL_DEBUG};
 
     (void)state;
     last.count = 0;
@@ -71,9 +71,25 @@ static void test_nobody_listens(void **state)
     assert_int_equal(last.count, 0);
 }
 
+/* Of what nobody reads not even the arguments are looked at. */
+static void test_below_the_level(void **state)
+{
+    struct logger logger = {keep, &last.count, 1, TL_WARNING};
+
+    (void)state;
+    last.count = 0;
+    log_line(&logger, TL_DEBUG, &key, 1, "%s", (const char *)1);
+    log_line(&logger, TL_INFO, &key, 1, "%s", (const char *)1);
+    assert_int_equal(last.count, 0);
+    assert_int_equal(log_wanted(&logger, TL_INFO), 0);
+    log_line(&logger, TL_WARNING, &key, 1, "a warning");
+    log_line(&logger, TL_ALARM, &key, 1, "an alarm");
+    assert_int_equal(last.count, 2);
+}
+
 static void test_half_a_key(void **state)
 {
-    struct logger logger = {keep, &last.count, 1};
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
     tl_key half = {"W1", NULL, NULL};
 
     (void)state;
@@ -86,7 +102,7 @@ static void test_half_a_key(void **state)
 
 static void test_hashed(void **state)
 {
-    struct logger logger = {keep, &last.count, 1};
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
     char hash[LOG_CUST_HASH];
 
     (void)state;
@@ -114,7 +130,7 @@ static void test_hidden_in_the_message(void **state)
         {"#", "a#b", "a%sb"},
         {"C1001", "", ""},
     };
-    struct logger logger = {keep, &last.count, 1};
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -140,7 +156,7 @@ static void test_hidden_in_the_message(void **state)
 
 static void test_long_message(void **state)
 {
-    struct logger logger = {keep, &last.count, 1};
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
     char text[1900];
 
     (void)state;
@@ -156,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_below_the_level),
         cmocka_unit_test(test_half_a_key),
         cmocka_unit_test(test_hashed),
         cmocka_unit_test(test_hidden_in_the_message),

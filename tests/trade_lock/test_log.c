@@ -56,7 +56,7 @@ static int setup(void **state)
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
     (void)state;
-    f.db = database_new(server_shared(), "log_cust=hashed\n");
+    f.db = database_new(server_shared(), "log_cust=hashed\nlog_level=debug\n");
     f.sql = database_connect(f.db);
     options.config_file = database_option_file(f.db);
     options.flags = TL_CLIENT_NO_JANITOR;
@@ -196,12 +196,233 @@ static void test_work_goes_on_in_another_thread(void **state)
     tl_work_end(1);
 }
 
+/* --------------------------------------------------------------------- refusals -- */
+
+static void refused(const char *serial, const tl_lock_options *options, tl_status wanted)
+{
+    tl_status status;
+
+    tl_lock_free(ask(logging, serial, CUSTOMER, options, &status));
+    assert_status(status, wanted);
+}
+
+/* Other contents under the same key may be fraud: whose, and of whom, is in the log. */
+static void test_other_contents_in_the_log(void **state)
+{
+    tl_lock_options options = sync_options("100.00 EUR"), other;
+    struct line seen[8];
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    lock = granted(f.other, "l4", CUSTOMER, &options);
+    other = sync_options("900.00 EUR");
+    other.actor = "anna";
+    refused("l4", &other, TL_MISMATCH);
+    assert_int_equal(take("l4", seen, 8), 1);
+    check_line(&seen[0], 0);
+    assert_int_equal(seen[0].level, TL_WARNING);
+    /* The first digits of sha256sum. */
+    assert_string_equal(seen[0].message,
+                        "refused, TL_MISMATCH: the same key was asked for with other "
+                        "contents (fingerprint b45ce3df of anna, the trade has "
+                        "b2cfad92)");
+    options = sync_options(NULL);
+    options.flags = TL_ASK_REPEATABLE;
+    options.channel = NULL;
+    refused("l4", &options, TL_MISMATCH);
+    assert_int_equal(take("l4", seen, 8), 1);
+    assert_int_equal(seen[0].level, TL_WARNING);
+    assert_non_null(strstr(seen[0].message, "this key is a trade that happens once"));
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_work_end(0);
+}
+
+/* What every double tap meets is for those who look for it. */
+static void test_ordinary_refusals_in_the_log(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct line seen[8];
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    lock = granted(f.other, "l5", CUSTOMER, &options);
+    refused("l5", &options, TL_BUSY);
+    assert_int_equal(take("l5", seen, 8), 1);
+    check_line(&seen[0], 0);
+    assert_int_equal(seen[0].level, TL_DEBUG);
+    assert_non_null(strstr(seen[0].message, "refused, TL_BUSY: in process by test "));
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    refused("l5", &options, TL_ALREADY_DONE);
+    assert_int_equal(take("l5", seen, 8), 1);
+    assert_int_equal(seen[0].level, TL_DEBUG);
+    assert_string_equal(seen[0].message, "refused, TL_ALREADY_DONE");
+    tl_lock_free(lock);
+    tl_work_end(0);
+}
+
+/* --------------------------------------------------------------- the retry lane -- */
+
+/* Asked for and left in doubt, due now. */
+static void leave_in_doubt(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = granted(f.other, serial, CUSTOMER, &options);
+
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+static tl_lock *claim_due(void)
+{
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *locks[1];
+    size_t count = 1;
+
+    options.op_code = "WITHDRAW";
+    options.max_hold_ms = 60000;
+    assert_status(tl_claim_due(logging, &options, locks, &count), TL_OK);
+    assert_int_equal(count, 1);
+    return locks[0];
+}
+
+static long long steps_under(const char *serial, const char *uuid)
+{
+    return database_number(f.sql,
+                           "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s' "
+                           "AND log_no='%s'",
+                           serial, uuid);
+}
+
+static long long steps_elsewhere(const char *serial, const char *uuid)
+{
+    return database_number(f.sql,
+                           "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s' "
+                           "AND NOT log_no <=> '%s'",
+                           serial, uuid);
+}
+
+/* A claim by a thread without work goes on with the trade's, and the line says so. */
+static void check_claim(tl_lock *lock, const char *serial, const char *uuid)
+{
+    struct line seen[8];
+
+    assert_string_equal(tl_lock_view(lock)->serial_no, serial);
+    assert_string_equal(tl_lock_view(lock)->log_no, uuid);
+    assert_string_equal(tl_log_uuid(), "");
+    assert_int_equal(take(serial, seen, 8), 1);
+    assert_string_equal(seen[0].log_uuid, uuid);
+    assert_int_equal(seen[0].fence, tl_lock_view(lock)->fence);
+}
+
+static void test_the_retry_lane_goes_on_with_the_work(void **state)
+{
+    char first[TL_UUID_TEXT];
+    struct line seen[8];
+    uint64_t fence;
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(first, tl_log_uuid());
+    leave_in_doubt("l6");
+    tl_work_end(0);
+    (void)take("l6", seen, 8);
+    lock = claim_due();
+    check_claim(lock, "l6", first);
+    assert_status(tl_work_adopt(first), TL_OK);
+    assert_status(tl_lock_arm(lock, 60000), TL_OK);
+    fence = tl_lock_view(lock)->fence;
+    assert_int_equal(take("l6", seen, 8), 1);
+    check_line(&seen[0], fence);
+    assert_int_equal(seen[0].level, TL_INFO);
+    assert_non_null(strstr(seen[0].message, "armed: send 2 may leave within "));
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_work_end(0);
+    tl_lock_free(lock);
+    /* Somebody else's work in between; and one who claims by key. */
+    database_run(f.sql, "UPDATE trade_lock SET log_no = UUID() WHERE serial_no='l6'");
+    assert_int_equal(steps_under("l6", first), 8);
+    (void)take("l6", seen, 8);
+    lock = claim_due();
+    check_claim(lock, "l6", first);
+    assert_status(tl_work_adopt(first), TL_OK);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_work_end(0);
+    tl_lock_free(lock);
+    assert_int_equal(steps_elsewhere("l6", first), 2);
+}
+
+/* Whoever claims by key within a piece of work does it for that. */
+static void test_a_claim_within_work(void **state)
+{
+    tl_lock_options retry = retry_options();
+    struct line seen[8];
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    leave_in_doubt("l7");
+    tl_work_end(0);
+    (void)take("l7", seen, 8);
+    assert_int_equal(tl_work_begin(), 1);
+    lock = granted(logging, "l7", CUSTOMER, &retry);
+    assert_string_equal(tl_lock_view(lock)->log_no, tl_log_uuid());
+    assert_int_equal(take("l7", seen, 8), 1);
+    check_line(&seen[0], tl_lock_view(lock)->fence);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_int_equal(steps_under("l7", tl_log_uuid()), 4);
+    tl_work_end(0);
+    tl_lock_free(lock);
+}
+
+/* Where the trade was asked for outside any work, the retry lane begins one and keeps it. */
+static void test_a_trade_without_work(void **state)
+{
+    char begun[TL_UUID_TEXT];
+    struct line seen[8];
+    tl_lock *lock;
+
+    (void)state;
+    leave_in_doubt("l8");
+    (void)take("l8", seen, 8);
+    lock = claim_due();
+    strcpy(begun, tl_lock_view(lock)->log_no);
+    assert_int_equal(strlen(begun), TL_UUID_TEXT - 1);
+    check_claim(lock, "l8", begun);
+    assert_int_equal(steps_under("l8", begun), 2);
+    assert_status(tl_work_adopt(begun), TL_OK);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_work_end(0);
+    tl_lock_free(lock);
+    (void)take("l8", seen, 8);
+    lock = claim_due();
+    check_claim(lock, "l8", begun);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+/* Whatever the test before left. */
+static int no_work(void **state)
+{
+    (void)state;
+    tl_work_end(0);
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_trade_in_the_log),
-        cmocka_unit_test(test_losing_in_the_log),
-        cmocka_unit_test(test_work_goes_on_in_another_thread),
+        cmocka_unit_test_setup(test_a_trade_in_the_log, no_work),
+        cmocka_unit_test_setup(test_losing_in_the_log, no_work),
+        cmocka_unit_test_setup(test_work_goes_on_in_another_thread, no_work),
+        cmocka_unit_test_setup(test_other_contents_in_the_log, no_work),
+        cmocka_unit_test_setup(test_ordinary_refusals_in_the_log, no_work),
+        cmocka_unit_test_setup(test_the_retry_lane_goes_on_with_the_work, no_work),
+        cmocka_unit_test_setup(test_a_claim_within_work, no_work),
+        cmocka_unit_test_setup(test_a_trade_without_work, no_work),
     };
 
     crew_arguments(count, arguments);
