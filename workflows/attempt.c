@@ -1,9 +1,11 @@
 #include "attempt.h"
 
 #include "memory.h"
+#include "schedule.h"
 
 #include <tradelock/engine.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +96,35 @@ static void reply_empty(tl_reply *reply)
 
 /* -------------------------------------------------------------- the callbacks -- */
 
+/* The words of each enumeration; any other number is the first. */
+static const char *const execute_words[] = {"UNKNOWN",     "SUCCEEDED", "DECLINED",
+                                            "RETRY_LATER", "NOT_SENT",  "ACCEPTED"};
+static const char *const query_words[] = {"UNREACHABLE", "SUCCEEDED", "FAILED", "PENDING",
+                                          "NOT_FOUND"};
+static const char *const cancel_words[] = {"UNKNOWN", "CANCELLED", "ALREADY_DONE"};
+
+#define WORD(words, answer)                                                              \
+    (words)[(size_t)(answer) < sizeof(words) / sizeof((words)[0]) ? (answer) : 0]
+
+/* What the channel answered, and nothing of what it was sent. */
+static void log_answer(const attempt *a, const char *call, const char *answer,
+                       int64_t start_ms)
+{
+    const char *ref = a->reply.channel_ref;
+
+    if (a->client == NULL)
+        return;
+    tl_client_log(a->client, TL_INFO, &a->seen.key, 0,
+                  "%s answered %s after %" PRId64 " ms (attempt %" PRIu32
+                  ", sends %" PRIu32 "%s%s)",
+                  call, answer, schedule_now_ms() - start_ms, a->seen.number,
+                  a->seen.sends, ref[0] != '\0' ? ", reference " : "", ref);
+}
+
 tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_execute answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -105,6 +133,7 @@ tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
     answer = w->execute(w->context, &a->seen, &a->reply);
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
+    log_answer(a, "execute", WORD(execute_words, answer), start_ms);
     switch (answer) {
     case TL_EXECUTE_SUCCEEDED:
     case TL_EXECUTE_DECLINED:
@@ -121,6 +150,7 @@ tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
 tl_query attempt_query(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_query answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -129,6 +159,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     answer = w->query(w->context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
+    log_answer(a, "query", WORD(query_words, answer), start_ms);
     switch (answer) {
     case TL_QUERY_SUCCEEDED:
     case TL_QUERY_FAILED:
@@ -144,6 +175,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_cancel answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -152,6 +184,7 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
     answer = w->cancel(w->context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
+    log_answer(a, "cancel", WORD(cancel_words, answer), start_ms);
     switch (answer) {
     case TL_CANCEL_CANCELLED:
     case TL_CANCEL_ALREADY_DONE:

@@ -350,6 +350,7 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
         run_free(run);
         return status;
     }
+    run->attempt.client = workflows->client;
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

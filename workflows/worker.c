@@ -82,16 +82,22 @@ static void count_ending(tl_worker_counts *counts, tl_status status)
     }
 }
 
+/* An attempt goes on with the work that the claim's row says: the trade's. */
+static void begin_work(const tl_lock *lock)
+{
+    if (tl_work_adopt(tl_lock_view(lock)->log_no) != TL_OK)
+        (void)tl_work_begin();
+}
+
 static void run_job(tl_worker *worker, const job *next)
 {
     compensate_calls calls = {0};
     tl_status status;
-    int began = tl_work_begin();
 
+    begin_work(next->lock);
     status = compensate(worker->client, next->of, next->lock, &calls);
     tl_lock_free(next->lock);
-    if (began)
-        tl_work_end(0);
+    tl_work_end(0);
     pthread_mutex_lock(&worker->mutex);
     count_ending(&worker->counts, status);
     worker->counts.queries += calls.queries;

@@ -131,7 +131,9 @@ static void complete(struct async *a, struct submitted *s)
     uint64_t one = 1;
 
     if (s->done != NULL) {
+        thread_context_work(s->log_no);
         s->done(s->context, s->lock, s->status);
+        thread_context_work("");
         memory_free(s);
         return;
     }

@@ -126,6 +126,14 @@ void thread_context_work(const char *log_uuid)
     context->log_prefix[0] = '\0';
 }
 
+int thread_context_lend(const char *log_uuid)
+{
+    if (context_now()->log_uuid[0] != '\0')
+        return 0;
+    thread_context_work(log_uuid);
+    return 1;
+}
+
 void tl_work_end(int renew_thread)
 {
     struct thread_context *context = context_now();

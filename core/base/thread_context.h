@@ -21,6 +21,8 @@ unsigned thread_context_generation(void);
 /* The calling thread works under this log UUID, "" under none: for threads that do the work
  * of others.  It is believed; tl_work_adopt() is for what comes from outside. */
 void thread_context_work(const char *log_uuid);
+/* The same where it has no work; then 1, and thread_context_work("") ends it. */
+int thread_context_lend(const char *log_uuid);
 
 /* Around every database callback, on its thread.  Asking for a lock inside one is refused
  * since it could wait for its own transaction.  May be nested. */

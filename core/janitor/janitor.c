@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 #include "store/store.h"
 #include "store/store_rw.h"
 
@@ -96,7 +97,8 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
     }
 }
 
-/* Other janitors read the same rows; each begins at another one. */
+/* Other janitors read the same rows; each begins at another one.  What is said of a trade
+ * is said under the work that its row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
@@ -106,11 +108,15 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
          i < rows->rows && (j->tries == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
+        int lent;
 
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
         j->tries++;
+        lent = thread_context_lend(db_get_text(rows, row, 3));
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
+        if (lent)
+            thread_context_work("");
     }
 }
 
@@ -234,7 +240,7 @@ static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *s
     if (status == TL_OK)
         status = reap(j, scope, read_overdue, &rows);
     if (status == TL_OK && settled && scope->clear)
-        *settled_us = rows.rows > 0 ? db_get_int(&rows, 0, 3) : scope->stretch.to_us;
+        *settled_us = rows.rows > 0 ? db_get_int(&rows, 0, 4) : scope->stretch.to_us;
     db_result_free(&rows);
     return status;
 }

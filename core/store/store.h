@@ -64,10 +64,10 @@ typedef struct store_stretch {
 } store_stretch;
 /* After every moment: the end of the year 9998. */
 #define STRETCH_END_US (253370764800 * (int64_t)1000000)
-/* The janitor's reading: (cust_no, serial_no, fence, next_run in microseconds). */
+/* The janitor's reading: (cust_no, serial_no, fence, log_no, next_run in microseconds). */
 db_answer store_reap_overdue(db *connection, const char *op_code,
                              const store_stretch *stretch, db_result *result);
-/* (cust_no, serial_no, fence) */
+/* (cust_no, serial_no, fence, log_no) */
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
                              const store_stretch *stretch, db_result *result);
 /* Brings the end of a stretch near enough for one statement to look through, since finished

@@ -67,8 +67,9 @@ static tl_status arm_refused(tl_lock *lock)
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
-                                        "the deadline forbids another send");
+        status =
+            error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
+                                   "the deadline forbids another send");
         log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "not armed: %s",
                  tl_error_message());
         return status;

@@ -233,10 +233,8 @@ static int is_certain(const tl_lock *lock, int64_t before_ms)
 static void log_grant(const tl_lock *lock)
 {
     tl_key key = lock_key(lock);
-    int lent = tl_log_uuid()[0] == '\0';
+    int lent = thread_context_lend(lock->view.log_no);
 
-    if (lent)
-        thread_context_work(lock->view.log_no);
     log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "%s lock granted",
              lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
     if (lent)
@@ -469,13 +467,13 @@ static void log_mismatch(const tl_lock *lock, const tl_key *key)
                  tl_error_message());
         return;
     }
-    log_line(&lock->client->logger, TL_WARNING, key, 0,
-             "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)",
-             tl_error_message(),
-             fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
-             lock->actor[0] != '\0' ? " of " : "", lock->actor,
-             fingerprint_text(other, lock->inside.has_fingerprint,
-                              lock->view.fingerprint));
+    log_line(
+        &lock->client->logger, TL_WARNING, key, 0,
+        "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)",
+        tl_error_message(),
+        fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
+        lock->actor[0] != '\0' ? " of " : "", lock->actor,
+        fingerprint_text(other, lock->inside.has_fingerprint, lock->view.fingerprint));
 }
 
 static void log_refusal(const tl_lock *lock, tl_status status)

@@ -11,11 +11,13 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LINES 256
 #define CUSTOMER "4711-customer"
+#define SETTINGS "log_cust=hashed\nlog_level=debug\n"
 
 struct line {
     tl_level level;
@@ -51,18 +53,25 @@ static void keep(void *context, const tl_log_line *from)
 
 static tl_client *logging;
 
-static int setup(void **state)
+static tl_client *open_logging(void)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
 
-    (void)state;
-    f.db = database_new(server_shared(), "log_cust=hashed\nlog_level=debug\n");
-    f.sql = database_connect(f.db);
     options.config_file = database_option_file(f.db);
     options.flags = TL_CLIENT_NO_JANITOR;
     options.log = keep;
     options.log_context = &f;
-    assert_status(tl_client_open(&logging, &options), TL_OK);
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    return client;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    f.db = database_new(server_shared(), SETTINGS);
+    f.sql = database_connect(f.db);
+    logging = open_logging();
     f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
     return 0;
 }
@@ -404,6 +413,91 @@ static void test_a_trade_without_work(void **state)
     tl_lock_free(lock);
 }
 
+/* What a janitor does about a trade is said under the trade's work. */
+static void test_a_death_in_the_log(void **state)
+{
+    tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR), *reaper;
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    char uuid[TL_UUID_TEXT];
+    struct line seen[8];
+    tl_reaped reaped;
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(uuid, tl_log_uuid());
+    tl_lock_free(granted(dying, "l9", CUSTOMER, &options));
+    tl_work_end(0);
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE "
+                 "session_id = '%s'",
+                 tl_client_session(dying));
+    /* It looks for as long as a session may be silent. */
+    database_set(f.db, SETTINGS "session_ms=2s\nbeat_ms=100ms\n");
+    reaper = open_logging();
+    assert_status(tl_reap(reaper, &reaped), TL_OK);
+    tl_client_close(reaper);
+    assert_int_equal(reaped.opened, 1);
+    assert_int_equal(take("l9", seen, 8), 1);
+    assert_int_equal(seen[0].level, TL_WARNING);
+    assert_string_equal(seen[0].message, "the holder is dead: the retry lane was opened");
+    assert_string_equal(seen[0].log_uuid, uuid);
+    assert_string_equal(tl_log_uuid(), "");
+    lock = granted(logging, "l9", CUSTOMER, &retry);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    /* The ending of both rows is nobody's work. */
+    assert_int_equal(steps_elsewhere("l9", uuid), 2);
+    tl_lock_free(lock);
+    tl_client_close(dying);
+}
+
+/* ------------------------------------------------------------------ submitted -- */
+
+struct noted {
+    char log_uuid[TL_UUID_TEXT];
+    atomic_int over;
+};
+
+static void note_work(void *context, tl_lock *lock, tl_status status)
+{
+    struct noted *noted = context;
+
+    (void)lock;
+    CREW_STATUS(status, TL_GRANTED);
+    strcpy(noted->log_uuid, tl_log_uuid());
+    noted->over = 1;
+}
+
+/* What was submitted is the work of who submitted it, whichever thread carries it out. */
+static void test_submitted_work_in_the_log(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct noted noted = {"", 0};
+    tl_ending ending = TL_ENDING_INIT;
+    tl_completion completion;
+    struct line seen[8];
+    tl_lock *lock;
+
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    lock = lock_new(logging, "l10", CUSTOMER, &options);
+    assert_status(tl_lock_ask_submit(lock, note_work, &noted), TL_OK);
+    while (!noted.over)
+        crew_sleep_ms(1);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_finish_submit(lock, &ending, NULL, NULL), TL_OK);
+    while (tl_client_completed(logging, &completion, 1) == 0)
+        crew_sleep_ms(1);
+    assert_status(completion.status, TL_SUCCEEDED);
+    assert_string_equal(noted.log_uuid, tl_log_uuid());
+    assert_int_equal(take("l10", seen, 8), 2);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(seen[i].log_uuid, tl_log_uuid());
+    assert_int_equal(steps_under("l10", tl_log_uuid()), 2);
+    tl_work_end(0);
+    tl_lock_free(lock);
+}
+
 /* Whatever the test before left. */
 static int no_work(void **state)
 {
@@ -423,6 +517,8 @@ int main(int count, char **arguments)
         cmocka_unit_test_setup(test_the_retry_lane_goes_on_with_the_work, no_work),
         cmocka_unit_test_setup(test_a_claim_within_work, no_work),
         cmocka_unit_test_setup(test_a_trade_without_work, no_work),
+        cmocka_unit_test_setup(test_a_death_in_the_log, no_work),
+        cmocka_unit_test_setup(test_submitted_work_in_the_log, no_work),
     };
 
     crew_arguments(count, arguments);

@@ -526,8 +526,8 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
  * waiting.  Until its completion the handle, the ending and everything the ending points
  * to belong to the library.
  *
- * done != NULL: called on the library's thread; it may submit, must not block, and must not
- * close the client.  done == NULL: the completion waits until tl_client_completed() takes
+ * done != NULL: called on the library's thread, under the submitting thread's log UUID; it
+ * may submit, must not block, and must not close the client.  done == NULL: the completion waits until tl_client_completed() takes
  * it; the descriptor is readable while any waits.
  *
  * TL_OK: submitted, and will be completed once.  Anything else: it was not.  status, at

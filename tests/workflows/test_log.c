@@ -1,0 +1,258 @@
+/*
+ * One UUID through the life of a trade: the service's log, the worker's log, the rows and
+ * their history.
+ */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINES_MAX 512
+#define CUSTOMER "4711-customer"
+
+/* One process of the house, and its log. */
+struct site {
+    tl_client *client;
+    tl_workflows *workflows;
+    withdraw *withdraw;
+    pthread_mutex_t mutex;
+    /* Under the mutex. */
+    struct line {
+        tl_level level;
+        char message[300], log_uuid[TL_UUID_TEXT], serial_no[TL_SERIAL_MAX + 1];
+        char cust_no[TL_CUST_MAX + 1];
+    } lines[LINES_MAX];
+    unsigned count;
+};
+
+static house self;
+static struct site service, office;
+
+static void keep(void *context, const tl_log_line *from)
+{
+    struct site *site = context;
+    struct line *to;
+
+    pthread_mutex_lock(&site->mutex);
+    if (site->count < LINES_MAX) {
+        to = &site->lines[site->count++];
+        to->level = from->level;
+        snprintf(to->message, sizeof to->message, "%s", from->message);
+        snprintf(to->log_uuid, sizeof to->log_uuid, "%s", from->log_uuid);
+        snprintf(to->serial_no, sizeof to->serial_no, "%s", from->serial_no);
+        snprintf(to->cust_no, sizeof to->cust_no, "%s", from->cust_no);
+    }
+    pthread_mutex_unlock(&site->mutex);
+}
+
+static void site_open(struct site *site, const char *program, withdraw_kind kind)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    withdraw_options sample = {
+        .channel_url = self.url, .kind = kind, .window_ms = HOUSE_WINDOW_MS};
+
+    memset(site, 0, sizeof *site);
+    pthread_mutex_init(&site->mutex, NULL);
+    options.config_file = database_option_file(self.db);
+    options.program = program;
+    options.log = keep;
+    options.log_context = site;
+    assert_status(tl_client_open(&site->client, &options), TL_OK);
+    assert_status(tl_workflows_new(&site->workflows, site->client), TL_OK);
+    sample.client = site->client;
+    assert_status(withdraw_new(&site->withdraw, site->workflows, &sample), TL_OK);
+}
+
+static void site_close(struct site *site)
+{
+    tl_workflows_free(site->workflows);
+    withdraw_free(site->withdraw);
+    tl_client_close(site->client);
+    pthread_mutex_destroy(&site->mutex);
+}
+
+static void open_sites(withdraw_kind kind)
+{
+    house_open(&self, kind, HOUSE_SETTINGS "log_cust=hashed\n", NULL);
+    house_account(&self, CUSTOMER, 100000);
+    site_open(&service, "service", kind);
+    site_open(&office, "worker", kind);
+}
+
+static int open_idempotent(void **state)
+{
+    (void)state;
+    open_sites(WITHDRAW_IDEMPOTENT);
+    return 0;
+}
+
+static int open_plain(void **state)
+{
+    (void)state;
+    open_sites(WITHDRAW_PLAIN);
+    return 0;
+}
+
+static int close_sites(void **state)
+{
+    (void)state;
+    site_close(&office);
+    site_close(&service);
+    house_close(&self);
+    return 0;
+}
+
+static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
+{
+    tl_client *client = self.client;
+    tl_workflows *workflows = self.workflows;
+
+    self.client = site->client;
+    self.workflows = site->workflows;
+    house_expect(&self, serial, CUSTOMER, 100, wanted);
+    self.client = client;
+    self.workflows = workflows;
+}
+
+/* The worker's process until nothing is in process any more. */
+static void work(void)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_worker *worker = NULL;
+
+    options.threads = 2;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, office.workflows, &options), TL_OK);
+    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                     "status = 'P'") > 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(10000);
+    }
+    tl_worker_free(worker);
+}
+
+/* The site's lines about a trade, all of them under its UUID and without its customer;
+ * whether there is one of this level with these words in it. */
+static int told(struct site *site, const char *serial, const char *uuid, tl_level level,
+                const char *words)
+{
+    int found = 0;
+
+    pthread_mutex_lock(&site->mutex);
+    assert_in_range(site->count, 1, LINES_MAX - 1);
+    for (unsigned i = 0; i < site->count; i++) {
+        const struct line *line = &site->lines[i];
+
+        assert_null(strstr(line->message, CUSTOMER));
+        assert_null(strstr(line->cust_no, CUSTOMER));
+        assert_null(strstr(line->message, "Anna")); /* of the payload */
+        if (strcmp(line->serial_no, serial) != 0)
+            continue;
+        if (strcmp(line->log_uuid, uuid) != 0)
+            fail_msg("'%s' is under '%s', not '%s'", line->message, line->log_uuid, uuid);
+        found |= line->level == level && strstr(line->message, words) != NULL;
+    }
+    pthread_mutex_unlock(&site->mutex);
+    return found;
+}
+
+/* The UUID of the trade's ask, which every step of both its rows carries. */
+static void only_uuid(const char *serial, char uuid[TL_UUID_TEXT])
+{
+    char *text = database_text(self.sql,
+                               "SELECT first_log_no FROM trade_lock WHERE "
+                               "serial_no = '%s' AND lane = 'S'",
+                               serial);
+
+    assert_non_null(text);
+    snprintf(uuid, TL_UUID_TEXT, "%s", text);
+    free(text);
+    assert_int_equal(strlen(uuid), TL_UUID_TEXT - 1);
+    text = database_text(self.sql,
+                         "SELECT GROUP_CONCAT(step, ' ', COALESCE(log_no, 'none')) FROM "
+                         "trade_lock_log WHERE serial_no = '%s' AND NOT log_no <=> '%s'",
+                         serial, uuid);
+    assert_string_equal(text != NULL ? text : "", "");
+    free(text);
+}
+
+static void one_uuid_through_a_trade_that_is_sent_again(void **state)
+{
+    char uuid[TL_UUID_TEXT];
+
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    withdraw_at(&service, "W1", TL_IN_DOUBT);
+    work();
+    house_row(&self, "W1", "Y 1 2 -");
+    only_uuid("W1", uuid);
+    assert_true(told(&service, "W1", uuid, TL_INFO, "trade-sync lock granted"));
+    assert_true(told(&service, "W1", uuid, TL_INFO, "execute answered UNKNOWN after "));
+    assert_true(told(&service, "W1", uuid, TL_INFO, " ms (attempt 0, sends 1)"));
+    assert_true(told(&service, "W1", uuid, TL_INFO, tl_status_text(TL_IN_DOUBT)));
+    assert_true(told(&office, "W1", uuid, TL_INFO, "retry-compensation lock granted"));
+    assert_true(told(&office, "W1", uuid, TL_INFO, "query answered NOT_FOUND after "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, "armed: send 2 may leave within "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, "execute answered SUCCEEDED after "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, ", sends 2, reference "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, tl_status_text(TL_SUCCEEDED)));
+    house_books(&self, 1);
+}
+
+static void one_uuid_through_a_trade_that_is_cancelled(void **state)
+{
+    char uuid[TL_UUID_TEXT];
+
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    withdraw_at(&service, "W1", TL_IN_DOUBT);
+    work();
+    house_row(&self, "W1", "F 1 1 C");
+    only_uuid("W1", uuid);
+    assert_true(told(&service, "W1", uuid, TL_INFO, "execute answered UNKNOWN after "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, "cancel answered CANCELLED after "));
+    assert_true(told(&office, "W1", uuid, TL_INFO, tl_status_text(TL_FAILED)));
+}
+
+/* Two trades of two asks do not mix, whichever thread of the worker takes them. */
+static void each_trade_has_its_own(void **state)
+{
+    char uuids[8][TL_UUID_TEXT], serial[8];
+
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_after\",\"count\":8}");
+    for (int i = 0; i < 8; i++) {
+        snprintf(serial, sizeof serial, "W%d", i);
+        withdraw_at(&service, serial, TL_IN_DOUBT);
+    }
+    work();
+    for (int i = 0; i < 8; i++) {
+        snprintf(serial, sizeof serial, "W%d", i);
+        only_uuid(serial, uuids[i]);
+        assert_true(told(&service, serial, uuids[i], TL_INFO, "execute answered"));
+        assert_true(told(&office, serial, uuids[i], TL_INFO, "query answered SUCCEEDED"));
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(uuids[i], uuids[j]);
+    }
+    house_books(&self, 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_sent_again,
+                                        open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled,
+                                        open_plain, close_sites),
+        cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent,
+                                        close_sites),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
