@@ -25,6 +25,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define LIST_DEFAULT 100
 #define LIST_PAGE 512
@@ -93,6 +94,15 @@ static int is_astray(const tl_view *view, int64_t low_water_us)
            view->retry_status != 'P';
 }
 
+/* Rows that say themselves under which work they were written, or may have been between. */
+static int page_row_may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
+{
+    return f->log_uuid == NULL ||
+           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
+           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_FIRST_LOG)) == 0 ||
+           db_get_int(page, row, LIST_HAS_PAST);
+}
+
 static int page_row_passes(const tl_filter *f, const db_result *page, size_t row)
 {
     return (f->lane == 0 || f->lane == db_get_text(page, row, LIST_LANE)[0]) &&
@@ -101,7 +111,8 @@ static int page_row_passes(const tl_filter *f, const db_result *page, size_t row
            (f->serial == NULL ||
             strcmp(f->serial, db_get_text(page, row, LIST_SERIAL)) == 0) &&
            db_get_int(page, row, LIST_AGE_MS) >= f->older_ms &&
-           (!f->conflict || db_get_int(page, row, LIST_CONFLICT));
+           (!f->conflict || db_get_int(page, row, LIST_CONFLICT)) &&
+           page_row_may_be_of_work(f, page, row);
 }
 
 /* The row may have moved on since its page was read; what counts is what is shown. */
@@ -118,6 +129,7 @@ static int view_passes(const tl_filter *f, const tl_view *view)
 
 static tl_status filter_check(const tl_filter *filter)
 {
+    uint8_t uuid[TEXT_UUID];
     tl_status status = TL_OK;
 
     if (filter == NULL || filter->version != TL_FILTER_VERSION)
@@ -140,6 +152,10 @@ static tl_status filter_check(const tl_filter *filter)
         status = text_check_name("customer", filter->cust, TL_CUST_MAX);
     if (status == TL_OK && filter->serial != NULL)
         status = text_check_name("serial number", filter->serial, TL_SERIAL_MAX);
+    if (status == TL_OK && filter->log_uuid != NULL &&
+        !text_from_uuid(uuid, filter->log_uuid))
+        status = error_set(TL_INVALID,
+                           "the log UUID is not a UUID as log lines and rows have it");
     return status;
 }
 
@@ -170,16 +186,32 @@ static int is_wanted(const struct list *list, const tl_view *view, enum which wh
     }
 }
 
+/* The list's row becomes empty where no step of this one is of the work that is looked for. */
+static tl_status look_for_work(struct list *list, const char *cust_no,
+                               const char *serial_no, const char *op_code)
+{
+    return read_status(list->connection,
+                       store_log_seen(list->connection, cust_no, serial_no, op_code,
+                                      list->filter->log_uuid, &list->row),
+                       "looking for the log UUID in the history");
+}
+
 static tl_status show(struct list *list, const char *cust_no, const char *serial_no,
                       const char *op_code, enum which which)
 {
     view_inside inside;
     tl_view view;
-    tl_status status =
+    tl_status status = TL_OK;
+
+    if (list->filter->log_uuid != NULL) {
+        status = look_for_work(list, cust_no, serial_no, op_code);
+        if (status != TL_OK || list->row.rows == 0)
+            return status;
+    }
+    status =
         read_status(list->connection,
                     store_view(list->connection, cust_no, serial_no, op_code, &list->row),
                     "reading a row");
-
     if (status != TL_OK || list->row.rows == 0)
         return status;
     view_read(&view, &inside, &list->row, 0);

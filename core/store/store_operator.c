@@ -9,6 +9,19 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+db_answer store_log_seen(db *connection, const char *cust_no, const char *serial_no,
+                         const char *op_code, const char *log_uuid, db_result *result)
+{
+    const db_value values[] = {
+        db_text(cust_no),
+        db_text(serial_no),
+        db_text(op_code),
+        db_text(log_uuid),
+    };
+
+    return db_run(connection, &sql_log_seen, values, COUNT(values), result);
+}
+
 db_answer store_list_customer(db *connection, const store_list_start *start,
                               unsigned limit, db_result *result)
 {

@@ -18,6 +18,9 @@ enum store_list_column {
     LIST_CONFLICT,
     LIST_PARKED,
     LIST_AGE_MS,
+    LIST_LOG,
+    LIST_FIRST_LOG,
+    LIST_HAS_PAST,
     LIST_PLACE /* due: next_run in microseconds; held: the session */
 };
 
@@ -29,6 +32,10 @@ typedef struct store_list_start {
     int64_t end_us;           /* due: before this moment */
     int finished, open;       /* due: finished sync rows; what is in process */
 } store_list_start;
+
+/* One row where a step of the row was written under this log UUID. */
+db_answer store_log_seen(db *connection, const char *cust_no, const char *serial_no,
+                         const char *op_code, const char *log_uuid, db_result *result);
 
 db_answer store_list_customer(db *connection, const store_list_start *start,
                               unsigned limit, db_result *result);

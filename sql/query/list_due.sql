@@ -3,8 +3,7 @@
 -- moment, in microseconds, ends before another, and steps over the rows of the first moment
 -- that were seen already.  The two parameters in between: 1 to show finished sync rows, and
 -- 1 to show what is in process.
-SELECT cust_no, serial_no, op_code, lane, status, conflict, parked IS NOT NULL AS is_parked,
-    TIMESTAMPDIFF(MICROSECOND, updated_at, UTC_TIMESTAMP(6)) DIV 1000 AS age_ms,
+SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS next_run_us
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = ?

@@ -3,8 +3,7 @@
 -- index ends with the primary key, so a page starts after the last customer and serial
 -- number of the one before.  The order does not name the columns that are NULL here:
 -- with them the server would sort.
-SELECT cust_no, serial_no, op_code, lane, status, conflict, parked IS NOT NULL AS is_parked,
-    TIMESTAMPDIFF(MICROSECOND, updated_at, UTC_TIMESTAMP(6)) DIV 1000 AS age_ms
+SELECT /*include list_columns*/
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = ? AND next_run_at IS NULL AND session_id IS NULL
     AND (cust_no > ? OR (cust_no = ? AND serial_no > ?))

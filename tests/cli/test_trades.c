@@ -4,6 +4,7 @@
 
 #include "trade_lock/fixture.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -196,6 +197,70 @@ static void test_ls_filters(void **state)
     expect_rows(LS("--older", "0ms", "--status", "Y"), "ALSO/sync PAID/sync");
     expect_rows(LS("--older", "1h", "--in-doubt"), "");
     expect_rows(LS("--conflict"), "");
+}
+
+/* ---------------------------------------------------------------- by log UUID -- */
+
+static tl_lock *due(const char *serial, const char *cust)
+{
+    tl_lock_options retry = retry_options();
+
+    return granted(w.f.client, serial, cust, &retry);
+}
+
+static char *upper(char *to, const char *from)
+{
+    char *start = to;
+
+    while ((*to++ = (char)toupper((unsigned char)*from++)) != '\0')
+        ;
+    return start;
+}
+
+/* A row is found by its ask's work, by its last step's, and by one's of which only history
+ * knows, whatever else narrows the list. */
+static void test_ls_by_log_uuid(void **state)
+{
+    char asked[TL_UUID_TEXT], between[TL_UUID_TEXT], ended[TL_UUID_TEXT];
+    char capitals[TL_UUID_TEXT];
+    tl_ending unknown = TL_ENDING_INIT, paid = TL_ENDING_INIT;
+    output *o;
+
+    (void)state;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(asked, tl_log_uuid());
+    end(held("LOGGED", "C7", sync_options("pay 80 EUR")), &unknown, TL_IN_DOUBT);
+    end(held("OTHER", "C8", sync_options("pay 81 EUR")), &paid, TL_SUCCEEDED);
+    expect_rows(LS("--log", asked), "LOGGED/retry LOGGED/sync OTHER/sync");
+    tl_work_end(0);
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(between, tl_log_uuid());
+    end(due("LOGGED", "C7"), &unknown, TL_IN_DOUBT);
+    tl_work_end(0);
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(ended, tl_log_uuid());
+    end(due("LOGGED", "C7"), &paid, TL_SUCCEEDED);
+    tl_work_end(0);
+    expect_rows(LS("--log", asked), "LOGGED/retry LOGGED/sync OTHER/sync");
+    expect_rows(LS("--log", upper(capitals, asked)),
+                "LOGGED/retry LOGGED/sync OTHER/sync");
+    expect_rows(LS("--log", between), "LOGGED/retry LOGGED/sync");
+    expect_rows(LS("--log", ended), "LOGGED/retry LOGGED/sync");
+    expect_rows(LS("--log", asked, "--cust", "C7"), "LOGGED/retry LOGGED/sync");
+    expect_rows(LS("--log", asked, "--op", "WITHDRAW", "--lane", "sync"),
+                "LOGGED/sync OTHER/sync");
+    expect_rows(LS("--log", between, "--op", "WITHDRAW", "--lane", "sync"),
+                "LOGGED/sync");
+    expect_rows(LS("--log", asked, "--cust", "C1"), "");
+    expect_rows(LS("--log", asked, "--in-doubt"), "");
+    expect_rows(LS("--log", "11111111-1111-4111-8111-111111111111"), "");
+    o = RUN("ls", "--config", w.config, "--log", "W1");
+    EXPECT_CODE(o, 2);
+    assert_string_equal(o->err, "tradelock: the log UUID is not a UUID as log lines and "
+                                "rows have it\n");
+    output_free(o);
+    database_run(w.f.sql, "DELETE FROM trade_lock WHERE cust_no IN ('C7', 'C8')");
 }
 
 static int is_finished(const json_t *row)
@@ -655,6 +720,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ls_filters),
+        cmocka_unit_test(test_ls_by_log_uuid),
         cmocka_unit_test(test_ls_order),
         cmocka_unit_test(test_ls_typed_by_hand),
         cmocka_unit_test(test_ls_nothing),

@@ -36,10 +36,10 @@ SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed
     UNHEX(MD5(-seq)), @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
 -- Half of them keep their first step themselves.
 INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
-    thread_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at, conflict,
-    proof, account)
+    thread_no, log_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at,
+    conflict, proof, account)
 SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
-    UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
+    '22222222-1111-4111-8111-111111111111', UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
     conflict, proof, account FROM trade_lock WHERE first_rev IS NULL;
 -- Failed, may be tried anew: F1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,

@@ -11,6 +11,7 @@ enum {
     OPTION_OP,
     OPTION_CUST,
     OPTION_SERIAL,
+    OPTION_LOG,
     OPTION_OLDER,
     OPTION_PARKED,
     OPTION_IN_DOUBT,
@@ -114,6 +115,9 @@ static int set_value(const struct command *self, tl_filter *filter, int option)
     case OPTION_SERIAL:
         filter->serial = optarg;
         break;
+    case OPTION_LOG:
+        filter->log_uuid = optarg;
+        break;
     case OPTION_OLDER:
         if (!read_duration_ms(optarg, &filter->older_ms))
             return usage_error(
@@ -156,6 +160,7 @@ static int run(const struct command *self, int argc, char **argv)
         {"op", required_argument, NULL, OPTION_OP},
         {"cust", required_argument, NULL, OPTION_CUST},
         {"serial", required_argument, NULL, OPTION_SERIAL},
+        {"log", required_argument, NULL, OPTION_LOG},
         {"older", required_argument, NULL, OPTION_OLDER},
         {"parked", no_argument, NULL, OPTION_PARKED},
         {"in-doubt", no_argument, NULL, OPTION_IN_DOUBT},
@@ -190,16 +195,18 @@ const struct command command_ls = {
             "operation and\n"
             "rows in process are found by an index; other filters walk the rows page by\n"
             "page.\n",
-    .options = "  --status P|F|Y  only rows in process, failed or succeeded\n"
-               "  --lane LANE     only the trade-sync (sync) or retry-compensation rows "
-               "(retry)\n"
-               "  --op OP         only this business operation, both lanes\n"
-               "  --cust CUST     only this customer\n"
-               "  --serial SERIAL only this serial number\n"
-               "  --older TIME    only rows not changed for that long: 90s, 10m, 2h, 7d\n"
-               "  --parked        only trades that wait for a person\n"
-               "  --in-doubt      only trades of which money may have moved\n"
-               "  --conflict      only trades that evidence contradicts\n"
-               "  --limit N       at most N rows (100)\n",
+    .options =
+        "  --status P|F|Y  only rows in process, failed or succeeded\n"
+        "  --lane LANE     only the trade-sync (sync) or retry-compensation rows "
+        "(retry)\n"
+        "  --op OP         only this business operation, both lanes\n"
+        "  --cust CUST     only this customer\n"
+        "  --serial SERIAL only this serial number\n"
+        "  --log UUID      only rows of which a step was written under this log UUID\n"
+        "  --older TIME    only rows not changed for that long: 90s, 10m, 2h, 7d\n"
+        "  --parked        only trades that wait for a person\n"
+        "  --in-doubt      only trades of which money may have moved\n"
+        "  --conflict      only trades that evidence contradicts\n"
+        "  --limit N       at most N rows (100)\n",
     .run = run,
 };

@@ -218,6 +218,9 @@ typedef struct tl_filter {
     int64_t older_ms; /* not changed for that long; 0: all */
     int parked, in_doubt, conflict;
     unsigned limit; /* 0: 100 */
+    /* Rows of which a step was written under this log UUID; needs an operator's or reader's
+     * account. */
+    const char *log_uuid;
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
