@@ -42,6 +42,7 @@ struct list {
     size_t operation_count, operation_space;
     int64_t low_water_us; /* of the operation that is being listed */
     db_result row;        /* the row that is shown */
+    db_result of_work;    /* of the page: keys of the rows that the log UUID leads to */
 };
 
 /* ------------------------------------------------------------------ filter -- */
@@ -94,15 +95,6 @@ static int is_astray(const tl_view *view, int64_t low_water_us)
            view->retry_status != 'P';
 }
 
-/* Rows that say themselves under which work they were written, or may have been between. */
-static int page_row_may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
-{
-    return f->log_uuid == NULL ||
-           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
-           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_FIRST_LOG)) == 0 ||
-           db_get_int(page, row, LIST_HAS_PAST);
-}
-
 static int page_row_passes(const tl_filter *f, const db_result *page, size_t row)
 {
     return (f->lane == 0 || f->lane == db_get_text(page, row, LIST_LANE)[0]) &&
@@ -111,8 +103,7 @@ static int page_row_passes(const tl_filter *f, const db_result *page, size_t row
            (f->serial == NULL ||
             strcmp(f->serial, db_get_text(page, row, LIST_SERIAL)) == 0) &&
            db_get_int(page, row, LIST_AGE_MS) >= f->older_ms &&
-           (!f->conflict || db_get_int(page, row, LIST_CONFLICT)) &&
-           page_row_may_be_of_work(f, page, row);
+           (!f->conflict || db_get_int(page, row, LIST_CONFLICT));
 }
 
 /* The row may have moved on since its page was read; what counts is what is shown. */
@@ -159,6 +150,85 @@ static tl_status filter_check(const tl_filter *filter)
     return status;
 }
 
+/* --------------------------------------------------------- by log UUID -- */
+
+/* The operation of a retry row. */
+static const char *sync_op_of(char to[TL_OP_MAX + 1], const db_result *page, size_t row)
+{
+    text_copy(to, TL_OP_MAX + 1, db_get_text(page, row, LIST_OP));
+    to[strlen(to) - strlen(TL_RETRY_SUFFIX)] = '\0';
+    return to;
+}
+
+/* Whether the row says itself that it is, or has a history that may say so. */
+static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
+{
+    return strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
+           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_FIRST_LOG)) == 0 ||
+           db_get_int(page, row, LIST_HAS_PAST);
+}
+
+/* The page's rows that may be of the work, and the sync rows that its retry rows lead to. */
+static size_t put_keys(const struct list *list, const db_result *page, db_value *keys,
+                       char (*sync_ops)[TL_OP_MAX + 1])
+{
+    size_t count = 0;
+
+    for (size_t row = 0; row < page->rows; row++) {
+        const db_value cust = db_ascii(db_get_text(page, row, LIST_CUST));
+        const db_value serial = db_ascii(db_get_text(page, row, LIST_SERIAL));
+
+        if (may_be_of_work(list->filter, page, row)) {
+            keys[count++] = cust;
+            keys[count++] = serial;
+            keys[count++] = db_ascii(db_get_text(page, row, LIST_OP));
+        }
+        if (is_retry_op(db_get_text(page, row, LIST_OP))) {
+            keys[count++] = cust;
+            keys[count++] = serial;
+            keys[count++] = db_ascii(sync_op_of(sync_ops[row], page, row));
+        }
+    }
+    return count / 3;
+}
+
+/* One statement for a page, however many rows of it have a history. */
+static tl_status read_work(struct list *list, const db_result *page)
+{
+    db_value *keys = memory_new_array(page->rows, 6 * sizeof *keys);
+    char(*sync_ops)[TL_OP_MAX + 1] = memory_new_array(page->rows, sizeof *sync_ops);
+    tl_status status = TL_OK;
+    size_t count;
+
+    db_result_free(&list->of_work);
+    if (keys == NULL || sync_ops == NULL) {
+        status = error_set(TL_NO_MEMORY, "out of memory for looking for a log UUID");
+    } else if ((count = put_keys(list, page, keys, sync_ops)) > 0) {
+        status = read_status(list->connection,
+                             store_log_seen(list->connection, keys, count,
+                                            list->filter->log_uuid, &list->of_work),
+                             "looking for the log UUID in the history");
+    }
+    memory_free(sync_ops);
+    memory_free(keys);
+    return status;
+}
+
+static int is_of_work(const struct list *list, const char *cust_no, const char *serial_no,
+                      const char *op_code)
+{
+    const db_result *keys = &list->of_work;
+
+    if (list->filter->log_uuid == NULL)
+        return 1;
+    for (size_t row = 0; row < keys->rows; row++)
+        if (strcmp(db_get_text(keys, row, LIST_SERIAL), serial_no) == 0 &&
+            strcmp(db_get_text(keys, row, LIST_CUST), cust_no) == 0 &&
+            strcmp(db_get_text(keys, row, LIST_OP), op_code) == 0)
+            return 1;
+    return 0;
+}
+
 /* ----------------------------------------------------------------- showing -- */
 
 /* Which of the rows that pass are shown. */
@@ -186,32 +256,20 @@ static int is_wanted(const struct list *list, const tl_view *view, enum which wh
     }
 }
 
-/* The list's row becomes empty where no step of this one is of the work that is looked for. */
-static tl_status look_for_work(struct list *list, const char *cust_no,
-                               const char *serial_no, const char *op_code)
-{
-    return read_status(list->connection,
-                       store_log_seen(list->connection, cust_no, serial_no, op_code,
-                                      list->filter->log_uuid, &list->row),
-                       "looking for the log UUID in the history");
-}
-
 static tl_status show(struct list *list, const char *cust_no, const char *serial_no,
                       const char *op_code, enum which which)
 {
     view_inside inside;
     tl_view view;
-    tl_status status = TL_OK;
+    tl_status status;
 
-    if (list->filter->log_uuid != NULL) {
-        status = look_for_work(list, cust_no, serial_no, op_code);
-        if (status != TL_OK || list->row.rows == 0)
-            return status;
-    }
+    if (!is_of_work(list, cust_no, serial_no, op_code))
+        return TL_OK;
     status =
         read_status(list->connection,
                     store_view(list->connection, cust_no, serial_no, op_code, &list->row),
                     "reading a row");
+
     if (status != TL_OK || list->row.rows == 0)
         return status;
     view_read(&view, &inside, &list->row, 0);
@@ -227,10 +285,9 @@ static tl_status show_sync_of(struct list *list, const db_result *page, size_t r
 {
     char op_code[TL_OP_MAX + 1];
 
-    text_copy(op_code, sizeof op_code, db_get_text(page, row, LIST_OP));
-    op_code[strlen(op_code) - strlen(TL_RETRY_SUFFIX)] = '\0';
     return show(list, db_get_text(page, row, LIST_CUST),
-                db_get_text(page, row, LIST_SERIAL), op_code, UNHELD);
+                db_get_text(page, row, LIST_SERIAL), sync_op_of(op_code, page, row),
+                UNHELD);
 }
 
 static tl_status show_row(struct list *list, const db_result *page, size_t row,
@@ -290,7 +347,8 @@ static tl_status use_row(struct list *list, const db_result *page, size_t row,
 
 static tl_status show_page(struct list *list, const db_result *page, enum use use)
 {
-    tl_status status = TL_OK;
+    tl_status status =
+        list->filter->log_uuid != NULL && page->rows > 0 ? read_work(list, page) : TL_OK;
 
     for (size_t row = 0; row < page->rows && status == TL_OK && !list->stopped; row++)
         status = use_row(list, page, row, use);
@@ -521,6 +579,7 @@ tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
         status = filter->cust != NULL ? list_customer(&list) : list_operations(&list);
     }
     db_result_free(&list.row);
+    db_result_free(&list.of_work);
     read_end(client, list.connection);
     return status;
 }

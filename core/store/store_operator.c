@@ -1,6 +1,7 @@
 #include "store/store_operator.h"
 
 #include "sql_text.h"
+#include "store/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +10,17 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-db_answer store_log_seen(db *connection, const char *cust_no, const char *serial_no,
-                         const char *op_code, const char *log_uuid, db_result *result)
+db_answer store_log_seen(db *connection, const db_value *keys, size_t count,
+                         const char *log_uuid, db_result *result)
 {
-    const db_value values[] = {
-        db_text(cust_no),
-        db_text(serial_no),
-        db_text(op_code),
-        db_text(log_uuid),
-    };
+    const db_value uuid[] = {db_text(log_uuid), db_text(log_uuid), db_text(log_uuid)};
+    const store_rows rows = {.rows = keys,
+                             .row_values = 3,
+                             .count = count,
+                             .tail = uuid,
+                             .tail_count = COUNT(uuid)};
 
-    return db_run(connection, &sql_log_seen, values, COUNT(values), result);
+    return store_run_rows(connection, &sql_log_seen, &rows, result);
 }
 
 db_answer store_list_customer(db *connection, const store_list_start *start,

@@ -33,9 +33,10 @@ typedef struct store_list_start {
     int finished, open;       /* due: finished sync rows; what is in process */
 } store_list_start;
 
-/* One row where a step of the row was written under this log UUID. */
-db_answer store_log_seen(db *connection, const char *cust_no, const char *serial_no,
-                         const char *op_code, const char *log_uuid, db_result *result);
+/* Of these rows, a customer, serial number and operation each, the keys of those of which a
+ * step was written under the log UUID. */
+db_answer store_log_seen(db *connection, const db_value *keys, size_t count,
+                         const char *log_uuid, db_result *result);
 
 db_answer store_list_customer(db *connection, const store_list_start *start,
                               unsigned limit, db_result *result);

@@ -203,8 +203,8 @@ const plan_case plan_cases[] = {
       S("why"), KEY("Q7"), N(1000)}},
     {&sql_evidence_list, "", 1, FEW, PLAN_KEYS, {KEY("W7")}},
     /* lists */
-    {&sql_log_seen, "", 1, FEW, PLAN_KEYS, {KEY("W7"), LOG}},
-    {&sql_log_seen, "elsewhere", 0, FEW, PLAN_KEYS, {KEY("W7"), ALIVE}},
+    {&sql_log_seen, "", 1, FEW, PLAN_KEYS, {KEY("W7"), LOG, LOG, LOG}},
+    {&sql_log_seen, "elsewhere", 0, FEW, PLAN_KEYS, {KEY("W7"), ALIVE, ALIVE, ALIVE}},
     {&sql_list_customer, "", 15, 20, PLAN_KEYS, {S("C7"), S(""), S(""), S(""), N(15)}},
     {&sql_list_customer, "later", 12, 20, PLAN_KEYS,
      {S("C7"), S("W10"), S("W10"), S("WITHDRAW"), N(100)}},

@@ -201,6 +201,18 @@ TL_EXPORT const char *tl_log_uuid(void); /* "" outside a piece of work */
 /* "<uuid=...>" inside a piece of work, "" outside; for the caller's own log lines. */
 TL_EXPORT const char *tl_log_prefix(void);
 
+/*
+ * What the log tells of a trade, a line each: granted, armed, what the channel answered
+ * (workflows), how it was ended or given back, and what a janitor did for a dead holder, INFO
+ * or, where somebody should look, WARNING and ALARM.  A refusal is DEBUG, but TL_MISMATCH is a
+ * WARNING: other contents under a known key may be fraud.  No line has a payload or result.
+ * Lines below the setting log_level are not even written.
+ *
+ * A claim of a thread outside any work goes on with the trade's own: the log UUID of its first
+ * ask, which tl_lock_view() then shows; where there was none it begins one.  A worker
+ * (tl_worker_start) works under it, so that one UUID leads through the service's log, the
+ * worker's, the row and its history, and `tradelock ls --log UUID` finds the trade.
+ */
 typedef enum tl_level { TL_DEBUG, TL_INFO, TL_WARNING, TL_ALARM } tl_level;
 
 typedef struct tl_log_line {
