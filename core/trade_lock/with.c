@@ -94,7 +94,8 @@ static tl_status call(struct with *w)
     error_clear(); /* what is said from here on is the callback's */
     thread_context_enter_callback();
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "before");
-    status = w->fn(w->context, db_raw(w->connection));
+    status = w->fn(w->context, db_lend(w->connection));
+    db_take_back(w->connection);
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "after");
     thread_context_leave_callback();
     return status;
@@ -113,8 +114,9 @@ static enum with_result callback_ended_it(struct with *w)
 {
     client_lose_track(w->lock->client); /* the lock's statement may be committed */
     w->t->status = error_set(TL_CALLBACK_FAILED,
-                             "the database callback of '%s' ended the transaction; it "
-                             "must not commit or roll back",
+                             "the database callback of '%s' ended the transaction, or "
+                             "released the connection's own GET_LOCK name; it must not "
+                             "commit, roll back or RELEASE_ALL_LOCKS()",
                              step_name(w->t->step.kind));
     return WITH_CALLBACK;
 }
@@ -192,6 +194,18 @@ static enum with_result try_statements(struct with *w)
     return WITH_VERDICT;
 }
 
+/* It is closed: what was changed would govern the next trade. */
+static void tell_of_changes(const struct with *w)
+{
+    tl_key key = lock_key(w->lock);
+
+    if (db_changed(w->connection)[0] != '\0')
+        log_line(&w->lock->client->logger, TL_WARNING, &key, w->lock->fence,
+                 "the database callback of '%s' changed the session (%s): its connection "
+                 "is closed",
+                 step_name(w->t->step.kind), db_changed(w->connection));
+}
+
 static enum with_result try_once(struct with *w, int64_t deadline_ms)
 {
     tl_client *client = w->lock->client;
@@ -216,6 +230,7 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);
+    tell_of_changes(w);
     pool_put(client->connections, w->connection);
     return result;
 }
