@@ -33,6 +33,7 @@ struct with {
     void *context;
     db *connection;
     int grants;     /* an ask, which never waits for a row lock */
+    int sent;       /* a commit with the callback's rows, in some try */
     int deadlocked; /* an earlier try, as its callback said */
     /* Of a step in doubt: what it comes to, once it proves not to have happened. */
     enum with_result if_undone;
@@ -184,8 +185,10 @@ static enum with_result try_statements(struct with *w)
     if (db_has_unread(w->connection))
         return left_unread(w);
     answer = db_commit_guarded(w->connection);
-    if (answer != DB_NOT_SENT && w->fn != NULL)
+    if (answer != DB_NOT_SENT && w->fn != NULL) {
         w->t->rows = ROWS_SENT;
+        w->sent = 1;
+    }
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer != DB_DONE)
@@ -396,6 +399,9 @@ static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with
     default:
         break;
     }
+    /* Where it met what an earlier try of it left behind, that had its rows. */
+    if (w->t->verdict == VERDICT_REFUSED && w->sent)
+        w->t->rows = ROWS_SENT;
     return finish_verdict(lock, ending, w->t);
 }
 
@@ -418,6 +424,7 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)
         return status;
+    w.sent = lock->state == LOCK_END_UNKNOWN && lock->rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
     return finish_with(lock, ending, &w, commit_ms);
 }

@@ -1,6 +1,8 @@
 /* Endings with business rows, in the caller's transaction, and what they cost. */
 #include "fixture.h"
 
+#include "trade_lock/lock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +36,7 @@ static int teardown(void **state)
 
 static char note_prepared[] = "prepared", note_booked[] = "booked";
 static char note_refused[] = "refused", note_failed[] = "failed";
+static char note_itself[] = "itself";
 
 static tl_status insert_note(void *context, struct st_mysql *connection)
 {
@@ -175,6 +178,71 @@ static void test_a_callback_must_not_reset_the_connection(void **state)
     }
 }
 
+/* An ending that was carried out although the handle holds it for undone: as when the server
+ * committed after all. */
+static void forget_the_ending(tl_lock *lock, business_rows rows)
+{
+    lock_become(lock, LOCK_END_UNKNOWN);
+    lock->lost_connection[0] = '\0';
+    lock->rows = rows;
+}
+
+/* What meets its own token was carried out, whatever became of the row since. */
+static void test_an_ending_that_meets_itself(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "itself", "c1", &options);
+    tl_lock *opened = granted(f.client, "itself-2", "c1", &options);
+    tl_lock *failed = granted(f.client, "itself-3", "c1", &options), *heir;
+
+    (void)state;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    forget_the_ending(lock, ROWS_NONE);
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    assert_status(tl_lock_finish(lock, &ending), TL_RELEASED);
+    assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    database_run(f.sql,
+                 "UPDATE trade_lock SET next_run_at = '2000-01-01' WHERE serial_no "
+                 "= 'itself-2' AND next_run_at IS NOT NULL");
+    heir = granted(f.other, "itself-2", "c1", &retry);
+    forget_the_ending(opened, ROWS_NONE);
+    assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    /* But somebody else's is not this one's. */
+    database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = "
+                        "'itself-3'");
+    assert_status(tl_lock_finish(failed, &ending), TL_LOST);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                            "serial_no = 'itself-2' OR serial_no = "
+                                            "'itself'"),
+                     0);
+    tl_lock_free(heir);
+    tl_lock_free(failed);
+    tl_lock_free(opened);
+    tl_lock_free(lock);
+}
+
+/* With or without its rows, as the handle knows. */
+static void test_an_ending_with_rows_that_meets_itself(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+
+    (void)state;
+    for (int sent = 0; sent < 2; sent++) {
+        tl_lock *lock = granted(f.client, sent ? "itself-5" : "itself-4", "c1", &options);
+        long long before = notes("itself");
+
+        assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_itself, 5000),
+                      TL_SUCCEEDED);
+        forget_the_ending(lock, sent ? ROWS_SENT : ROWS_NOT_SENT);
+        assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_itself, 5000),
+                      sent ? TL_SUCCEEDED : TL_CALLBACK_FAILED);
+        assert_int_equal(notes("itself"), before + 1);
+        tl_lock_free(lock);
+    }
+}
+
 static void test_in_the_callers_transaction(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -279,6 +347,8 @@ int main(void)
         cmocka_unit_test(test_refusing_leaves_nothing),
         cmocka_unit_test(test_a_callback_must_not_commit),
         cmocka_unit_test(test_a_callback_must_not_reset_the_connection),
+        cmocka_unit_test(test_an_ending_that_meets_itself),
+        cmocka_unit_test(test_an_ending_with_rows_that_meets_itself),
         cmocka_unit_test(test_in_the_callers_transaction),
         cmocka_unit_test(test_a_stale_holder_must_roll_back),
         cmocka_unit_test(test_settling_the_callers_commit),
