@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -243,22 +245,30 @@ static void test_an_ending_with_rows_that_meets_itself(void **state)
     }
 }
 
+static MYSQL *callers_own(void)
+{
+    MYSQL *mine = database_connect(f.db);
+
+    database_run(mine, "SET idle_transaction_timeout = 600");
+    return mine;
+}
+
 static void test_in_the_callers_transaction(void **state)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b4", "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     (void)state;
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_NO_TRANSACTION);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     assert_row(&f, "b4", "c1", "WITHDRAW", "P 1 1");
     database_run(mine, "ROLLBACK");
     assert_status(tl_lock_committed(lock, TL_COMMIT_ROLLED_BACK), TL_OK);
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     database_run(mine, "COMMIT");
     assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
     assert_int_equal(notes("mine"), 1);
@@ -267,17 +277,106 @@ static void test_in_the_callers_transaction(void **state)
     mysql_close(mine);
 }
 
+/* As for the guards: a caller that vanishes in its transaction keeps the trade's row. */
+static void test_a_caller_that_may_be_silent_for_hours(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "silent", "c1", &options);
+    MYSQL *mine = database_connect(f.db);
+
+    (void)state;
+    database_run(mine, "BEGIN");
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 2), TL_INVALID);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "idle_transaction_timeout"));
+    assert_status(tl_lock_finish_in(lock, NULL, &ending, 0), TL_INVALID);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, TL_GUARD_ANY_IDLE), TL_OK);
+    database_run(mine, "COMMIT");
+    assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
+    assert_int_equal(database_number(mine, "SELECT @@idle_transaction_timeout"), 0);
+    tl_lock_free(lock);
+    mysql_close(mine);
+}
+
+static atomic_int other_has_all;
+
+/* It has changed more rows than the caller, whom the server so rolls back. */
+static void *want_the_other_row(void *unused)
+{
+    MYSQL *other = database_connect(f.db);
+
+    (void)unused;
+    database_run(other, "BEGIN; UPDATE account SET n = n + 1 WHERE id > 1");
+    atomic_store(&other_has_all, 1);
+    database_run(other, "UPDATE account SET n = n + 1 WHERE id = 1; COMMIT");
+    mysql_close(other);
+    return NULL;
+}
+
+static void ignore_a_deadlock(MYSQL *mine)
+{
+    pthread_t thread;
+
+    atomic_store(&other_has_all, 0);
+    database_run(mine, "UPDATE account SET n = n + 1 WHERE id = 1");
+    assert_int_equal(pthread_create(&thread, NULL, want_the_other_row, NULL), 0);
+    while (!atomic_load(&other_has_all))
+        usleep(1000);
+    assert_int_not_equal(mysql_query(mine, "UPDATE account SET n = n + 1 WHERE id = 2"),
+                         0);
+    assert_int_equal(mysql_errno(mine), 1213);
+    pthread_join(thread, NULL);
+}
+
+/* The books were undone by the server, whatever the caller did after that; only a caller with
+ * autocommit on, and who begins a transaction in words, has none that the server began. */
+static void test_the_books_that_the_server_undid(void **state)
+{
+    static const char *const then[] = {NULL, "DO 1", "SELECT COUNT(*) FROM account",
+                                       "INSERT INTO ledger (note) VALUES ('rest')"};
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    char serial[40];
+
+    (void)state;
+    database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
+                        "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
+    for (unsigned i = 0; i < 2 * sizeof then / sizeof *then; i++) {
+        MYSQL *mine = callers_own();
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "undone-%u", i);
+        lock = granted(f.client, serial, "c1", &options);
+        database_run(mine,
+                     "SET autocommit = %u;"
+                     "START TRANSACTION; INSERT INTO ledger (note) VALUES ('lost')",
+                     i % 2);
+        ignore_a_deadlock(mine);
+        if (then[i / 2] != NULL) {
+            assert_int_equal(mysql_query(mine, then[i / 2]), 0);
+            mysql_free_result(mysql_store_result(mine));
+        }
+        assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
+        database_run(mine, "COMMIT");
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+        assert_int_equal(notes("lost"), 0);
+        tl_lock_free(lock);
+        mysql_close(mine);
+    }
+}
+
 static void test_a_stale_holder_must_roll_back(void **state)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b5", "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     (void)state;
     database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no='b5'");
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('stale')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_ROLL_BACK);
     assert_int_equal(tl_status_class(TL_ROLL_BACK), TL_CLASS_ROLL_BACK);
     database_run(mine, "ROLLBACK");
     assert_int_equal(notes("stale"), 0);
@@ -290,10 +389,10 @@ static void settle_unanswered(const char *serial, const char *last, tl_status ex
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, serial, "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     database_run(mine, "BEGIN");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     if (last != NULL)
         database_run(mine, "%s", last);
     assert_status(tl_lock_committed(lock, TL_COMMIT_UNANSWERED), expected);
@@ -350,6 +449,8 @@ int main(void)
         cmocka_unit_test(test_an_ending_that_meets_itself),
         cmocka_unit_test(test_an_ending_with_rows_that_meets_itself),
         cmocka_unit_test(test_in_the_callers_transaction),
+        cmocka_unit_test(test_a_caller_that_may_be_silent_for_hours),
+        cmocka_unit_test(test_the_books_that_the_server_undid),
         cmocka_unit_test(test_a_stale_holder_must_roll_back),
         cmocka_unit_test(test_settling_the_callers_commit),
         cmocka_unit_test(test_one_statement_and_one_commit_each),
