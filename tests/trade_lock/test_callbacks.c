@@ -567,7 +567,8 @@ static void test_the_next_trade_has_a_session_of_its_own(void **state)
                  " SET SESSION lock_wait_timeout = 86400");
     assert_status(ask_and_meddle("as-made", &first), TL_GRANTED);
     for (unsigned i = 0; i < sizeof meddlings / sizeof *meddlings; i++)
-        for (unsigned j = 0; j < sizeof answers / sizeof *answers; j++) {
+        /* In turns all four answers, or TL_OK and one more. */
+        for (unsigned j = 0; j < sizeof answers / sizeof *answers; j += 1 + i % 3) {
             struct meddling meddling = {.sql = meddlings[i], .then = answers[j]};
             struct meddling next = {.then = TL_OK};
 
