@@ -9,14 +9,22 @@ tl_status caller_must_roll_back(const db *connection, db_answer answer, const ch
     return error_prefix(TL_ROLL_BACK, "roll back: ");
 }
 
-static tl_status judge(const db_result *result, int any_idle)
+static tl_status judge(const db_result *result, int any_idle, int begun)
 {
-    if (!db_get_int(result, 0, 0))
+    int in_one = db_get_int(result, 0, 0) != 0,
+        autocommit = db_get_int(result, 0, 1) != 0;
+
+    if (begun && !autocommit)
+        return error_set(TL_NO_TRANSACTION,
+                         "the caller's connection has autocommit off: after a deadlock "
+                         "the server would have begun another transaction, without what "
+                         "was written before; switch it on, and START TRANSACTION");
+    if (!in_one && autocommit)
         return error_set(TL_NO_TRANSACTION,
                          "the caller's connection is not in a "
                          "transaction; what is done on it would commit "
                          "alone");
-    if (!any_idle && db_get_int(result, 0, 1) == 0)
+    if (!any_idle && db_get_int(result, 0, 2) == 0)
         return error_set(
             TL_INVALID, "the caller's connection has no idle_transaction_timeout: if its "
                         "process vanished, the lock would stay with it for hours; SET it "
@@ -24,7 +32,7 @@ static tl_status judge(const db_result *result, int any_idle)
     return TL_OK;
 }
 
-tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
+static tl_status look(db **out, struct st_mysql *connection, int any_idle, int begun)
 {
     db_result result = DB_RESULT_INIT;
     db *borrowed = NULL;
@@ -41,7 +49,7 @@ tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
                                               "transaction");
     if (status == TL_OK) {
         answer = store_caller_transaction(borrowed, &result);
-        status = answer == DB_DONE ? judge(&result, any_idle)
+        status = answer == DB_DONE ? judge(&result, any_idle, begun)
                                    : caller_must_roll_back(borrowed, answer,
                                                            "looking at the transaction");
     }
@@ -51,4 +59,14 @@ tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
     else
         db_close(borrowed);
     return status;
+}
+
+tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
+{
+    return look(out, connection, any_idle, 0);
+}
+
+tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle)
+{
+    return look(out, connection, any_idle, 1);
 }

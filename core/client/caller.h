@@ -15,6 +15,11 @@
  */
 tl_status caller_open(db **out, struct st_mysql *connection, int any_idle);
 
+/* The same for what must never be without the rows that the caller has written before it: the
+ * transaction is the one that the caller began.  With autocommit off the server begins another
+ * after a deadlock, by itself, which looks the same: TL_NO_TRANSACTION. */
+tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle);
+
 /* TL_ROLL_BACK with a sentence about what went wrong on the caller's connection. */
 tl_status caller_must_roll_back(const db *connection, db_answer answer,
                                 const char *doing);

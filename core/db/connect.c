@@ -236,6 +236,7 @@ static tl_status reach(db *connection, const db_options *options)
     if (status != TL_OK)
         return status;
     enforce_settings(mysql, options);
+    db_listen(connection);
     fault_point(FAULT_CONNECT, "connect", "before");
     if (!mysql_real_connect(mysql, NULL, NULL, NULL, options->database, 0, NULL,
                             CLIENT_REMEMBER_OPTIONS))
@@ -261,6 +262,7 @@ tl_status db_open(db **out, const db_options *options)
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     connection->generation = thread_context_generation();
+    connection->lock_wait_s = options->lock_wait_s;
     connection->mysql = mysql_init(NULL);
     if (!connection->mysql) {
         status = error_set(TL_NO_MEMORY, "out of memory while connecting");

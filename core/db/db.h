@@ -157,6 +157,9 @@ int db_ping(db *connection);
  * it are executed without being cached. */
 tl_status db_borrow(db **out, struct st_mysql *caller);
 struct st_mysql *db_raw(db *connection);
+/* The same for a callback in a guarded transaction, and when it has returned. */
+struct st_mysql *db_lend(db *connection);
+void db_take_back(db *connection);
 
 /* Runs a statement with parameters, prepared once for each connection; result may be
  * NULL.  Of a block with several SELECTs it is the last one's. */
@@ -201,8 +204,8 @@ void db_undo(db *connection);
  * A transaction that lets somebody else's statements in (guard.c).  It begins with a
  * statement, outside any transaction, and its commit first releases a savepoint that was set
  * before; a callback that committed or rolled back has lost that.  Then the commit is not
- * tried, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken.  Each is one
- * round trip, once the statement was prepared and the guard set, which stays for the next such
+ * tried, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken: so too where the
+ * connection has lost its name.  Each is one round trip, once the statement was prepared and the guard set, which stays for the next such
  * transaction; anything else that is run in between costs a round trip more.  Whatever was
  * said or is known of it, a transaction that began ends with db_commit_guarded() or
  * db_rollback(): before that the connection is not usable for anything else.
@@ -214,6 +217,9 @@ db_answer db_run_guarded(db *connection, const struct sql_text *statement,
 db_answer db_commit_guarded(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);
+/* After the commit or the rollback: what the callback changed of the session, a variable's name
+ * or the like, for which the connection counts as broken; "": nothing. */
+const char *db_changed(const db *connection);
 
 unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
 /* After DB_UNANSWERED: the error by which the server says that work of a block went wrong,

@@ -50,6 +50,13 @@ enum db_guard {
     GUARD_BEGUN /* the first statement was sent; until a commit or a rollback was answered */
 };
 
+/* What the server told of the session since a guarded transaction began (guard.c). */
+struct db_told {
+    int lent;         /* a callback has the connection now */
+    int autocommit;   /* the guard's own setting of it, so that the rest was told too */
+    char changed[64]; /* by the callback: a variable, or what else; "" */
+};
+
 struct db {
     MYSQL *mysql;
     int borrowed;
@@ -57,12 +64,14 @@ struct db {
     int rolled_back; /* perhaps, by the last error */
     int in_block;    /* the statement under way is one */
     enum db_guard guard;
+    struct db_told told;
     int begins;          /* the statement under way only begins a transaction */
     int preparing;       /* the request under way runs nothing yet */
     int looked;          /* db_alive() was the last that happened */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
+    unsigned lock_wait_s; /* as in the options */
     char name[DB_NAME_SIZE];
 
     unsigned error_number;
@@ -132,7 +141,8 @@ int db_bind_room(db *connection, size_t count);
 db_answer db_run_first(db *connection, const struct sql_text *statement,
                        const db_value *values, size_t count, int nowait,
                        db_result *result);
-db_answer db_run_commit(db *connection, const struct sql_text *statement);
+db_answer db_run_commit(db *connection, const struct sql_text *statement,
+                        const db_value *values, size_t count);
 /* Prepares what is run later; within a round trip.  0, or 1 with the connection's error set. */
 int db_prepare(db *connection, const struct sql_text *statement);
 /* Whether the connection was reset since this was prepared. */
@@ -140,6 +150,8 @@ int db_was_reset(db *connection, const struct sql_text *statement);
 
 /* -- guard.c -- */
 
+/* Has the server's words about the session kept; before connecting. */
+void db_listen(db *connection);
 /* Switches autocommit on again. */
 db_answer db_unguard(db *connection);
 db_answer db_rollback_guarded(db *connection);

@@ -10,29 +10,135 @@
  * room when the work is done.  Then it is not what was prepared last either, which a callback
  * may have the server run once more where it cannot prepare what it wants (statement.c).
  *
+ * The commit also looks whether the connection still has its name (connect.c), by which others
+ * find out that nothing of it can happen any more.  Where a callback gave that away, with
+ * RELEASE_ALL_LOCKS(), say, they would take a commit under way for one that never came: the
+ * savepoint is released a second time, which is the same error and commits nothing.
+ *
  * A callback can leave the session in any state, whatever the server's last word on it was:
  * after a deadlock, say, or with autocommit on.  Once begun, a transaction is over when a
  * commit or a rollback of ours was answered, and the rollback sets the guard anew; until then
  * the connection serves nobody else.
+ *
+ * And it can SET what would govern the next trade's hold or grace: the clock, the isolation,
+ * how long is waited.  The server tells of every variable that was set, of the default database,
+ * the role and of temporary tables, with the answer of the statement that did it; and of what was
+ * set by a statement that failed, or that answered with rows, with the next answer that has
+ * something to tell.  So the commit and the rollback set autocommit, whose own mention also proves
+ * that nobody has switched the telling off.  A connection whose session was changed is closed: one
+ * rule for all of it, for no request more, and for less than setting all of it again would cost.
  */
 #include "db/db_internal.h"
 
 #include "sql_text.h"
 
 #include <errmsg.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#define SET_GUARD "SET autocommit=0; SAVEPOINT tl_callback;"
+#define TELL "SET session_track_system_variables='*', session_track_state_change=1; "
+#define SET_GUARD "SET autocommit=0; SAVEPOINT tl_callback; "
 
 static const struct sql_text commit = {
     .name = "COMMIT",
-    .text = "BEGIN NOT ATOMIC RELEASE SAVEPOINT tl_callback; COMMIT; "
-            "SAVEPOINT tl_callback; END",
+    .text = "BEGIN NOT ATOMIC RELEASE SAVEPOINT tl_callback; "
+            "IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
+            "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_GUARD "END",
 };
+
+/* ------------------------------------------------ what became of the session -- */
+
+static int is_text(const MARIADB_CONST_STRING *text, const char *expected)
+{
+    return text->length == strlen(expected) &&
+           memcmp(text->str, expected, text->length) == 0;
+}
+
+static void note_change(db *connection, const char *what, size_t size)
+{
+    if (connection->told.changed[0] == '\0')
+        snprintf(connection->told.changed, sizeof connection->told.changed, "%.*s",
+                 (int)size, what);
+}
+
+/* A statement that does not wait (DB_NOWAIT_PREFIX) sets a variable too, and sets it back. */
+static void hear_variable(db *connection, const MARIADB_CONST_STRING *name,
+                          const MARIADB_CONST_STRING *value)
+{
+    char own_wait[16];
+
+    snprintf(own_wait, sizeof own_wait, "%u", connection->lock_wait_s);
+    if (is_text(name, "autocommit"))
+        connection->told.autocommit = 1;
+    else if (!is_text(name, "innodb_lock_wait_timeout") || !is_text(value, own_wait))
+        note_change(connection, name->str, name->length);
+}
+
+static void hear(void *context, enum enum_mariadb_status_info type, ...)
+{
+    static const char something[] = "what is no variable";
+    db *connection = context;
+    va_list arguments;
+
+    if (type != SESSION_TRACK_TYPE || connection->guard != GUARD_BEGUN)
+        return;
+    va_start(arguments, type);
+    switch (va_arg(arguments, enum enum_session_state_type)) {
+    case SESSION_TRACK_SYSTEM_VARIABLES: {
+        const MARIADB_CONST_STRING *name = va_arg(arguments, MARIADB_CONST_STRING *);
+
+        hear_variable(connection, name, va_arg(arguments, MARIADB_CONST_STRING *));
+        break;
+    }
+    case SESSION_TRACK_STATE_CHANGE:
+        if (connection->told.lent)
+            note_change(connection, something, sizeof something - 1);
+        break;
+    default:
+        break;
+    }
+    va_end(arguments);
+}
+
+void db_listen(db *connection)
+{
+    mysql_optionsv(connection->mysql, MARIADB_OPT_STATUS_CALLBACK, hear, connection);
+}
+
+struct st_mysql *db_lend(db *connection)
+{
+    connection->told.lent = 1;
+    return connection->mysql;
+}
+
+void db_take_back(db *connection)
+{
+    connection->told.lent = 0;
+}
+
+const char *db_changed(const db *connection)
+{
+    return connection->told.changed;
+}
+
+/* The transaction is over: its connection stays with us as long as it is as it was made. */
+static void guard_again(db *connection)
+{
+    static const char untold[] = "what it tells of itself";
+
+    connection->guard = GUARD_SET;
+    if (!connection->told.autocommit)
+        note_change(connection, untold, sizeof untold - 1);
+    if (connection->told.changed[0] != '\0')
+        db_spoil(connection);
+}
+
+/* ------------------------------------------------------------ the transaction -- */
 
 static int set_guard(db *connection, void *what)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC " SET_GUARD " END";
+    static const char sql[] = "BEGIN NOT ATOMIC " TELL SET_GUARD "END";
 
     (void)what;
     connection->preparing = 1; /* nothing of the caller's is sent yet */
@@ -87,6 +193,7 @@ db_answer db_run_guarded(db *connection, const struct sql_text *statement,
     answer = guard(connection);
     if (answer != DB_DONE)
         return answer;
+    memset(&connection->told, 0, sizeof connection->told);
     return db_run_first(connection, statement, values, count, nowait, result);
 }
 
@@ -98,27 +205,45 @@ static db_answer judge(db *connection, db_answer answer)
     return answer;
 }
 
+static void lock_name(const db *connection, char to[DB_NAME_SIZE + 3])
+{
+    snprintf(to, DB_NAME_SIZE + 3, "tl:%s", connection->name);
+}
+
 db_answer db_commit_guarded(db *connection)
 {
+    char name[DB_NAME_SIZE + 3];
     db_answer answer = DB_ERROR;
+    db_value value;
+
+    lock_name(connection, name);
+    value = db_ascii(name);
+    connection->told.autocommit = 0;
 
     /* What was prepared is gone, and with it the transaction: nobody need be asked. */
     if (db_was_reset(connection, &commit))
         db_set_error(connection, ERROR_NO_SAVEPOINT, "the connection was reset");
     else
-        answer = db_run_commit(connection, &commit);
+        answer = db_run_commit(connection, &commit, &value, 1);
     if (answer == DB_DONE)
-        connection->guard = GUARD_SET;
+        guard_again(connection);
     return judge(connection, answer);
 }
 
 db_answer db_rollback_guarded(db *connection)
 {
-    db_answer answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK",
-                                    "BEGIN NOT ATOMIC ROLLBACK; " SET_GUARD " END");
+    char name[DB_NAME_SIZE + 3], sql[256];
+    db_answer answer;
 
+    lock_name(connection, name);
+    snprintf(sql, sizeof sql,
+             "BEGIN NOT ATOMIC ROLLBACK; IF NOT IS_USED_LOCK('%s') <=> CONNECTION_ID() "
+             "THEN RELEASE SAVEPOINT tl_callback; END IF; " SET_GUARD "END",
+             name);
+    connection->told.autocommit = 0;
+    answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", sql);
     if (answer == DB_DONE)
-        connection->guard = GUARD_SET;
+        guard_again(connection);
     if (answer != DB_DONE || db_was_reset(connection, &commit))
         db_spoil(connection);
     return answer;

@@ -572,11 +572,12 @@ db_answer db_run_first(db *connection, const struct sql_text *statement,
     return run(connection, &execution, values);
 }
 
-db_answer db_run_commit(db *connection, const struct sql_text *statement)
+db_answer db_run_commit(db *connection, const struct sql_text *statement,
+                        const db_value *values, size_t count)
 {
-    struct execution execution = {.text = statement, .commits = 1};
+    struct execution execution = {.text = statement, .count = count, .commits = 1};
 
-    return run(connection, &execution, NULL);
+    return run(connection, &execution, values);
 }
 
 int db_prepare(db *connection, const struct sql_text *statement)

@@ -54,7 +54,7 @@ db_answer store_resource_token_seen(db *connection, const char *resource,
 /* On the caller's connection.  (held); no row when absent. */
 db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
                                uint64_t fence, db_result *result);
-/* (in_transaction, idle_transaction_s) */
+/* (in_transaction, autocommit, idle_transaction_s) */
 db_answer store_caller_transaction(db *connection, db_result *result);
 
 /* affected tells. */

@@ -204,7 +204,23 @@ int lock_still_holds(const tl_lock *lock)
            memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
 }
 
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending)
+/* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it
+ * was taken for, its token says that it was carried out. */
+static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t)
+{
+    transition again = *t;
+
+    transition_look(lock->client->transitions, &again, lock->client->config.pool_wait_ms);
+    if (again.verdict != VERDICT_REFUSED)
+        return finish_verdict(lock, ending, &again);
+    lock_lose(lock);
+    lock_file_evidence(lock, ending);
+    return error_set(TL_LOST,
+                     "the lock was taken over; what this ending knew is filed as "
+                     "evidence");
+}
+
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t)
 {
     tl_status status = lock_read(lock);
 
@@ -220,11 +236,7 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending)
         return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
                                       "failure is refused and the lock still held");
     }
-    lock_lose(lock);
-    lock_file_evidence(lock, ending);
-    return error_set(TL_LOST,
-                     "the lock was taken over; what this ending knew is filed as "
-                     "evidence");
+    return met_another(lock, ending, t);
 }
 
 tl_status settled_not_done(tl_lock *lock)

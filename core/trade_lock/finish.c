@@ -14,7 +14,7 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
         return ending_applied(lock);
     case VERDICT_REFUSED:
     case VERDICT_LOST:
-        return ending_refused(lock, ending);
+        return ending_refused(lock, ending, t);
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_END_UNKNOWN, t);
     case VERDICT_DECIDING:

@@ -6,15 +6,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/caller.h"
 #include "store/store.h"
 
 #include <string.h>
-
-static tl_status must_roll_back(db *connection, db_answer answer)
-{
-    (void)db_error_status(connection, answer, "the ending in the caller's transaction");
-    return error_prefix(TL_ROLL_BACK, "roll back");
-}
 
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 {
@@ -26,7 +21,8 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
     session_witness(lock->client->session, lock->caller_witness);
     answer = store_step(borrowed, &t.step, STORE_PLAIN);
     if (answer != DB_DONE)
-        return must_roll_back(borrowed, answer);
+        return caller_must_roll_back(borrowed, answer,
+                                     "the ending in the caller's transaction");
     if (!t.step.changed)
         return error_set(TL_ROLL_BACK, "roll back: the lock was taken over, evidence "
                                        "forbids this failure, or the server has rolled "
@@ -37,7 +33,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 }
 
 tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
-                            const tl_ending *ending)
+                            const tl_ending *ending, unsigned flags)
 {
     db *borrowed = NULL;
     tl_status status;
@@ -52,14 +48,11 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
         status =
             error_set(TL_INVALID, "only success or a proven failure can be a part of "
                                   "the caller's transaction");
-    if (status == TL_OK && connection == NULL)
-        status = error_set(TL_INVALID, "connection is NULL");
+    if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
+        status = error_set(TL_INVALID, "flags has bits that this version does not know");
     if (status == TL_OK)
-        status = db_borrow(&borrowed, connection);
-    if (status == TL_OK && !db_in_transaction(borrowed))
         status =
-            error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
-                                         "transaction; the ending would commit alone");
+            caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
     if (status == TL_OK)
         status = run_in(lock, borrowed, ending);
     db_close(borrowed);

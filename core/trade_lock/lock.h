@@ -161,8 +161,8 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending);
 int ending_is_final(const tl_lock *lock, const tl_ending *ending);
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
                     transition *t);
-/* What a compare-and-set that met 0 rows means; reads the row. */
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending);
+/* What a compare-and-set that met 0 rows means; reads the row, and its history. */
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t);
 tl_status ending_applied(tl_lock *lock);
 /* An ending that provably did not happen: still held, or lost meanwhile. */
 tl_status settled_not_done(tl_lock *lock);

@@ -33,6 +33,7 @@ struct with {
     void *context;
     db *connection;
     int grants;     /* an ask, which never waits for a row lock */
+    int sent;       /* a commit with the callback's rows, in some try */
     int deadlocked; /* an earlier try, as its callback said */
     /* Of a step in doubt: what it comes to, once it proves not to have happened. */
     enum with_result if_undone;
@@ -94,7 +95,8 @@ static tl_status call(struct with *w)
     error_clear(); /* what is said from here on is the callback's */
     thread_context_enter_callback();
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "before");
-    status = w->fn(w->context, db_raw(w->connection));
+    status = w->fn(w->context, db_lend(w->connection));
+    db_take_back(w->connection);
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "after");
     thread_context_leave_callback();
     return status;
@@ -113,8 +115,9 @@ static enum with_result callback_ended_it(struct with *w)
 {
     client_lose_track(w->lock->client); /* the lock's statement may be committed */
     w->t->status = error_set(TL_CALLBACK_FAILED,
-                             "the database callback of '%s' ended the transaction; it "
-                             "must not commit or roll back",
+                             "the database callback of '%s' ended the transaction, or "
+                             "released the connection's own GET_LOCK name; it must not "
+                             "commit, roll back or RELEASE_ALL_LOCKS()",
                              step_name(w->t->step.kind));
     return WITH_CALLBACK;
 }
@@ -182,14 +185,28 @@ static enum with_result try_statements(struct with *w)
     if (db_has_unread(w->connection))
         return left_unread(w);
     answer = db_commit_guarded(w->connection);
-    if (answer != DB_NOT_SENT && w->fn != NULL)
+    if (answer != DB_NOT_SENT && w->fn != NULL) {
         w->t->rows = ROWS_SENT;
+        w->sent = 1;
+    }
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer != DB_DONE)
         return server_failed(w, answer);
     w->t->verdict = VERDICT_APPLIED;
     return WITH_VERDICT;
+}
+
+/* It is closed: what was changed would govern the next trade. */
+static void tell_of_changes(const struct with *w)
+{
+    tl_key key = lock_key(w->lock);
+
+    if (db_changed(w->connection)[0] != '\0')
+        log_line(&w->lock->client->logger, TL_WARNING, &key, w->lock->fence,
+                 "the database callback of '%s' changed the session (%s): its connection "
+                 "is closed",
+                 step_name(w->t->step.kind), db_changed(w->connection));
 }
 
 static enum with_result try_once(struct with *w, int64_t deadline_ms)
@@ -216,6 +233,7 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
     result = try_statements(w);
     if (db_in_transaction(w->connection))
         (void)db_rollback(w->connection);
+    tell_of_changes(w);
     pool_put(client->connections, w->connection);
     return result;
 }
@@ -381,6 +399,9 @@ static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with
     default:
         break;
     }
+    /* Where it met what an earlier try of it left behind, that had its rows. */
+    if (w->t->verdict == VERDICT_REFUSED && w->sent)
+        w->t->rows = ROWS_SENT;
     return finish_verdict(lock, ending, w->t);
 }
 
@@ -403,6 +424,7 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)
         return status;
+    w.sent = lock->state == LOCK_END_UNKNOWN && lock->rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
     return finish_with(lock, ending, &w, commit_ms);
 }

@@ -274,6 +274,27 @@ void transition_settle_caller(transition_engine *engine, transition *t,
     settle(engine, &t, 1, &lost, clock_deadline(budget_ms));
 }
 
+void transition_look(transition_engine *engine, transition *t, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms);
+
+    t->verdict = VERDICT_UNKNOWN;
+    do {
+        db *connection;
+        tl_status status = pool_get(engine->connections, POOL_QUICK,
+                                    clock_left_ms(deadline_ms), &connection);
+        db_answer answer = DB_NOT_SENT;
+
+        if (status == TL_OK) {
+            answer = read_by_token(connection, t);
+            pool_put(engine->connections, connection);
+        }
+        if (answer == DB_DONE)
+            return;
+        clock_sleep_until_ms(clock_deadline(RECONNECT_MS));
+    } while (clock_left_ms(deadline_ms) > 0);
+}
+
 /* Nothing is to be read: it is enough that nothing more can happen. */
 static db_answer read_nothing(void *context, db *connection)
 {

@@ -91,6 +91,10 @@ void transition_settle(transition_engine *engine, transition *t,
 void transition_settle_caller(transition_engine *engine, transition *t,
                               uint64_t thread_id, const char *witness, int64_t budget_ms);
 
+/* For a step that met somebody else's row: whether an earlier try of it, with the same token,
+ * had been carried out after all.  The same verdicts. */
+void transition_look(transition_engine *engine, transition *t, int64_t budget_ms);
+
 /* Reads what became of work whose connection is gone; DB_DONE when it is known. */
 typedef db_answer (*settle_read_fn)(void *context, db *connection);
 

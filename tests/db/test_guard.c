@@ -247,6 +247,68 @@ static void a_rollback_sets_the_guard_again(void **state)
     assert_false(db_usable(connection));
 }
 
+/* Others could not find out any more whether its commit is still under way. */
+static void a_name_that_was_released(void **state)
+{
+    char sql[128];
+
+    (void)state;
+    for (int all = 0; all < 2; all++)
+        for (int committing = 0; committing < 2; committing++) {
+            EXPECT(connection, begin_with(27), DB_DONE);
+            snprintf(sql, sizeof sql,
+                     all ? "DO RELEASE_ALL_LOCKS()" : "DO RELEASE_LOCK('tl:%s')",
+                     db_name(connection));
+            say(sql);
+            if (committing) {
+                EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
+                assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
+            } else {
+                EXPECT(connection, db_rollback(connection), DB_ERROR);
+            }
+            assert_false(db_usable(connection));
+            db_close(connection);
+            connection = open_at(database_option_file(base));
+            assert_int_equal(has_row(27), 0);
+        }
+}
+
+static const struct {
+    const char *sql, *changed;
+} changes[] = {
+    {"SET time_zone='+01:00'", "time_zone"},
+    {"SET innodb_lock_wait_timeout=77", "innodb_lock_wait_timeout"},
+    {"SET @a=1", "what is no variable"},
+    {"SET session_track_system_variables='',session_track_state_change=0",
+     "what is no variable"},
+    {"INSERT INTO t VALUES (60, 1)", ""},
+};
+
+/* Whoever changed the session is the last to have it. */
+static void a_session_that_was_changed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        for (int committing = 0; committing < 2; committing++) {
+            int kept = changes[i].changed[0] == '\0';
+
+            database_run(admin, "DELETE FROM t WHERE id > 1");
+            EXPECT(connection, begin_with(28), DB_DONE);
+            assert_int_equal(mysql_query(db_lend(connection), changes[i].sql), 0);
+            db_take_back(connection);
+            EXPECT(connection,
+                   committing ? db_commit_guarded(connection) : db_rollback(connection),
+                   DB_DONE);
+            assert_string_equal(db_changed(connection), changes[i].changed);
+            assert_int_equal(db_usable(connection), kept);
+            assert_int_equal(has_row(28), committing);
+            if (!kept) {
+                db_close(connection);
+                connection = open_at(database_option_file(base));
+            }
+        }
+}
+
 /* The server forgets one of the three: closed from aside, by its number. */
 static void forget(MYSQL_STMT *closer, unsigned long before)
 {
@@ -339,6 +401,8 @@ int main(void)
         TEST(what_comes_in_between),
         TEST(the_guard_sees_an_ending),
         TEST(a_rollback_sets_the_guard_again),
+        TEST(a_name_that_was_released),
+        TEST(a_session_that_was_changed),
         TEST(a_commit_that_the_server_forgot),
         TEST(no_room_for_the_commit),
         TEST(a_callback_that_cannot_prepare),

@@ -61,7 +61,7 @@ static tl_status call_finish_in(scene *s, tl_outcome outcome)
         drop_caller(s);
         return TL_UNREACHABLE;
     }
-    status = tl_lock_finish_in(s->lock, s->caller, &ending);
+    status = tl_lock_finish_in(s->lock, s->caller, &ending, 0);
     if (status != TL_OK) {
         drop_caller(s);
         return status;

@@ -254,6 +254,7 @@ MYSQL *scene_caller(scene *s)
     mysql_options(caller, MYSQL_READ_DEFAULT_FILE, s->patient_file);
     mysql_options(caller, MYSQL_READ_DEFAULT_GROUP, "client");
     mysql_options(caller, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
+    mysql_options(caller, MYSQL_INIT_COMMAND, "SET idle_transaction_timeout = 600");
     if (mysql_real_connect(caller, NULL, NULL, NULL, NULL, 0, NULL, 0) == NULL) {
         mysql_close(caller);
         return NULL;

@@ -281,12 +281,13 @@ static void test_a_snapshot_that_is_too_old(void **state)
     database_run(caller, "SET tx_isolation='REPEATABLE-READ'; START TRANSACTION WITH "
                          "CONSISTENT SNAPSHOT");
     s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
-    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
+                  TL_ROLL_BACK);
     assert_non_null(strstr(tl_error_message(), "1020"));
     database_run(caller, "ROLLBACK");
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
     database_run(caller, "START TRANSACTION");
-    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     database_run(caller, "COMMIT");
     assert_status(tl_lock_committed(s.lock, TL_COMMIT_OK), TL_SUCCEEDED);
     mysql_close(caller);
@@ -307,7 +308,8 @@ static void test_a_lock_wait_of_the_callers(void **state)
     hold_row(&holder);
     database_run(caller, "SET innodb_lock_wait_timeout=0; START TRANSACTION");
     assert_int_equal(scene_book(&s, caller), TL_OK);
-    assert_status(tl_lock_finish_in(s.lock, caller, &ending), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
+                  TL_ROLL_BACK);
     database_run(caller, "ROLLBACK");
     end_hold(&holder);
     assert_int_equal(scene_ledger(&s), 0);

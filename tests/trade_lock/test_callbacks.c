@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,11 +115,6 @@ static void leave_unread(MYSQL *connection)
     static const char sql[] = "SELECT 1 UNION SELECT 2";
 
     assert_int_equal(mysql_real_query(connection, sql, sizeof sql - 1), 0);
-}
-
-static void change_the_session(MYSQL *connection)
-{
-    say(connection, "SET SESSION TRANSACTION READ ONLY");
 }
 
 static atomic_int other_has_all;
@@ -455,21 +451,196 @@ static void test_what_was_committed_alone_is_told_later(void **state)
     mysql_close(in_the_way);
 }
 
-/* It must not do that either; what it breaks is one trade, not all that come after it. */
-static void test_a_session_that_was_changed(void **state)
+/* ------------------------------------------------- what is left of the session -- */
+
+/* Of a session, as whoever is lent it finds it: all that it could change but the numbers that
+ * every statement sets, and whether its clock is the server's. */
+static const char session_text[] =
+    "SELECT CONCAT_WS(' ', DATABASE(), CURRENT_ROLE(),"
+    " ABS(TIMESTAMPDIFF(MINUTE, SYSDATE(), NOW())), @left_behind,"
+    " GROUP_CONCAT(VARIABLE_NAME, '=', VARIABLE_VALUE ORDER BY VARIABLE_NAME))"
+    " FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME NOT IN ('IDENTITY',"
+    " 'ERROR_COUNT', 'IN_TRANSACTION', 'INSERT_ID', 'LAST_INSERT_ID', 'PSEUDO_THREAD_ID',"
+    " 'RAND_SEED1', 'RAND_SEED2', 'TIMESTAMP', 'WARNING_COUNT')"
+    " AND VARIABLE_NAME NOT LIKE 'GTID_%' AND VARIABLE_NAME NOT LIKE 'LAST_GTID%'";
+
+struct meddling {
+    const char *sql; /* or NULL; what fails in it is the callback's affair */
+    tl_status then;
+    char *session; /* as it was found */
+    int runs;
+};
+
+static char *session_of(MYSQL *connection)
+{
+    MYSQL_RES *rows;
+    char *text;
+
+    if (mysql_query(connection, session_text) != 0)
+        fail_msg("%s", mysql_error(connection));
+    rows = mysql_store_result(connection);
+    text = strdup(mysql_fetch_row(rows)[0]);
+    mysql_free_result(rows);
+    return text;
+}
+
+static tl_status look_and_meddle(void *context, struct st_mysql *connection)
+{
+    struct meddling *self = context;
+
+    free(self->session);
+    self->session = session_of(connection);
+    if (self->runs++ > 0 || self->sql == NULL)
+        return TL_OK;
+    if (mysql_query(connection, self->sql) == 0)
+        mysql_free_result(mysql_store_result(connection));
+    return self->then;
+}
+
+static const char *const meddlings[] = {
+    "SET timestamp = 1000000000",
+    "SET time_zone = '+05:00'",
+    "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "SET SESSION TRANSACTION READ ONLY",
+    "SET innodb_lock_wait_timeout = 1",
+    "SET lock_wait_timeout = 86400",
+    "SET sql_mode = ''",
+    "SET sql_mode = 'ORACLE'",
+    "SET idle_transaction_timeout = 0",
+    "SET max_statement_time = 1000",
+    "SET sql_select_limit = 1",
+    "SET foreign_key_checks = 0, unique_checks = 0, check_constraint_checks = 0",
+    "SET completion_type = 'CHAIN'",
+    "SET optimizer_switch = 'mrr=on'",
+    "SET NAMES latin1",
+    "SET @left_behind = 1",
+    "SET session_track_system_variables = '', session_track_state_change = 0",
+    "SET STATEMENT max_statement_time = 1000 FOR SET time_zone = '+05:00'",
+    "USE information_schema",
+    "SET ROLE less",
+    "CREATE TEMPORARY TABLE trade_lock LIKE account",
+    "CALL set_and_fail(1000000000, 30)",
+    "CALL set_and_fail(0, 1)",
+    "SELECT set_the_clock()",
+    "INSERT INTO hurried VALUES (1)",
+};
+
+static tl_status ask_and_meddle(const char *serial, struct meddling *meddling)
 {
     tl_lock_options options = sync_options("x");
-    struct work asking = {
-        .note = "ordered", .meddle = change_the_session, .then = TL_REFUSED};
-    tl_lock *first = lock_new(f.client, "changes", "c1", &options);
-    tl_lock *second = lock_new(f.client, "suffers", "c1", &options);
+    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
+    tl_status status = tl_lock_ask_with(lock, look_and_meddle, meddling, 0);
+
+    tl_lock_free(lock);
+    return status;
+}
+
+static void assert_same_session(const char *first, const char *next, const char *after)
+{
+    size_t at = 0;
+
+    while (first[at] != '\0' && first[at] == next[at])
+        at++;
+    if (first[at] != next[at])
+        fail_msg("after %s: %.60s, not %.60s", after, next + (at > 30 ? at - 30 : 0),
+                 first + (at > 30 ? at - 30 : 0));
+}
+
+/* Whatever a callback did to its session and answered, the next trade finds one as it was. */
+static void test_the_next_trade_has_a_session_of_its_own(void **state)
+{
+    static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
+    static const tl_status told[] = {TL_GRANTED, TL_REFUSED, TL_GRANTED,
+                                     TL_CALLBACK_FAILED};
+    struct meddling first = {.then = TL_OK};
+    char serial[40];
 
     (void)state;
-    assert_status(tl_lock_ask_with(first, do_work, &asking, 0), TL_REFUSED);
-    assert_status(tl_lock_ask_with(second, do_work, &asking, 0), TL_READ_ONLY);
-    tl_lock_free(first);
-    tl_lock_free(second);
-    pay_innocently("thrives");
+    database_run(f.sql,
+                 "CREATE ROLE IF NOT EXISTS less;"
+                 "CREATE TABLE hurried (n INT) ENGINE=InnoDB;"
+                 "CREATE FUNCTION set_the_clock() RETURNS INT BEGIN SET timestamp = 5;"
+                 " RETURN 1; END;"
+                 "CREATE PROCEDURE set_and_fail(t INT, w INT) BEGIN SET timestamp = t;"
+                 " SET innodb_lock_wait_timeout = w; SIGNAL SQLSTATE '45000'; END;"
+                 "CREATE TRIGGER hurry BEFORE INSERT ON hurried FOR EACH ROW"
+                 " SET SESSION lock_wait_timeout = 86400");
+    assert_status(ask_and_meddle("as-made", &first), TL_GRANTED);
+    for (unsigned i = 0; i < sizeof meddlings / sizeof *meddlings; i++)
+        /* In turns all four answers, or TL_OK and one more. */
+        for (unsigned j = 0; j < sizeof answers / sizeof *answers; j += 1 + i % 3) {
+            struct meddling meddling = {.sql = meddlings[i], .then = answers[j]};
+            struct meddling next = {.then = TL_OK};
+
+            snprintf(serial, sizeof serial, "meddles-%u-%u", i, j);
+            assert_status(ask_and_meddle(serial, &meddling), told[j]);
+            snprintf(serial, sizeof serial, "is-next-%u-%u", i, j);
+            assert_status(ask_and_meddle(serial, &next), TL_GRANTED);
+            assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+            assert_same_session(first.session, next.session, meddlings[i]);
+            free(meddling.session);
+            free(next.session);
+        }
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE ABS("
+                                            "TIMESTAMPDIFF(MINUTE, created_at, "
+                                            "UTC_TIMESTAMP())) > 30"),
+                     0);
+    free(first.session);
+}
+
+/* An ordinary callback costs no connection. */
+static void test_an_innocent_callback_keeps_its_connection(void **state)
+{
+    tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+    char serial[40];
+
+    (void)state;
+    pay_innocently("keeps-it");
+    assert_status(tl_client_stats(f.client, &before), TL_OK);
+    for (int i = 0; i < 20; i++) {
+        snprintf(serial, sizeof serial, "keeps-it-%d", i);
+        pay_innocently(serial);
+    }
+    assert_status(tl_client_stats(f.client, &after), TL_OK);
+    assert_int_equal(after.reconnects, before.reconnects);
+}
+
+static void release_all(MYSQL *connection)
+{
+    say(connection, "SELECT RELEASE_ALL_LOCKS()");
+}
+
+/* By its name others find out whether a commit may still be under way: without it none is
+ * tried, and nobody else gets such a connection. */
+static void test_a_connection_without_its_name_commits_nothing(void **state)
+{
+    static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
+    static const tl_status told[] = {TL_CALLBACK_FAILED, TL_REFUSED, TL_SUCCEEDED,
+                                     TL_CALLBACK_FAILED};
+    char serial[40];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof answers / sizeof *answers; i++) {
+        tl_lock_options options = sync_options("x");
+        struct work asking = {
+            .note = "ordered", .meddle = release_all, .then = answers[i]};
+        struct work ending = {.note = "booked"};
+        tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "nameless-%u", i);
+        database_run(f.sql, "DELETE FROM ledger");
+        lock = lock_new(f.client, serial, "c1", &options);
+        assert_status(tl_client_stats(f.client, &before), TL_OK);
+        assert_status(pay(lock, &asking, &ending), told[i]);
+        assert_row(&f, serial, "c1", "WITHDRAW", told[i] == TL_SUCCEEDED ? "Y 1 1" : "-");
+        assert_int_equal(notes("ordered"), told[i] == TL_SUCCEEDED);
+        tl_lock_free(lock);
+        snprintf(serial, sizeof serial, "named-%u", i);
+        pay_innocently(serial);
+        assert_status(tl_client_stats(f.client, &after), TL_OK);
+        assert_true(after.reconnects > before.reconnects);
+    }
 }
 
 /* An ask waits for nobody, whatever rows the callback may wait for. */
@@ -503,7 +674,9 @@ int main(void)
         cmocka_unit_test(test_results_that_nobody_read),
         cmocka_unit_test(test_what_was_committed_alone_is_told),
         cmocka_unit_test(test_what_was_committed_alone_is_told_later),
-        cmocka_unit_test(test_a_session_that_was_changed),
+        cmocka_unit_test(test_the_next_trade_has_a_session_of_its_own),
+        cmocka_unit_test(test_an_innocent_callback_keeps_its_connection),
+        cmocka_unit_test(test_a_connection_without_its_name_commits_nothing),
         cmocka_unit_test(test_a_row_that_is_taken),
     };
 

@@ -1,6 +1,8 @@
 /* Endings with business rows, in the caller's transaction, and what they cost. */
 #include "fixture.h"
 
+#include "trade_lock/lock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +38,7 @@ static int teardown(void **state)
 
 static char note_prepared[] = "prepared", note_booked[] = "booked";
 static char note_refused[] = "refused", note_failed[] = "failed";
+static char note_itself[] = "itself";
 
 static tl_status insert_note(void *context, struct st_mysql *connection)
 {
@@ -175,22 +180,95 @@ static void test_a_callback_must_not_reset_the_connection(void **state)
     }
 }
 
+/* An ending that was carried out although the handle holds it for undone: as when the server
+ * committed after all. */
+static void forget_the_ending(tl_lock *lock, business_rows rows)
+{
+    lock_become(lock, LOCK_END_UNKNOWN);
+    lock->lost_connection[0] = '\0';
+    lock->rows = rows;
+}
+
+/* What meets its own token was carried out, whatever became of the row since. */
+static void test_an_ending_that_meets_itself(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "itself", "c1", &options);
+    tl_lock *opened = granted(f.client, "itself-2", "c1", &options);
+    tl_lock *failed = granted(f.client, "itself-3", "c1", &options), *heir;
+
+    (void)state;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    forget_the_ending(lock, ROWS_NONE);
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    assert_status(tl_lock_finish(lock, &ending), TL_RELEASED);
+    assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    database_run(f.sql,
+                 "UPDATE trade_lock SET next_run_at = '2000-01-01' WHERE serial_no "
+                 "= 'itself-2' AND next_run_at IS NOT NULL");
+    heir = granted(f.other, "itself-2", "c1", &retry);
+    forget_the_ending(opened, ROWS_NONE);
+    assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    /* But somebody else's is not this one's. */
+    database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = "
+                        "'itself-3'");
+    assert_status(tl_lock_finish(failed, &ending), TL_LOST);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                            "serial_no = 'itself-2' OR serial_no = "
+                                            "'itself'"),
+                     0);
+    tl_lock_free(heir);
+    tl_lock_free(failed);
+    tl_lock_free(opened);
+    tl_lock_free(lock);
+}
+
+/* With or without its rows, as the handle knows. */
+static void test_an_ending_with_rows_that_meets_itself(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+
+    (void)state;
+    for (int sent = 0; sent < 2; sent++) {
+        tl_lock *lock = granted(f.client, sent ? "itself-5" : "itself-4", "c1", &options);
+        long long before = notes("itself");
+
+        assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_itself, 5000),
+                      TL_SUCCEEDED);
+        forget_the_ending(lock, sent ? ROWS_SENT : ROWS_NOT_SENT);
+        assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_itself, 5000),
+                      sent ? TL_SUCCEEDED : TL_CALLBACK_FAILED);
+        assert_int_equal(notes("itself"), before + 1);
+        tl_lock_free(lock);
+    }
+}
+
+static MYSQL *callers_own(void)
+{
+    MYSQL *mine = database_connect(f.db);
+
+    database_run(mine, "SET idle_transaction_timeout = 600");
+    return mine;
+}
+
 static void test_in_the_callers_transaction(void **state)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b4", "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     (void)state;
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_NO_TRANSACTION);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     assert_row(&f, "b4", "c1", "WITHDRAW", "P 1 1");
     database_run(mine, "ROLLBACK");
     assert_status(tl_lock_committed(lock, TL_COMMIT_ROLLED_BACK), TL_OK);
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     database_run(mine, "COMMIT");
     assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
     assert_int_equal(notes("mine"), 1);
@@ -199,17 +277,106 @@ static void test_in_the_callers_transaction(void **state)
     mysql_close(mine);
 }
 
+/* As for the guards: a caller that vanishes in its transaction keeps the trade's row. */
+static void test_a_caller_that_may_be_silent_for_hours(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    tl_lock *lock = granted(f.client, "silent", "c1", &options);
+    MYSQL *mine = database_connect(f.db);
+
+    (void)state;
+    database_run(mine, "BEGIN");
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 2), TL_INVALID);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "idle_transaction_timeout"));
+    assert_status(tl_lock_finish_in(lock, NULL, &ending, 0), TL_INVALID);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, TL_GUARD_ANY_IDLE), TL_OK);
+    database_run(mine, "COMMIT");
+    assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
+    assert_int_equal(database_number(mine, "SELECT @@idle_transaction_timeout"), 0);
+    tl_lock_free(lock);
+    mysql_close(mine);
+}
+
+static atomic_int other_has_all;
+
+/* It has changed more rows than the caller, whom the server so rolls back. */
+static void *want_the_other_row(void *unused)
+{
+    MYSQL *other = database_connect(f.db);
+
+    (void)unused;
+    database_run(other, "BEGIN; UPDATE account SET n = n + 1 WHERE id > 1");
+    atomic_store(&other_has_all, 1);
+    database_run(other, "UPDATE account SET n = n + 1 WHERE id = 1; COMMIT");
+    mysql_close(other);
+    return NULL;
+}
+
+static void ignore_a_deadlock(MYSQL *mine)
+{
+    pthread_t thread;
+
+    atomic_store(&other_has_all, 0);
+    database_run(mine, "UPDATE account SET n = n + 1 WHERE id = 1");
+    assert_int_equal(pthread_create(&thread, NULL, want_the_other_row, NULL), 0);
+    while (!atomic_load(&other_has_all))
+        usleep(1000);
+    assert_int_not_equal(mysql_query(mine, "UPDATE account SET n = n + 1 WHERE id = 2"),
+                         0);
+    assert_int_equal(mysql_errno(mine), 1213);
+    pthread_join(thread, NULL);
+}
+
+/* The books were undone by the server, whatever the caller did after that; only a caller with
+ * autocommit on, and who begins a transaction in words, has none that the server began. */
+static void test_the_books_that_the_server_undid(void **state)
+{
+    static const char *const then[] = {NULL, "DO 1", "SELECT COUNT(*) FROM account",
+                                       "INSERT INTO ledger (note) VALUES ('rest')"};
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = success();
+    char serial[40];
+
+    (void)state;
+    database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
+                        "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
+    for (unsigned i = 0; i < 2 * sizeof then / sizeof *then; i++) {
+        MYSQL *mine = callers_own();
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "undone-%u", i);
+        lock = granted(f.client, serial, "c1", &options);
+        database_run(mine,
+                     "SET autocommit = %u;"
+                     "START TRANSACTION; INSERT INTO ledger (note) VALUES ('lost')",
+                     i % 2);
+        ignore_a_deadlock(mine);
+        if (then[i / 2] != NULL) {
+            assert_int_equal(mysql_query(mine, then[i / 2]), 0);
+            mysql_free_result(mysql_store_result(mine));
+        }
+        assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
+        database_run(mine, "COMMIT");
+        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+        assert_int_equal(notes("lost"), 0);
+        tl_lock_free(lock);
+        mysql_close(mine);
+    }
+}
+
 static void test_a_stale_holder_must_roll_back(void **state)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b5", "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     (void)state;
     database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no='b5'");
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('stale')");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_ROLL_BACK);
     assert_int_equal(tl_status_class(TL_ROLL_BACK), TL_CLASS_ROLL_BACK);
     database_run(mine, "ROLLBACK");
     assert_int_equal(notes("stale"), 0);
@@ -222,10 +389,10 @@ static void settle_unanswered(const char *serial, const char *last, tl_status ex
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, serial, "c1", &options);
-    MYSQL *mine = database_connect(f.db);
+    MYSQL *mine = callers_own();
 
     database_run(mine, "BEGIN");
-    assert_status(tl_lock_finish_in(lock, mine, &ending), TL_OK);
+    assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
     if (last != NULL)
         database_run(mine, "%s", last);
     assert_status(tl_lock_committed(lock, TL_COMMIT_UNANSWERED), expected);
@@ -279,7 +446,11 @@ int main(void)
         cmocka_unit_test(test_refusing_leaves_nothing),
         cmocka_unit_test(test_a_callback_must_not_commit),
         cmocka_unit_test(test_a_callback_must_not_reset_the_connection),
+        cmocka_unit_test(test_an_ending_that_meets_itself),
+        cmocka_unit_test(test_an_ending_with_rows_that_meets_itself),
         cmocka_unit_test(test_in_the_callers_transaction),
+        cmocka_unit_test(test_a_caller_that_may_be_silent_for_hours),
+        cmocka_unit_test(test_the_books_that_the_server_undid),
         cmocka_unit_test(test_a_stale_holder_must_roll_back),
         cmocka_unit_test(test_settling_the_callers_commit),
         cmocka_unit_test(test_one_statement_and_one_commit_each),

@@ -74,7 +74,7 @@ static void misuse(tl_lock *held, tl_lock *fresh)
     CREW_STATUS(tl_lock_ask(fresh, 0), TL_WRONG_PROCESS);
     CREW_STATUS(tl_lock_ask(fresh, 1000), TL_WRONG_PROCESS);
     CREW_STATUS(tl_lock_finish(held, &ending), TL_WRONG_PROCESS);
-    CREW_STATUS(tl_lock_finish_in(held, f.sql, &ending), TL_WRONG_PROCESS);
+    CREW_STATUS(tl_lock_finish_in(held, f.sql, &ending, 0), TL_WRONG_PROCESS);
     CREW_STATUS(tl_lock_settle(held), TL_WRONG_PROCESS);
     CREW_CHECK(!tl_may_send(held, 0));
     CREW_CHECK(tl_lock_remaining_ms(held) == 0);

@@ -18,14 +18,21 @@ extern "C" {
 
 /*
  * Database work of the caller's inside the library's transaction, on the library's
- * connection, where autocommit is off.  It may run again (deadlock, lock wait), must not
- * commit, roll back, switch autocommit on or change the session otherwise (a callback that
- * ended the transaction is noticed and refused), must not name the savepoint `tl_callback`
- * (what was rolled back to it goes without the lock's row, and nobody notices), and may wait
+ * connection, where autocommit is off.  It may run again (deadlock, lock wait), and may wait
  * for row locks no longer than the settings allow.  TL_OK goes on; TL_REFUSED (ask only)
  * leaves no row behind; TL_TRY_AGAIN says that the last statement met 1213, 1205 or 1020, and
  * needs nothing done before it; anything else fails the transaction.  Asking for a lock inside
  * is refused with TL_IN_CALLBACK.
+ *
+ * It must not commit, roll back, switch autocommit on or RELEASE_ALL_LOCKS() (a callback that
+ * ended the transaction, or took the connection's name away, is noticed and refused); must not
+ * name the savepoint `tl_callback` (what was rolled back to it goes without the lock's row, and
+ * nobody notices); and must give back what would outlive the transaction with the connection:
+ * GET_LOCK(), HANDLER ... OPEN, statements that it prepared.
+ *
+ * What it changes of the session (SET, USE, SET ROLE, temporary tables) governs nobody else:
+ * the connection is closed after the transaction, which costs the next one a connection to
+ * make, and the log a warning.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 

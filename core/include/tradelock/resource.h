@@ -193,10 +193,6 @@ TL_EXPORT uint64_t tl_mutex_fence(const tl_mutex *mutex, const char *resource);
 /* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT. */
 TL_EXPORT const tl_resource_view *tl_mutex_view(const tl_mutex *mutex);
 
-/* The caller answers for a connection without idle_transaction_timeout: a caller that
- * vanishes in its transaction would keep the resource from everybody for hours. */
-#define TL_GUARD_ANY_IDLE 1u
-
 /*
  * In the caller's own transaction, on the caller's connection: proves that the lock is
  * held, and keeps it from being lost before that transaction ends.  The connection is

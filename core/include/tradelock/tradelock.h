@@ -564,15 +564,26 @@ TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completio
 /* Made on first use; owned by the client.  -1 when it cannot be made. */
 TL_EXPORT int tl_client_completed_fd(tl_client *client);
 
+/* What is done in a caller's own transaction: the caller answers for a connection without
+ * idle_transaction_timeout.  A caller that vanishes in its transaction would keep what it has
+ * locked from everybody for hours. */
+#define TL_GUARD_ANY_IDLE 1u
+
 /*
  * The same inside the caller's transaction on the caller's connection, which is never
- * committed, rolled back or SET here.  TL_OK: the compare-and-set is part of the
- * transaction; the caller goes on, commits, and reports with tl_lock_committed().
- * Anything but TL_OK has class ROLL_BACK or CALLER: the caller must roll back.
- * Outcomes: SUCCESS and FAILURE.
+ * committed, rolled back or SET here.  flags: 0 or TL_GUARD_ANY_IDLE.  TL_OK: the
+ * compare-and-set is part of the transaction; the caller goes on, commits, and reports with
+ * tl_lock_committed().  Anything but TL_OK has class ROLL_BACK or CALLER: the caller must
+ * roll back.  Outcomes: SUCCESS and FAILURE.
+ *
+ * The caller's connection has autocommit on, and the transaction was begun in words, with
+ * START TRANSACTION: then a transaction that is open is the one that the caller's rows are
+ * in, even where the caller has missed that the server rolled it back (1213, 1020).  With
+ * autocommit off that cannot be told: TL_NO_TRANSACTION.  What the caller writes after this
+ * call it must look at itself: after such an error there is nothing to commit.
  */
 TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
-                                      const tl_ending *ending);
+                                      const tl_ending *ending, unsigned flags);
 
 typedef enum tl_commit {
     TL_COMMIT_OK,

@@ -150,9 +150,9 @@ typedef enum tl_cancel {
  *
  * prepare, apply_success, apply_failure run inside the library's transaction, on its
  * connection, where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot conflict),
- * must not commit, roll back or change the session, and must not ask for locks.  They
- * return TL_OK; TL_TRY_AGAIN when a statement met error 1213, 1205 or 1020; anything else
- * when they cannot.  prepare may also return TL_REFUSED (with a remark): no row is left
+ * must not commit or roll back, and must not ask for locks; whatever they change of the
+ * session costs its connection (tl_tx_fn).  They return TL_OK; TL_TRY_AGAIN when a
+ * statement met error 1213, 1205 or 1020; anything else when they cannot.  prepare may also return TL_REFUSED (with a remark): no row is left
  * behind and the caller hears TL_REFUSED.  Lock order: the library holds the trade's rows
  * before it calls; take business rows in one order everywhere.
  *
