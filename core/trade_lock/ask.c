@@ -245,8 +245,9 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
         if (status != TL_OK)
             return status;
     }
-    lock->own_sends =
-        lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent ? 1 : 0;
+    lock->own_sends = 0;
+    if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
+        lock_count_send(lock, 0, 0);
     client_add(&lock->client->counters.grants, 1);
     log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "%s lock granted",
              lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
