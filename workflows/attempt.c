@@ -50,14 +50,21 @@ void attempt_free(attempt *a)
     a->payload = NULL;
 }
 
-void attempt_show(attempt *a, const tl_view *view)
+int64_t attempt_since_ms(const workflow *of, const tl_lock *lock)
+{
+    int64_t now_ms = schedule_now_ms();
+
+    return now_ms + tl_lock_remaining_ms(lock) - of->given.policy.max_hold_ms;
+}
+
+void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
 {
     a->seen.epoch = view->epoch;
     a->seen.number = view->attempts;
     a->seen.sends = view->sends;
-    a->seen.deadline_ms = 0;
-    if (view->deadline_us > view->now_us)
-        a->seen.deadline_ms = (view->deadline_us - view->now_us) / 1000;
+    a->deadline_at_ms = 0;
+    if (view->deadline_us > 0)
+        a->deadline_at_ms = since_ms + (view->deadline_us - view->now_us) / 1000;
     copy_text(a->channel_key, sizeof a->channel_key, view->channel_key);
     copy_text(a->channel_ref, sizeof a->channel_ref, view->channel_ref);
 }
@@ -121,15 +128,41 @@ static void log_answer(const attempt *a, const char *call, const char *answer,
                   a->seen.sends, ref[0] != '\0' ? ", reference " : "", ref);
 }
 
-tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
+static int64_t left_ms(int64_t until_ms)
+{
+    int64_t left = until_ms - schedule_now_ms();
+
+    return left > 0 ? left : 0;
+}
+
+int64_t tl_attempt_left_ms(const tl_attempt *seen)
+{
+    return seen != NULL ? left_ms(seen->until_ms) : 0;
+}
+
+/* What is left of the two moments as the callback begins. */
+static void begin_call(attempt *a, int64_t until_ms)
+{
+    if (tl_test_mutated("send-by"))
+        until_ms = schedule_now_ms() + a->workflow->given.policy.execute_ms;
+    reply_empty(&a->reply);
+    a->seen.until_ms = until_ms;
+    a->seen.timeout_ms = left_ms(until_ms);
+    a->seen.deadline_ms = left_ms(a->deadline_at_ms);
+}
+
+tl_execute attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     int64_t start_ms = schedule_now_ms();
     tl_execute answer;
 
-    a->seen.timeout_ms = timeout_ms;
-    reply_empty(&a->reply);
     tl_test_point('C', "execute", "before");
+    begin_call(a, until_ms);
+    if (a->seen.timeout_ms == 0) {
+        tl_reply_remark(&a->reply, "not sent: the time for it was over");
+        return TL_EXECUTE_NOT_SENT;
+    }
     answer = w->execute(w->context, &a->seen, &a->reply);
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
@@ -153,9 +186,8 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     int64_t start_ms = schedule_now_ms();
     tl_query answer;
 
-    a->seen.timeout_ms = timeout_ms;
-    reply_empty(&a->reply);
     tl_test_point('C', "query", "before");
+    begin_call(a, schedule_now_ms() + timeout_ms);
     answer = w->query(w->context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
@@ -178,9 +210,8 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
     int64_t start_ms = schedule_now_ms();
     tl_cancel answer;
 
-    a->seen.timeout_ms = timeout_ms;
-    reply_empty(&a->reply);
     tl_test_point('C', "cancel", "before");
+    begin_call(a, schedule_now_ms() + timeout_ms);
     answer = w->cancel(w->context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);

@@ -17,7 +17,8 @@ typedef struct attempt {
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
     void *payload;
-    tl_reply reply; /* of the callback that was called last */
+    int64_t deadline_at_ms; /* by schedule_now_ms(); 0: none */
+    tl_reply reply;         /* of the callback that was called last */
 } attempt;
 
 /* The key must have been checked. */
@@ -25,14 +26,20 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
                        const void *payload, size_t payload_size);
 void attempt_free(attempt *a);
 
-/* Takes over what the row says. */
-void attempt_show(attempt *a, const tl_view *view);
+/* About when the hold began, by schedule_now_ms(); never later than it did, whatever this
+ * process was stopped for since. */
+int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
+
+/* Takes over what the row says, which it said since then. */
+void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 
 /*
  * The callbacks outside transactions, with a fresh reply.  Whatever they return is mapped
- * to a known answer, and their reply to text and sizes that can be stored.
+ * to a known answer, and their reply to text and sizes that can be stored.  A send names the
+ * moment by which it must be over, from before tl_may_send() was asked: when nothing is left
+ * of it, it is NOT_SENT.
  */
-tl_execute attempt_execute(attempt *a, int64_t timeout_ms);
+tl_execute attempt_execute(attempt *a, int64_t until_ms);
 tl_query attempt_query(attempt *a, int64_t timeout_ms);
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
 

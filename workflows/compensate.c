@@ -20,7 +20,6 @@ typedef struct compensation {
     char parked[64]; /* the reason that is on the row already */
     tl_reply filed;  /* what the evidence that counts says */
     compensate_calls *calls;
-    int64_t held_until_ms; /* by schedule_now_ms(), about */
 } compensation;
 
 int compensate_is_poison(uint32_t claims, unsigned poison)
@@ -135,10 +134,8 @@ static tl_status read_evidence(compensation *c)
 static int64_t call_timeout_ms(const compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
-    int64_t left_ms = c->held_until_ms - schedule_now_ms() - policy->commit_ms;
+    int64_t left_ms = tl_lock_remaining_ms(c->lock) - policy->commit_ms;
 
-    if (tl_lock_remaining_ms(c->lock) <= 0)
-        return 0;
     return left_ms < policy->execute_ms ? left_ms : policy->execute_ms;
 }
 
@@ -171,20 +168,20 @@ static void do_cancel(compensation *c)
 static tl_status do_send(compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
-    int64_t until_ms = schedule_now_ms() + policy->max_hold_ms;
     tl_status status = tl_lock_arm(c->lock, policy->max_hold_ms);
+    int64_t until_ms;
 
     if (status != TL_OK)
         return status;
-    c->held_until_ms = until_ms;
     c->facts.sends++;
     c->attempt.seen.sends = c->facts.sends;
     c->facts.sent = 1;
     c->facts.execute = TL_EXECUTE_NOT_SENT;
+    until_ms = schedule_now_ms() + policy->execute_ms; /* before it is asked */
     if (!tl_may_send(c->lock, policy->execute_ms))
         return TL_OK;
     c->calls->sends++;
-    c->facts.execute = attempt_execute(&c->attempt, policy->execute_ms);
+    c->facts.execute = attempt_execute(&c->attempt, until_ms);
     return TL_OK;
 }
 
@@ -294,12 +291,11 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
 
     if (status != TL_OK)
         return put_back_unbegun(of, lock, view->attempts);
-    attempt_show(&c.attempt, view);
+    attempt_show(&c.attempt, view, attempt_since_ms(of, lock));
     c.attempt.client = client;
     c.ending.client = client;
     c.ending.lock = lock;
     c.ending.attempt = &c.attempt;
-    c.held_until_ms = schedule_now_ms() + of->given.policy.max_hold_ms;
     read_channel(&c);
     read_row(&c, view);
     if (compensate_is_poison(claims, of->given.policy.poison)) {

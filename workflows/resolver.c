@@ -100,7 +100,17 @@ static resolver_action after_counted_not_found(const resolver_facts *facts)
     return send_again_or_park(facts);
 }
 
-/* Rule 3: too early, the first sighting, within the grace, or it counts. */
+/* Where an absence that counts would prove nothing and lead to the same key again, there is
+ * nothing to wait for: the key pays once, whether another send of it is on its way or not. */
+static int may_send_at_once(const resolver_facts *facts)
+{
+    return facts->channel.idempotent && !facts->channel.not_found_final &&
+           !facts->has_cancel && before_deadline(facts) && !facts->conflict &&
+           !facts->parked && !facts->cancel_tried;
+}
+
+/* Rule 3: the same key again, too early, the first sighting, within the grace, or it
+ * counts. */
 static resolver_action after_not_found(const resolver_facts *facts)
 {
     int64_t grace_us = facts->grace_ms * 1000;
@@ -108,6 +118,8 @@ static resolver_action after_not_found(const resolver_facts *facts)
 
     if (facts->seen_by_channel)
         return park(facts, PARK_CONTRADICTION);
+    if (may_send_at_once(facts))
+        return take_step(RESOLVE_SEND);
     if (facts->now_us < facts->send_until_us)
         return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
     if (facts->not_found_since_us == 0) {

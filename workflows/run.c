@@ -140,16 +140,19 @@ static tl_status execute_and_finish(struct tl_run *run)
     const tl_policy *policy = &run->workflow->given.policy;
     attempt *a = &run->attempt;
     tl_execute executed = TL_EXECUTE_NOT_SENT;
+    int64_t since_ms = attempt_since_ms(run->workflow, run->lock), until_ms;
 
     run->paid = 1;
-    attempt_show(a, tl_lock_view(run->lock));
+    attempt_show(a, tl_lock_view(run->lock), since_ms);
     a->seen.number = 0;
-    a->seen.deadline_ms = policy->deadline_ms;
+    /* It began with the hold. */
+    a->deadline_at_ms = since_ms + policy->deadline_ms;
     tl_test_point('C', "granted", "after");
-    /* Directly before the send: a pause of this process in between is the only gap left,
-     * and send_until covers it. */
+    /* Before it is asked: however long this process is stopped from here on, what it sends
+     * by then was sent while it was allowed to. */
+    until_ms = schedule_now_ms() + policy->execute_ms;
     if (tl_may_send(run->lock, policy->execute_ms))
-        executed = attempt_execute(a, policy->execute_ms);
+        executed = attempt_execute(a, until_ms);
     else
         tl_reply_remark(&a->reply, "not sent: too little was left of the lock");
     choose_ending(&run->ending, executed, policy);
@@ -194,14 +197,12 @@ static tl_status ask(struct tl_run *run)
 /* Test builds only: what a service without locks does. */
 static tl_status pay_without_lock(struct tl_run *run)
 {
-    attempt *a = &run->attempt;
+    int64_t until_ms = schedule_now_ms() + run->workflow->given.policy.execute_ms;
 
     run->phase = RUN_OVER;
     run->paid = 1;
-    return attempt_execute(a, run->workflow->given.policy.execute_ms) ==
-                   TL_EXECUTE_SUCCEEDED
-               ? TL_SUCCEEDED
-               : TL_UNKNOWN;
+    return attempt_execute(&run->attempt, until_ms) == TL_EXECUTE_SUCCEEDED ? TL_SUCCEEDED
+                                                                            : TL_UNKNOWN;
 }
 
 static tl_status ask_and_pay(struct tl_run *run)

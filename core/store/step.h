@@ -62,6 +62,11 @@ typedef struct step {
     int64_t next_run_ms;            /* < 0: none */
     const char *park_reason, *name; /* name: the step's word in the log */
     int unsend, keep_claims;
+    /* Of an opening that takes a send off: how many sends the row has if nobody else counted
+     * one, and what send_until was before it, in us since 1970; 0: none.  known_sends 0:
+     * send_until stays as it is. */
+    uint32_t known_sends;
+    uint64_t send_before_us;
     int in_caller; /* an ending in the caller's own transaction */
     tl_findings findings;
 

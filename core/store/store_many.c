@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define VALUES_MAX 16 /* of a row of any of them */
+#define VALUES_MAX 18 /* of a row of any of them */
 
 /* Where one-letter words live while the values are used. */
 struct words {
@@ -85,9 +85,11 @@ static size_t put_opened(const step *s, const struct words *words, db_value *val
 {
     (void)words;
     PUT(values, KEY(s), db_text(s->name), db_text(s->thread_no), db_text(s->log_no),
-        TOKEN(s), db_int(s->unsend), db_int(s->findings.seen_by_channel),
-        db_int(s->findings.cancel_tried), db_int(step_not_found(s)),
-        db_text(s->channel_ref), db_text(s->remark), db_text(s->actor), HOLD(s));
+        TOKEN(s), s->known_sends > 0 ? db_uint(s->known_sends) : db_null(),
+        db_uint(s->send_before_us), db_int(s->unsend),
+        db_int(s->findings.seen_by_channel), db_int(s->findings.cancel_tried),
+        db_int(step_not_found(s)), db_text(s->channel_ref), db_text(s->remark),
+        db_text(s->actor), HOLD(s));
 }
 
 static size_t put_opening(const step *s, const struct words *words, db_value *values)

@@ -14,7 +14,7 @@
 
 /* The question marks of statements that are a part of a block. */
 #define VIEW_KEY 3       /* view_by_key */
-#define HELD_VALUES 16   /* open_held */
+#define HELD_VALUES 18   /* open_held */
 #define DEAD_VALUES 6    /* open_dead */
 #define OPENING_VALUES 9 /* open_retry */
 #define ASK_VALUES 11    /* ask_insert, in both of its forms */
@@ -310,6 +310,8 @@ static db_answer open_held(db *connection, step *s, store_way way)
         db_text(s->thread_no),
         db_text(s->log_no),
         db_bytes(s->token, STEP_TOKEN),
+        s->known_sends > 0 ? db_uint(s->known_sends) : db_null(),
+        db_uint(s->send_before_us),
         db_int(s->unsend),
         db_int(s->findings.seen_by_channel),
         db_int(s->findings.cancel_tried),

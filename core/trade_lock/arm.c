@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us)
+{
+    lock->known_sends = lock->own_sends == 0 ? others + 1 : 0;
+    lock->send_before_us = until_us;
+    lock->own_sends++;
+}
+
 /* The hold goes on under the arming's token. */
 static void take_over(tl_lock *lock, const step *s)
 {
@@ -20,8 +27,7 @@ static void take_over(tl_lock *lock, const step *s)
     lock->fence = s->fence;
     lock->hold_until_ms = lock->armed_until_ms;
     lock->view.fence = s->fence;
-    lock->view.sends++;
-    lock->own_sends++;
+    lock_count_send(lock, lock->view.sends++, lock->view.send_until_us);
     client_add(&lock->client->counters.armed, 1);
     log_line(&lock->client->logger, TL_INFO, &key, lock->fence,
              "armed: send %u may leave within %lld ms", lock->view.sends,

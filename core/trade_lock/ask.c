@@ -257,8 +257,9 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
         if (status != TL_OK)
             return status;
     }
-    lock->own_sends =
-        lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent ? 1 : 0;
+    lock->own_sends = 0;
+    if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
+        lock_count_send(lock, 0, 0);
     client_add(&lock->client->counters.grants, 1);
     log_grant(lock);
     return TL_GRANTED;

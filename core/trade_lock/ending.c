@@ -131,6 +131,8 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending,
     s->name = open_word(ending->outcome);
     /* A hold that sent nothing has nothing to take back: the sends of others stay. */
     s->unsend = did_nothing && lock->own_sends > 0;
+    s->known_sends = s->unsend ? lock->known_sends : 0;
+    s->send_before_us = (uint64_t)lock->send_before_us;
     s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0
                          ? -1
                          : ending->next_run_ms;

@@ -52,6 +52,10 @@ struct tl_lock {
     uint64_t fence;
     uint32_t epoch;
     uint32_t own_sends; /* counted by this hold: only these may be taken off again */
+    /* How many sends the row had with the first of them, and what send_until was before it;
+     * known_sends 0: of more than one it is not known. */
+    uint32_t known_sends;
+    int64_t send_before_us;
     char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
     business_rows rows;                   /* that were to ride along with it */
     char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
@@ -168,6 +172,8 @@ tl_status ending_applied(tl_lock *lock);
 tl_status settled_not_done(tl_lock *lock);
 /* What the verdict of an ending's transition means. */
 tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t);
+/* One send more of this hold's, beside so many others, who may send until then. */
+void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us);
 /* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it
  * stands now, and *armed says whether it was carried out.  TL_UNKNOWN: not yet. */
 tl_status arm_settle(tl_lock *lock, int *armed);

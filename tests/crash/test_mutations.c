@@ -140,11 +140,11 @@ static void without_the_grace(void **state)
     town_close(&self);
 }
 
-/* Sleeps between its grant and its send until the trade was ended as never arrived. */
-static void sleep_before_sending(const char *mutation)
+/* Sleeps between its grant and its send, before it looks whether it may or after, until the
+ * trade was ended as never arrived. */
+static void sleep_before_sending(const char *point, const char *mutation)
 {
-    const char *const environment[] = {"TL_FAULT_ONLY=granted/after", "TL_FAULT_STOP=1",
-                                       mutation, NULL};
+    const char *const environment[] = {point, "TL_FAULT_STOP=1", mutation, NULL};
     char *rows = town_rows(&self, 1);
     child zombie = town_service(&self, self.service_config, rows, 1, environment);
     int status;
@@ -157,13 +157,13 @@ static void sleep_before_sending(const char *mutation)
     free(rows);
 }
 
-static void without_the_session(void **state)
+static void pay_after_the_failure(const char *rule, const char *point,
+                                  const char *mutation)
 {
-    (void)state;
     open_town("window");
-    sleep_before_sending(NULL);
-    find("with the session check", 0, 0);
-    sleep_before_sending("TL_MUTATION=session");
+    sleep_before_sending(point, NULL);
+    find(rule, 0, 0);
+    sleep_before_sending(point, mutation);
     /* What the zombie learned contradicts the failure, which the library files. */
     assert_int_equal(
         database_number(self.sql,
@@ -171,8 +171,22 @@ static void without_the_session(void **state)
                         "lane = 'S' AND conflict = 1"),
         1);
     assert_int_equal(sim_stat(&self.sim, "payments"), 1);
-    print_message("without the session check: paid, and called failed\n");
+    print_message("%s, taken out: paid, and called failed\n", rule);
     town_close(&self);
+}
+
+static void without_the_session(void **state)
+{
+    (void)state;
+    pay_after_the_failure("the session check", "TL_FAULT_ONLY=granted/after",
+                          "TL_MUTATION=session");
+}
+
+static void without_the_moment_to_send_by(void **state)
+{
+    (void)state;
+    pay_after_the_failure("the moment to send by", "TL_FAULT_ONLY=execute/before",
+                          "TL_MUTATION=send-by");
 }
 
 /* ------------------------------------------------------------- single handles -- */
@@ -728,6 +742,7 @@ int main(void)
         cmocka_unit_test(without_query_first),
         cmocka_unit_test(without_the_grace),
         cmocka_unit_test(without_the_session),
+        cmocka_unit_test(without_the_moment_to_send_by),
         cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients,
                                         close_clients),
         cmocka_unit_test_setup_teardown(without_fence_and_token_in_a_group, open_clients,

@@ -24,6 +24,15 @@ static int set_up(void **state)
     return 0;
 }
 
+/* Where nothing is cancelled: "not found" is final, since every request says until when it
+ * may be paid. */
+static int set_up_window(void **state)
+{
+    (void)state;
+    town_open(&self, "window", NULL);
+    return 0;
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -107,14 +116,14 @@ static void woken_before_the_send(void **state)
     assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
-/* The pause between the check and the socket: the channel's side is what covers it. */
+/* The pause between the check and the socket: what it had to send by is over. */
 static void woken_within_the_send(void **state)
 {
     long long payments = sim_stat(&self.sim, "payments");
 
     (void)state;
     sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F C",
-             "DECLINED by fenced-out holder");
+             "NOT_SENT by fenced-out holder");
     assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
@@ -125,6 +134,28 @@ static void woken_with_the_answer(void **state)
     (void)state;
     sleep_at("TL_FAULT_ONLY=pay/after", LOST, "Y -", "SUCCEEDED by fenced-out holder");
     assert_int_equal(sim_stat(&self.sim, "payments"), payments + 1);
+}
+
+/* The failure is final while it sleeps; what it sends then must not be paid, so it sends
+ * nothing: what it had to send by is over, since before it was allowed to. */
+static void woken_within_the_send_after_not_found(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F N",
+             "NOT_SENT by fenced-out holder");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments);
+}
+
+/* The same one step later, with the request made and its expiry in it. */
+static void woken_within_the_exchange_after_not_found(void **state)
+{
+    long long payments = sim_stat(&self.sim, "payments");
+
+    (void)state;
+    sleep_at("TL_FAULT_ONLY=pay/before", LOST, "F N", "NOT_SENT by fenced-out holder");
+    assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
 /* ------------------------------------------------- alive, and forgot its lock -- */
@@ -203,5 +234,11 @@ int main(void)
         cmocka_unit_test(max_hold_opens_a_forgotten_lock),
     };
 
-    return server_run_tests(tests, set_up, tear_down);
+    const struct CMUnitTest window_tests[] = {
+        cmocka_unit_test(woken_within_the_send_after_not_found),
+        cmocka_unit_test(woken_within_the_exchange_after_not_found),
+    };
+    int wrong = server_run_tests(tests, set_up, tear_down);
+
+    return wrong + server_run_tests(window_tests, set_up_window, tear_down);
 }

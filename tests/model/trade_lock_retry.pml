@@ -39,15 +39,19 @@ inline resolver_decide(i)
 #define PAST_GRACE(i) past_grace[i]
 #endif
 
+/* Where a "not found" that counts would prove nothing, the same key goes out at once. */
+#define AT_ONCE (RESENT && !PLAIN && !NFFINAL && CANCEL == 0 && !ref && !deadline)
+
 /* What "not found" leads to. */
 inline weigh_not_found(i)
 {
     phase[i] = ENDING;
     if
     :: PLAIN == 1 -> phase[i] = CHECKING
-    :: PLAIN != 1 && !PAST_SU(i) -> out[i] = UNKNOWN
-    :: PLAIN != 1 && PAST_SU(i) && !PAST_GRACE(i) -> out[i] = NOT_FOUND
-    :: PLAIN != 1 && PAST_SU(i) && PAST_GRACE(i) ->
+    :: PLAIN != 1 && AT_ONCE -> phase[i] = ARMING
+    :: PLAIN != 1 && !(AT_ONCE) && !PAST_SU(i) -> out[i] = UNKNOWN
+    :: PLAIN != 1 && !(AT_ONCE) && PAST_SU(i) && !PAST_GRACE(i) -> out[i] = NOT_FOUND
+    :: PLAIN != 1 && !(AT_ONCE) && PAST_SU(i) && PAST_GRACE(i) ->
         if
         :: ref -> out[i] = PARK
         :: !ref && NFFINAL && !PLAIN -> out[i] = NOT_FOUND_FINAL

@@ -117,7 +117,13 @@ inline execute(i, what, how)
         :: else ->
             open_lane();
             if
-            :: how == NOT_SENT && armed[i] -> sends--
+            :: how == NOT_SENT && armed[i] ->
+                sends--;
+#ifdef OTHERS_FORGOTTEN /* send_until goes, not what this send added to it */
+                su = 0
+#else
+                su = su & ~BIT(i)
+#endif
             :: how == NOT_FOUND && nf == 0 -> nf = 1
             :: how == PENDING -> ref = 1
             :: else

@@ -38,6 +38,12 @@
 #define WEBHOOKS 0
 #endif
 
+#ifdef RESENT_ANYWAY    /* sent again at once, whatever the channel does with a key */
+#define RESENT 1
+#else
+#define RESENT IDEM
+#endif
+
 /* Budgets: how many accidents one run may have. */
 #ifndef ACCIDENTS       /* deaths, session time-outs of the living, lost answers */
 #define ACCIDENTS 2

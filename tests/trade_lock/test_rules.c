@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static fixture f;
 
@@ -66,6 +68,172 @@ static void test_only_an_own_send_is_taken_back(void **state)
         assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
         tl_lock_free(lock);
     }
+}
+
+/* ------------------------------------------------------- until when somebody may send -- */
+
+static char *send_until(const char *serial)
+{
+    return database_text(f.sql,
+                         "SELECT CONCAT(COALESCE(send_until, 'none')) FROM trade_lock "
+                         "WHERE serial_no = '%s' AND lane = 'S'",
+                         serial);
+}
+
+static void assert_send_until(const char *serial, const char *expected)
+{
+    char *found = send_until(serial);
+
+    assert_string_equal(found, expected);
+    free(found);
+}
+
+static tl_lock *armed(const char *serial, int64_t hold_ms)
+{
+    tl_lock_options retry = retry_options();
+    tl_lock *lock = granted(f.other, serial, "c1", &retry);
+
+    assert_status(tl_lock_arm(lock, hold_ms), TL_OK);
+    return lock;
+}
+
+/* Leaves it in doubt; the moment until which that first send counts. */
+static char *in_doubt(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = granted(f.client, serial, "c1", &options);
+
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    return send_until(serial);
+}
+
+/* Whoever proves that its send did not happen leaves the row as it was before: until when
+ * the others may send is theirs. */
+static void test_a_send_that_did_not_happen_takes_no_time(void **state)
+{
+    static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char serial[] = {'t', (char)('0' + i), '\0'}, *before = in_doubt(serial);
+
+        lock = armed(serial, 3600000);
+        assert_status(finish(lock, outcomes[i], TL_PROOF_NONE), TL_IN_DOUBT);
+        assert_send_until(serial, before);
+        tl_lock_free(lock);
+        /* One that was shorter than what is left to others. */
+        lock = armed(serial, 1000);
+        assert_send_until(serial, before);
+        assert_status(finish(lock, outcomes[i], TL_PROOF_NONE), TL_IN_DOUBT);
+        assert_send_until(serial, before);
+        tl_lock_free(lock);
+        free(before);
+    }
+    lock = granted(f.client, "t2", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    assert_send_until("t2", "none");
+    tl_lock_free(lock);
+    lock = armed("t2", 60000);
+    assert_status(finish(lock, TL_OUTCOME_RETRY_LATER, TL_PROOF_NONE), TL_QUEUED);
+    assert_send_until("t2", "none");
+    tl_lock_free(lock);
+}
+
+/* What may have left stays counted: another answer, a holder that says nothing, and of two
+ * armings the first. */
+static void test_a_send_that_may_have_left_keeps_its_time(void **state)
+{
+    char *first = in_doubt("kept0"), *after;
+    tl_lock *lock = armed("kept0", 3600000);
+
+    (void)state;
+    after = send_until("kept0");
+    assert_string_not_equal(after, first);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    assert_send_until("kept0", after);
+    tl_lock_free(lock);
+    free(first);
+    free(after);
+
+    free(in_doubt("kept1"));
+    lock = armed("kept1", 1800000);
+    assert_status(tl_lock_arm(lock, 3600000), TL_OK);
+    after = send_until("kept1");
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_IN_DOUBT);
+    assert_row(&f, "kept1", "c1", "WITHDRAW", "P 1 2");
+    assert_send_until("kept1", after);
+    tl_lock_free(lock);
+    free(after);
+}
+
+#define TOGETHER 5
+
+static struct {
+    tl_lock *locks[TOGETHER];
+    tl_ending endings[TOGETHER];
+} together;
+
+static void put_back_together(void *context, tl_lock *lock, tl_status status)
+{
+    (void)context;
+    (void)lock;
+    if (status != TL_GRANTED)
+        return;
+    for (int i = 0; i < TOGETHER; i++)
+        tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL, NULL);
+}
+
+static void await_together(void)
+{
+    tl_completion done;
+    int left = TOGETHER;
+
+    for (int i = 0; i < 60000 && left > 0; i++) {
+        while (tl_client_completed(f.other, &done, 1) == 1) {
+            assert_status(done.status, TL_IN_DOUBT);
+            left--;
+        }
+        usleep(1000);
+    }
+    assert_int_equal(left, 0);
+}
+
+/* The same in one statement for many, of whom every other one did send. */
+static void test_the_same_in_a_group(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *first = lock_new(f.other, "v-first", "c1", &options);
+    tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+    char serials[TOGETHER][8], *expected[TOGETHER];
+
+    (void)state;
+    for (int i = 0; i < TOGETHER; i++) {
+        snprintf(serials[i], sizeof serials[i], "v%d", i);
+        expected[i] = in_doubt(serials[i]);
+        together.locks[i] = armed(serials[i], 3600000);
+        together.endings[i] = (tl_ending)TL_ENDING_INIT;
+        together.endings[i].outcome = i % 2 ? TL_OUTCOME_NOT_SENT : TL_OUTCOME_UNKNOWN;
+        if (i % 2 == 0) {
+            free(expected[i]);
+            expected[i] = send_until(serials[i]);
+        }
+    }
+    assert_status(tl_client_stats(f.other, &before), TL_OK);
+    assert_status(tl_lock_ask_submit(first, put_back_together, NULL), TL_OK);
+    await_together();
+    assert_status(tl_client_stats(f.other, &after), TL_OK);
+    assert_int_equal(after.groups - before.groups, 1);
+    assert_int_equal(after.grouped - before.grouped, TOGETHER);
+    for (int i = 0; i < TOGETHER; i++) {
+        assert_row(&f, serials[i], "c1", "WITHDRAW", i % 2 ? "P 1 1" : "P 1 2");
+        assert_send_until(serials[i], expected[i]);
+        tl_lock_free(together.locks[i]);
+        free(expected[i]);
+    }
+    tl_lock_free(first);
 }
 
 /* The server's sentence about a duplicate key quotes the key; a serial may look like the
@@ -369,6 +537,9 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_an_own_send_is_taken_back),
+        cmocka_unit_test(test_a_send_that_did_not_happen_takes_no_time),
+        cmocka_unit_test(test_a_send_that_may_have_left_keeps_its_time),
+        cmocka_unit_test(test_the_same_in_a_group),
         cmocka_unit_test(test_serials_that_look_like_names),
         cmocka_unit_test(test_mismatch_comes_before_being_decided),
         cmocka_unit_test(test_reclaiming_an_absent_trade),

@@ -7,9 +7,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --------------------------------------------------------------------- meanings -- */
@@ -160,6 +162,7 @@ typedef struct peer {
     const char *answer;
     pthread_t thread;
     int connections;
+    atomic_int requests; /* of which something was read */
     char url[64];
 } peer;
 
@@ -171,8 +174,11 @@ static void *peer_main(void *argument)
 
     while ((connection = accept(self->listener, NULL, NULL)) >= 0) {
         self->connections++;
-        if (recv(connection, bytes, sizeof bytes, 0) > 0 && self->answer[0] != '\0')
-            (void)!write(connection, self->answer, strlen(self->answer));
+        if (recv(connection, bytes, sizeof bytes, 0) > 0) {
+            self->requests++;
+            if (self->answer[0] != '\0')
+                (void)!write(connection, self->answer, strlen(self->answer));
+        }
         close(connection);
     }
     return NULL;
@@ -207,13 +213,24 @@ static void peer_stop(peer *self)
     close(self->listener);
 }
 
+static tl_attempt attempt_of(int64_t left_ms)
+{
+    struct timespec now;
+    tl_attempt attempt = {.key = {"W1", "C1", "WITHDRAW"}, .channel_key = "key"};
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    attempt.until_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + left_ms;
+    return attempt;
+}
+
 static http_fate fate_of(const char *url, int64_t timeout_ms, long *code)
 {
     http_exchange *exchange = calloc(1, sizeof *exchange);
+    tl_attempt attempt = attempt_of(timeout_ms);
     http_fate fate;
 
     assert_int_equal(http_start(), 0);
-    http_run(exchange, "pay", url, "{}", timeout_ms);
+    http_run(exchange, "pay", url, "{}", &attempt);
     fate = exchange->fate;
     *code = exchange->code;
     free(exchange);
@@ -300,6 +317,42 @@ static void too_much_of_an_answer(void **state)
     peer_stop(&much);
 }
 
+/* A listener is there, and would answer. */
+static void nothing_is_begun_when_nothing_is_left(void **state)
+{
+    withdraw_order order = {.amount_minor = 100, .currency = "EUR", .payee = "Anna"};
+    char *payload = withdraw_order_write(&order), url[64];
+    tl_reply *reply = calloc(1, sizeof *reply);
+    channel *asked;
+    tl_attempt attempt;
+    long code;
+    peer willing;
+
+    (void)state;
+    assert_int_equal(tl_attempt_left_ms(NULL), 0);
+    peer_start(&willing, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    assert_int_equal(fate_of(willing.url, 0, &code), HTTP_NOT_SENT);
+    assert_int_equal(fate_of(willing.url, -5000, &code), HTTP_NOT_SENT);
+    snprintf(url, sizeof url, "%.*s", (int)(strlen(willing.url) - strlen("/v1/pay")),
+             willing.url);
+    assert_int_equal(channel_new(&asked, NULL, url), TL_OK);
+    attempt = attempt_of(-1);
+    assert_int_equal(tl_attempt_left_ms(&attempt), 0);
+    attempt.payload = payload;
+    attempt.payload_size = strlen(payload);
+    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_NOT_SENT);
+    assert_int_equal(channel_query(asked, &attempt, reply), TL_QUERY_UNREACHABLE);
+    /* Not one byte: the peer answers, and so counts, only what it has read. */
+    assert_int_equal(willing.requests, 0);
+    attempt.until_ms += 60000;
+    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_UNKNOWN);
+    assert_int_equal(willing.requests, 1);
+    peer_stop(&willing);
+    channel_free(asked);
+    free(reply);
+    free(payload);
+}
+
 static void refuses_bad_urls(void **state)
 {
     static const char *const urls[] = {"", "localhost:80", "ftp://x", "http://", NULL};
@@ -325,6 +378,7 @@ int main(void)
         cmocka_unit_test(half_an_answer),
         cmocka_unit_test(a_whole_answer_and_a_redirect),
         cmocka_unit_test(too_much_of_an_answer),
+        cmocka_unit_test(nothing_is_begun_when_nothing_is_left),
         cmocka_unit_test(refuses_bad_urls),
     };
 

@@ -33,6 +33,9 @@
     .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,             \
     .not_found_since_us = LONG_AGO_US
 
+/* Somebody can still send. */
+#define EARLY .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = AFTER_US
+
 /* What must follow. */
 #define DOES(what) .step = what
 #define FAILS(by) .step = RESOLVE_FAIL, .proof = by
@@ -161,6 +164,43 @@ static const row rows[] = {
      {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
       .send_until_us = LONG_AGO_US, .not_found_since_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, BEFORE_US + GRACE_MS * INT64_C(1000))},
+    /* The same key again needs no absence that counts, where that would prove nothing. */
+    {"not found, idempotent: the same key again, though somebody could still send",
+     {CHANNEL, .sends = 1, EARLY},
+     DOES(RESOLVE_SEND)},
+    {"not found, idempotent, for the first time",
+     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_NOT_FOUND,
+      .send_until_us = BEFORE_US, .deadline_us = AFTER_US},
+     DOES(RESOLVE_SEND)},
+    {"not found, idempotent, at the last attempt: as where nobody can be asked",
+     {CHANNEL, .sends = 1, EARLY, .attempts = 5},
+     DOES(RESOLVE_SEND)},
+    {"not found, idempotent, after the deadline: it may be paid yet",
+     {CHANNEL, .sends = 1, EARLY, .deadline_us = BEFORE_US},
+     WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
+    {"not found, idempotent, after the deadline, for the first time",
+     {CHANNEL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
+      .send_until_us = BEFORE_US, .deadline_us = BEFORE_US},
+     WAITS(TL_OUTCOME_UNKNOWN, NOW_US + GRACE_MS * INT64_C(1000)),
+     .first = 1},
+    {"not found, idempotent, conflict: never sent for",
+     {CHANNEL, .sends = 1, EARLY, .conflict = 1},
+     WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
+    {"not found, idempotent, parked: never sent for",
+     {CHANNEL, .sends = 1, EARLY, .parked = 1},
+     PARKS(NULL)},
+    {"not found, idempotent, after a cancel: never sent for",
+     {CHANNEL, .sends = 1, EARLY, .cancel_tried = 1},
+     WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
+    {"not found, idempotent, though the channel has known it",
+     {CHANNEL, .sends = 1, EARLY, .seen_by_channel = 1},
+     PARKS(PARK_CONTRADICTION)},
+    {"not found, idempotent, but an absence that counts is cancelled",
+     {CANCELS, .sends = 1, EARLY},
+     WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
+    {"not found, not idempotent: too early",
+     {PLAIN, .sends = 1, EARLY},
+     WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
     {"not found, though the channel has known it",
      {FINAL, .sends = 1, COUNTS, .seen_by_channel = 1},
      PARKS(PARK_CONTRADICTION)},
@@ -416,10 +456,12 @@ static void check_laws(const resolver_facts *facts)
         assert_false(facts->parked || facts->conflict || facts->cancel_tried);
         assert_true(facts->deadline_us > facts->now_us);
         assert_true(facts->sends == 0 || facts->channel.idempotent);
-        /* A channel that can be asked was asked, and said so late enough. */
+        /* A channel that can be asked was asked, and said so late enough where that would
+         * prove something. */
         if (facts->sends > 0 && facts->channel.can_query)
             assert_true(facts->queried && facts->query == TL_QUERY_NOT_FOUND &&
-                        facts->send_until_us == LONG_AGO_US && !facts->seen_by_channel);
+                        !facts->seen_by_channel && !facts->channel.not_found_final &&
+                        !facts->has_cancel);
     }
     if (action.step == RESOLVE_SUCCEED)
         assert_true(facts->queried && facts->query == TL_QUERY_SUCCEEDED);

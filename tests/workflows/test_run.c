@@ -201,7 +201,8 @@ static void what_is_accepted_is_paid_later(void **state)
     house_books(self, 1);
 }
 
-/* Idempotent: a payment that never arrived is sent again under the same key. */
+/* Idempotent: a payment that never arrived is sent again under the same key, in the attempt
+ * that did not find it. */
 static void the_same_key_is_sent_again(void **state)
 {
     house *self = *state;
@@ -214,11 +215,114 @@ static void the_same_key_is_sent_again(void **state)
     counts = house_work(self, 1, HOUSE_PATIENCE_MS);
     house_key(self, "W1", after);
     assert_string_equal(before, after);
+    assert_int_equal(counts.claimed, 1);
+    assert_int_equal(counts.queries, 1);
     assert_int_equal(counts.sends, 1);
-    /* Before send_until, the first sighting, and one that counts. */
-    assert_true(counts.queries >= 3);
     house_row(self, "W1", "Y 1 2 -");
     house_books(self, 1);
+}
+
+/* A second send that the channel did not look at delays nothing, and every attempt asks
+ * first. */
+static void a_rate_limited_repetition_is_sent_again(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    assert_int_equal(counts.claimed, 3);
+    assert_int_equal(counts.queries, 3);
+    assert_int_equal(counts.sends, 3);
+    house_row(self, "W1", "Y 1 2 -");
+    house_books(self, 1);
+}
+
+/* How often the channel decided that a send was paid, or had been. */
+static json_int_t succeeded(house *self)
+{
+    struct answer stats = sim_ask(&self->sim, NULL, "/v1/stats", NULL, 10000);
+    json_t *outcomes = json_object_get(stats.json, "outcomes");
+    json_int_t count = json_integer_value(json_object_get(outcomes, "succeeded"));
+
+    answer_free(&stats);
+    return count;
+}
+
+/* ... and one that is still on its way is the same payment, whichever arrives first. */
+static void the_same_key_twice_at_once_pays_once(void **state)
+{
+    house *self = *state;
+
+    house_rule(self, "{\"kind\":\"slow\",\"endpoint\":\"pay\",\"delay_ms\":2000}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_row(self, "W1", "Y 1 2 -");
+    for (int i = 0; i < 3000 && succeeded(self) < 2; i++)
+        usleep(20000);
+    assert_int_equal(succeeded(self), 2);
+    house_books(self, 1);
+}
+
+/* ------------------------------------------------------------ what an attempt is told -- */
+
+#define QUERY_MS 300
+
+static struct {
+    int64_t queried_ms, executed_ms; /* what was left until the deadline */
+} told;
+
+static tl_execute tell_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)reply;
+    told.executed_ms = attempt->deadline_ms;
+    if (attempt->number == 0)
+        return TL_EXECUTE_UNKNOWN;
+    assert_true(attempt->timeout_ms > 0);
+    assert_true(tl_attempt_left_ms(attempt) <= attempt->timeout_ms);
+    return TL_EXECUTE_SUCCEEDED;
+}
+
+static tl_query tell_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)reply;
+    told.queried_ms = attempt->deadline_ms;
+    usleep(QUERY_MS * 1000);
+    return TL_QUERY_NOT_FOUND;
+}
+
+/* What a query takes is not left to the send after it. */
+static void the_deadline_comes_nearer_within_an_attempt(void **state)
+{
+    house *self = *state;
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    workflow.op_code = "PAYOUT";
+    workflow.channel.name = "c";
+    workflow.channel.idempotent = 1;
+    workflow.channel.can_query = 1;
+    workflow.execute = tell_execute;
+    workflow.query = tell_query;
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+    request.key = (tl_key){"W1", "C1", "PAYOUT"};
+    request.payload = "x";
+    request.payload_size = 1;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_IN_DOUBT);
+    tl_answer_clear(&answer);
+    assert_true(told.executed_ms <= 30000 && told.executed_ms > 0);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
+                                     "'PAYOUT' AND status = 'Y' AND sends = 2"),
+                     1);
+    assert_true(told.queried_ms <= 30000);
+    assert_true(told.executed_ms <= told.queried_ms - QUERY_MS + 1);
 }
 
 /* A decline of the second send must be confirmed where answers are not replayed; this
@@ -646,6 +750,9 @@ int main(int argc, char **argv)
         PLAIN(a_rate_limit_is_queued),
         IDEMPOTENT(what_is_accepted_is_paid_later),
         IDEMPOTENT(the_same_key_is_sent_again),
+        IDEMPOTENT(a_rate_limited_repetition_is_sent_again),
+        IDEMPOTENT(the_same_key_twice_at_once_pays_once),
+        IDEMPOTENT(the_deadline_comes_nearer_within_an_attempt),
         IDEMPOTENT(a_replayed_decline_counts),
         PLAIN(a_cancelled_payment_is_tried_anew),
         WINDOW(an_absence_that_holds_is_tried_anew),

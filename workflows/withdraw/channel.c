@@ -189,23 +189,24 @@ static json_t *read_body(const http_exchange *exchange)
 }
 
 /* The channel's clock decides when a request is too old; it is told in its own terms,
- * which is as good as the two clocks agree. */
-static json_int_t expires_at_ms(int64_t timeout_ms)
+ * which is as good as the two clocks agree.  What is left is asked for last: a pause before
+ * that makes the moment earlier, never later. */
+static json_int_t expires_at_ms(const tl_attempt *attempt)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+    return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 +
+           tl_attempt_left_ms(attempt);
 }
 
 static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key",
-                  attempt->channel_key, "serial_no", attempt->key.serial_no, "cust_no",
-                  attempt->key.cust_no, "op_code", attempt->key.op_code, "amount_minor",
-                  (json_int_t)order->amount_minor, "currency", order->currency, "payee",
-                  order->payee, "expires_at_ms", expires_at_ms(attempt->timeout_ms));
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
+        "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
+        attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
+        order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);
@@ -229,7 +230,7 @@ tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *r
     if (exchange == NULL || request == NULL)
         goto out;
     snprintf(url, sizeof url, "%s/v1/pay", self->url);
-    http_run(exchange, "pay", url, request, attempt->timeout_ms);
+    http_run(exchange, "pay", url, request, attempt);
     body = read_body(exchange);
     answer = channel_pay_means(exchange, body, reply, &mismatch);
     if (mismatch)
@@ -253,7 +254,7 @@ tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply
     if (exchange == NULL)
         return TL_QUERY_UNREACHABLE;
     snprintf(url, sizeof url, "%s/v1/payments/%s", self->url, attempt->channel_key);
-    http_run(exchange, "query", url, NULL, attempt->timeout_ms);
+    http_run(exchange, "query", url, NULL, attempt);
     body = read_body(exchange);
     answer = channel_query_means(exchange, body, reply);
     json_decref(body);
@@ -272,7 +273,7 @@ tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *rep
         return TL_CANCEL_UNKNOWN;
     snprintf(url, sizeof url, "%s/v1/payments/%s/cancel", self->url,
              attempt->channel_key);
-    http_run(exchange, "cancel", url, "{}", attempt->timeout_ms);
+    http_run(exchange, "cancel", url, "{}", attempt);
     body = read_body(exchange);
     answer = channel_cancel_means(exchange, body, reply);
     json_decref(body);

@@ -2,8 +2,8 @@
  * What the three kinds of channel promise, and the registration.
  *
  * All of them take `expires_at_ms` with a payment and never pay after it.  execute sends
- * one that lies within the hold, so that a request which wanders about in the network
- * cannot be paid after send_until.  That promise is what makes "no such payment" final on
+ * one that lies within the hold, however long it was stopped for, so that a request which
+ * wanders about in the network cannot be paid after send_until.  That promise is what makes "no such payment" final on
  * the window kind; the plain kind shows the other way, a cancel that is final.
  */
 #include "books.h"

@@ -46,6 +46,7 @@ static int before_request(CURLcode result)
     case CURLE_COULDNT_CONNECT:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_ABORTED_BY_CALLBACK: /* may_begin() */
         return 1;
     default:
         return 0;
@@ -67,10 +68,36 @@ static void find_fate(http_exchange *exchange, CURL *handle, CURLcode result)
                          ? HTTP_NOT_SENT
                          : HTTP_LOST;
     snprintf(exchange->problem, sizeof exchange->problem, "%s",
-             curl_easy_strerror(result));
+             result == CURLE_ABORTED_BY_CALLBACK ? "the time for it was over"
+                                                 : curl_easy_strerror(result));
 }
 
-static CURLcode set_transfer(CURL *handle, const char *url, int64_t timeout_ms)
+/* libcurl asks when it is connected, directly before it writes the request. */
+static int may_begin(void *context, char *peer, char *local, int peer_port,
+                     int local_port)
+{
+    (void)peer;
+    (void)local;
+    (void)peer_port;
+    (void)local_port;
+    return tl_attempt_left_ms(context) > 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+static CURLcode set_time(CURL *handle, const tl_attempt *attempt)
+{
+    /* libcurl takes 0 for no limit. */
+    long left_ms = (long)tl_attempt_left_ms(attempt);
+    CURLcode code =
+        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left_ms > 0 ? left_ms : 1);
+
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, may_begin);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(handle, CURLOPT_PREREQDATA, attempt);
+    return code;
+}
+
+static CURLcode set_transfer(CURL *handle, const char *url)
 {
     CURLcode code = curl_easy_setopt(handle, CURLOPT_URL, url);
 
@@ -86,8 +113,6 @@ static CURLcode set_transfer(CURL *handle, const char *url, int64_t timeout_ms)
         code = curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, 1L);
     if (code == CURLE_OK)
         code = curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, 1L);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     return code;
 }
 
@@ -106,7 +131,7 @@ static CURLcode set_body(CURL *handle, const struct curl_slist *headers, const c
 }
 
 void http_run(http_exchange *exchange, const char *name, const char *url,
-              const char *body, int64_t timeout_ms)
+              const char *body, const tl_attempt *attempt)
 {
     CURL *handle = curl_easy_init();
     struct curl_slist *headers = NULL;
@@ -119,7 +144,8 @@ void http_run(http_exchange *exchange, const char *name, const char *url,
     if (handle == NULL)
         return;
     headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (headers == NULL || set_transfer(handle, url, timeout_ms) != CURLE_OK ||
+    if (headers == NULL || set_transfer(handle, url) != CURLE_OK ||
+        set_time(handle, attempt) != CURLE_OK ||
         set_body(handle, headers, body) != CURLE_OK ||
         curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK ||
         curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) != CURLE_OK)

@@ -5,12 +5,15 @@
  * be dead.  A payment must not leave twice without being counted, so every exchange has a
  * connection of its own, on which libcurl never repeats.  Proxies of the environment and
  * redirects are not followed for the same reason.
+ *
+ * No exchange begins its request when nothing is left of its attempt.
  */
 #ifndef WITHDRAW_HTTP_H
 #define WITHDRAW_HTTP_H
 
+#include <tradelock/workflow.h>
+
 #include <stddef.h>
-#include <stdint.h>
 
 #define HTTP_BODY_MAX 65536
 
@@ -33,6 +36,6 @@ int http_start(void);
 
 /* body NULL: GET, else POST of JSON. */
 void http_run(http_exchange *exchange, const char *name, const char *url,
-              const char *body, int64_t timeout_ms);
+              const char *body, const tl_attempt *attempt);
 
 #endif

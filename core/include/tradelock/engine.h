@@ -65,7 +65,9 @@ TL_EXPORT size_t tl_utf8_size(const char *character);
 /* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
  * send_until.  TL_OK: the send may go out (while tl_may_send()).  TL_LOST.  TL_EVIDENCE:
  * conflict, success evidence, a tried cancel or the deadline forbid it; still held.
- * TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out. */
+ * TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out.  An ending
+ * as NOT_SENT or RETRY_LATER takes the last arming back, and with the only one of this hold
+ * what it added to send_until. */
 TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
 
 /* What a compensating attempt learned besides the outcome; with tl_lock_put_back(). */

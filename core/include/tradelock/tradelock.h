@@ -484,7 +484,8 @@ TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
  * the send can take, fits into what is left of max_hold.  No round trip; false too once the
  * lock is known lost.  The session need not be certain for the whole of send_ms: should it
  * die meanwhile, nobody believes a "no such payment" before send_until, which is the end of
- * max_hold.
+ * max_hold.  A process may be stopped after it asked: whoever sends takes the moment to send
+ * by, now and send_ms, before this is asked, and sends nothing after it.
  */
 TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
 

@@ -79,11 +79,23 @@ typedef struct tl_attempt {
     size_t payload_size;
     int64_t timeout_ms;  /* execute, query, cancel: return before this is over; a channel
                             that can is told not to pay later than that */
-    int64_t deadline_ms; /* what is left until nothing is sent for this trade any more */
+    int64_t deadline_ms; /* what was left, when the callback was called, until nothing is
+                            sent for this trade any more */
     /* apply_success only: two operators found that a failure was paid after all, so that
      * apply_failure has been here before, in this epoch; what it gave back is taken. */
     int after_failure;
+    /* When timeout_ms is over: a moment of CLOCK_BOOTTIME, in ms, which every process of
+     * this machine has.  That of execute is from before tl_may_send() was asked. */
+    int64_t until_ms;
 } tl_attempt;
+
+/*
+ * What is left until attempt->until_ms, 0 when it is over.  A process may be stopped at any
+ * moment, so execute asks directly before its request leaves: when nothing is left it sends
+ * nothing and answers NOT_SENT; else this is the time-out of the request, and, added to a
+ * wall clock that was read before, the expiry that goes with it.
+ */
+TL_EXPORT int64_t tl_attempt_left_ms(const tl_attempt *attempt);
 
 /*
  * What a callback answers besides its return value.  The functions below check and bound
