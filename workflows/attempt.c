@@ -1,9 +1,11 @@
 #include "attempt.h"
 
 #include "memory.h"
+#include "schedule.h"
 
 #include <tradelock/engine.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +96,34 @@ static void reply_empty(tl_reply *reply)
 
 /* -------------------------------------------------------------- the callbacks -- */
 
+/* A call that outlasts its time-out may outlast the hold: whoever wrote it should know. */
+static void mention_overrun(const attempt *a, const char *call, int64_t start_ms)
+{
+    int64_t took_ms = schedule_now_ms() - start_ms;
+
+    if (took_ms <= a->seen.timeout_ms)
+        return;
+    tl_client_log(a->workflow->client, TL_WARNING, &a->seen.key, 0,
+                  "%s took %" PRId64 " ms, and was to return within %" PRId64 " ms", call,
+                  took_ms, a->seen.timeout_ms);
+}
+
+/* The same, on the row too, where nothing else is said. */
+static void mention_execute(attempt *a, int64_t start_ms)
+{
+    int64_t took_ms = schedule_now_ms() - start_ms;
+
+    mention_overrun(a, "execute", start_ms);
+    if (took_ms > a->seen.timeout_ms && a->reply.remark[0] == '\0')
+        tl_reply_remark(&a->reply,
+                        "execute took %" PRId64 " ms instead of %" PRId64 " ms", took_ms,
+                        a->seen.timeout_ms);
+}
+
 tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_execute answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -105,6 +132,7 @@ tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
     answer = w->execute(w->context, &a->seen, &a->reply);
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
+    mention_execute(a, start_ms);
     switch (answer) {
     case TL_EXECUTE_SUCCEEDED:
     case TL_EXECUTE_DECLINED:
@@ -121,6 +149,7 @@ tl_execute attempt_execute(attempt *a, int64_t timeout_ms)
 tl_query attempt_query(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_query answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -129,6 +158,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     answer = w->query(w->context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
+    mention_overrun(a, "query", start_ms);
     switch (answer) {
     case TL_QUERY_SUCCEEDED:
     case TL_QUERY_FAILED:
@@ -144,6 +174,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
+    int64_t start_ms = schedule_now_ms();
     tl_cancel answer;
 
     a->seen.timeout_ms = timeout_ms;
@@ -152,6 +183,7 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
     answer = w->cancel(w->context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
+    mention_overrun(a, "cancel", start_ms);
     switch (answer) {
     case TL_CANCEL_CANCELLED:
     case TL_CANCEL_ALREADY_DONE:

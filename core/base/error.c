@@ -49,6 +49,8 @@ tl_status tl_error_report(tl_status status, const char *format, ...)
 {
     va_list arguments;
 
+    if (format == NULL)
+        format = "";
     va_start(arguments, format);
     set_sentence(format, arguments);
     va_end(arguments);

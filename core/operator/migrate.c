@@ -55,7 +55,7 @@ static tl_status take_turn(tl_client *client, db **out)
         status = wait_for_turn(connection);
     if (status == TL_OK)
         *out = connection;
-    else
+    else if (connection != NULL)
         pool_close_extra(client->connections, connection);
     return status;
 }
@@ -150,7 +150,7 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
         return status;
     status = apply_missing(connection, &done.from, &done.to, &done.mended);
     pool_close_extra(client->connections, connection);
-    if (status == TL_OK)
+    if (status == TL_OK && migrated != NULL)
         *migrated = done;
     return status;
 }

@@ -8,6 +8,11 @@
 tl_status read_begin(tl_client *client, db **out);
 void read_end(tl_client *client, db *connection);
 
+/* What calls the caller's each() while it has the connection: fn(context) is its tl_status. */
+tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context),
+                        void *context);
+tl_status read_check_each(int is_given);
+
 /* A read whose answer was lost has changed nothing, so it is merely unreachable. */
 tl_status read_status(const db *connection, db_answer answer, const char *doing);
 

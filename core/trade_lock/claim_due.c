@@ -384,8 +384,12 @@ static tl_status next_operation(tl_client *client, store_operation *operation)
 tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
 {
     store_operation operation = {"", 0};
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK && each == NULL)
+        status = error_set(TL_INVALID, "each is NULL");
     do {
         if (status == TL_OK)
             status = next_operation(client, &operation);

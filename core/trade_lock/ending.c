@@ -89,6 +89,8 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
     if (ending->park_reason != NULL && lock->options.lane == TL_LANE_SYNC &&
         ending_is_final(lock, ending))
         return error_set(TL_INVALID, "a final ending is not parked");
+    if (ending->outcome != TL_OUTCOME_FAILURE && ending->proof != TL_PROOF_NONE)
+        return error_set(TL_INVALID, "only a failure has a proof");
     if (ending->outcome == TL_OUTCOME_FAILURE && check_failure(lock, ending) != TL_OK)
         return TL_INVALID;
     return check_texts(ending);
