@@ -1,4 +1,6 @@
 /* What callbacks answer, checked and bounded. */
+#include "memory.h"
+
 #include <tradelock/workflow.h>
 
 #include <stdarg.h>
@@ -11,6 +13,7 @@ tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref)
     const char *at;
     size_t size;
 
+    workflow_call_begins();
     if (reply == NULL || channel_ref == NULL)
         return tl_error_report(TL_INVALID, "a channel reference is missing");
     size = strlen(channel_ref);
@@ -31,6 +34,7 @@ tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref)
 
 tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size)
 {
+    workflow_call_begins();
     if (reply == NULL || (result == NULL && size > 0))
         return tl_error_report(TL_INVALID, "a result is missing");
     if (size > TL_RESULT_MAX)

@@ -393,29 +393,34 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     return give_answer(answer, run, status);
 }
 
-static void work_over(const int *began)
+/* A piece of work, which is over when its function is, however it is left. */
+struct work {
+    int began;
+};
+
+static void work_over(const struct work *work)
 {
-    if (*began)
+    if (work->began)
         tl_work_end(0);
 }
 
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
                           tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) int began = 0;
+    __attribute__((cleanup(work_over))) struct work work = {0};
     tl_status status;
 
     workflow_call_begins();
     status = check_request(workflows, request, answer);
     if (status != TL_OK)
         return status;
-    began = tl_work_begin();
+    work.began = tl_work_begin();
     return run_request(workflows, request, answer);
 }
 
 tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) int began = 0;
+    __attribute__((cleanup(work_over))) struct work work = {0};
     struct tl_run *run;
 
     workflow_call_begins();
@@ -425,7 +430,7 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
         answer->run->phase == RUN_OVER)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
-    began = tl_work_begin();
+    work.began = tl_work_begin();
     return give_answer(answer, run,
                        run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
 }

@@ -80,6 +80,13 @@ void error_clear(void)
     message[0] = '\0';
 }
 
+tl_status error_over(tl_status status)
+{
+    if (status == TL_OK || status == TL_GRANTED || status == TL_SUCCEEDED)
+        error_clear();
+    return status;
+}
+
 const char *tl_error_message(void)
 {
     return message;

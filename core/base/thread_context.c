@@ -123,6 +123,7 @@ tl_status tl_work_adopt(const char *log_uuid)
     char text[TL_UUID_TEXT];
     uuid_t uuid;
 
+    error_clear();
     if (log_uuid == NULL || log_uuid[0] == '\0')
         return error_set(TL_INVALID, "a log UUID to take over is missing");
     if (uuid_parse(log_uuid, uuid) != 0)
@@ -175,12 +176,16 @@ static void thread_ends(void *unused)
 }
 
 /* Of a call, where the stack is unwound. */
-static void unwound(const unsigned *calls)
+struct place {
+    unsigned calls; /* those before it and itself; 0 when it has returned */
+};
+
+static void unwound(const struct place *place)
 {
     struct thread_context *context = context_now();
 
     /* What was called within it is over too.  In the child of a fork nothing is under way. */
-    while (*calls > 0 && context->calls >= *calls)
+    while (place->calls > 0 && context->calls >= place->calls)
         let_go(context);
 }
 
@@ -189,20 +194,20 @@ static void unwound(const unsigned *calls)
 __attribute__((noinline)) int thread_context_call_out(const call_out *call)
 {
     struct thread_context *context = context_now();
-    __attribute__((cleanup(unwound))) unsigned calls = ++context->calls;
+    __attribute__((cleanup(unwound))) struct place place = {++context->calls};
     int answer;
 
-    if (calls <= CALLS_MAX)
-        context->under_way[calls - 1] =
+    if (place.calls <= CALLS_MAX)
+        context->under_way[place.calls - 1] =
             (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left,
                                call->of, call->what, call->is_database};
     if (has_end)
         pthread_setspecific(at_end, context);
     answer = call->fn(call->context);
     /* One that forked returns in the child too. */
-    if (context_now()->calls >= calls)
-        context->calls = calls - 1;
-    calls = 0;
+    if (context_now()->calls >= place.calls)
+        context->calls = place.calls - 1;
+    place.calls = 0;
     return answer;
 }
 

@@ -46,8 +46,10 @@ void client_release(tl_client *client)
 
 tl_status tl_client_attach(tl_client *client)
 {
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK)
         atomic_fetch_add(&client_keep(client)->attached, 1);
     return status;
@@ -399,11 +401,13 @@ static void copy_counters(const tl_client *client, tl_stats *stats)
 
 tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
 {
-    tl_status status = client_check(client);
     transition_counters *t;
     session_counters beats;
     db_counters sum;
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status != TL_OK)
         return status;
     if (stats == NULL || stats->version != TL_STATS_VERSION)
@@ -430,10 +434,12 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
 
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
-    tl_status status = client_check(client);
     tl_reaped done = {0, 0, 0};
     janitor_place place = {.from_us = 0};
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status != TL_OK)
         return status;
     status = session_observe_once(client->connections, &client->logger,
@@ -445,5 +451,5 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;
-    return status;
+    return error_over(status);
 }

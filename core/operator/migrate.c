@@ -45,8 +45,10 @@ static tl_status wait_for_turn(db *connection)
 static tl_status take_turn(tl_client *client, db **out)
 {
     db *connection = NULL;
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK)
         status = pool_open_extra(client->connections, POOL_BUSINESS, &connection);
     if (status == TL_OK)

@@ -37,11 +37,6 @@ tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *conte
     return (tl_status)thread_context_call_out(&call);
 }
 
-tl_status read_check_each(int is_given)
-{
-    return is_given ? TL_OK : error_set(TL_INVALID, "each is NULL");
-}
-
 tl_status read_status(const db *connection, db_answer answer, const char *doing)
 {
     return db_read_status(connection, answer, doing);

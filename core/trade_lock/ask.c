@@ -419,7 +419,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     tl_class class_ = tl_status_class(status);
 
     if (status == TL_GRANTED || status == TL_UNKNOWN)
-        return status;
+        return error_over(status);
     /* "Nothing happened" is true of this try, and not known of the one before. */
     if (lock->state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))

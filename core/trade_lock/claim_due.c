@@ -334,7 +334,7 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
         return status;
     client_add(&client->counters.claimed, b.count);
     *count = b.count;
-    return TL_OK;
+    return error_over(TL_OK);
 }
 
 tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
@@ -343,8 +343,10 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
     db_result result = DB_RESULT_INIT;
     db *connection;
     db_answer answer;
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK && (op_code == NULL || due_ms == NULL))
         status = error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
     if (status == TL_OK)

@@ -174,6 +174,7 @@ void tl_lock_free(tl_lock *lock)
     shared_row_release(lock->row);
     shared_row_release(lock->coming);
     memory_free(lock->payload);
+    memory_free(lock->ended.result);
     client_release(lock->client);
     memory_free(lock);
 }
@@ -475,6 +476,8 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     text_copy(v->session_id, sizeof v->session_id, session_id(lock->client->session));
     text_copy(v->channel, sizeof v->channel, lock->channel);
     text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
+    text_copy(v->remark, sizeof v->remark, lock->remark);
+    text_copy(v->actor, sizeof v->actor, lock->actor);
     v->lane = lock->options.lane == TL_LANE_RETRY ? 'R' : 'S';
     v->state = v->lane == 'R' ? TL_STATE_WORKING : TL_STATE_LIVE;
     v->status = 'P';

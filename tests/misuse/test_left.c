@@ -40,8 +40,7 @@ static int setup(void **state)
     db = database_new(server_shared(), "pool_size=1\nbusiness_pool_size=1\n"
                                        "pool_wait_ms=10s\nbusiness_lock_wait_s=10s\n");
     sql = database_connect(db);
-    database_run(sql,
-                 "CREATE TABLE ledger (note VARCHAR(40) NOT NULL) ENGINE=InnoDB");
+    database_run(sql, "CREATE TABLE ledger (note VARCHAR(40) NOT NULL) ENGINE=InnoDB");
     options.config_file = database_option_file(db);
     options.flags = TL_CLIENT_NO_JANITOR;
     options.log = keep_alarms;
