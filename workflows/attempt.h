@@ -10,7 +10,6 @@
  */
 typedef struct attempt {
     const workflow *workflow;
-    tl_client *client; /* whose log tells what the channel answered; or NULL */
     tl_attempt seen;   /* points into the members below */
     char serial_no[TL_SERIAL_MAX + 1];
     char cust_no[TL_CUST_MAX + 1];

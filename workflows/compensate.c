@@ -292,7 +292,6 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
     if (status != TL_OK)
         return put_back_unbegun(of, lock, view->attempts);
     attempt_show(&c.attempt, view, attempt_since_ms(of, lock));
-    c.attempt.client = client;
     c.ending.client = client;
     c.ending.lock = lock;
     c.ending.attempt = &c.attempt;

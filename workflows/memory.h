@@ -10,4 +10,7 @@
 /* Filled with zeros; NULL when there is none left.  A block of no bytes is a block. */
 void *workflow_memory(size_t size);
 
+/* At the beginning of every public call: the sentence of an earlier one is forgotten. */
+void workflow_call_begins(void);
+
 #endif

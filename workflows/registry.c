@@ -9,7 +9,9 @@
 tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
 {
     tl_workflows *workflows;
+    tl_status status;
 
+    workflow_call_begins();
     if (out == NULL || client == NULL)
         return tl_error_report(TL_INVALID, "a workflow registry needs a client");
     workflows = workflow_memory(sizeof *workflows);
@@ -19,6 +21,12 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
         free(workflows);
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
     }
+    status = tl_client_attach(client);
+    if (status != TL_OK) {
+        pthread_mutex_destroy(&workflows->mutex);
+        free(workflows);
+        return status;
+    }
     workflows->client = client;
     *out = workflows;
     return TL_OK;
@@ -26,8 +34,23 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
 
 void tl_workflows_free(tl_workflows *workflows)
 {
+    unsigned workers;
+
     if (workflows == NULL)
         return;
+    pthread_mutex_lock(&workflows->mutex);
+    workers = workflows->workers;
+    pthread_mutex_unlock(&workflows->mutex);
+    if (workers > 0) {
+        (void)tl_error_report(
+            TL_WRONG_STATE,
+            "the registry is not freed: %u workers stand on it, and are "
+            "to be freed first",
+            workers);
+        tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
+        return;
+    }
+    tl_client_detach(workflows->client);
     for (unsigned i = 0; i < workflows->count; i++)
         free(workflows->entries[i]);
     pthread_mutex_destroy(&workflows->mutex);
@@ -150,6 +173,7 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     workflow *entry = NULL;
     tl_status status;
 
+    workflow_call_begins();
     if (workflows == NULL || given == NULL)
         return tl_error_report(TL_INVALID, "registering needs a registry and a workflow");
     if (given->version != TL_WORKFLOW_VERSION)
@@ -159,6 +183,7 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     status = make_entry(&entry, given, tl_client_policy(workflows->client));
     if (status != TL_OK)
         return status;
+    entry->client = workflows->client;
     pthread_mutex_lock(&workflows->mutex);
     status = add_locked(workflows, entry);
     pthread_mutex_unlock(&workflows->mutex);

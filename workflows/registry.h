@@ -13,6 +13,7 @@ typedef struct workflow {
     tl_workflow given; /* names point into the arrays below; policy is filled up */
     char op_code[TL_OP_MAX + 1];
     char channel[TL_CHANNEL_MAX + 1];
+    tl_client *client;
 } workflow;
 
 struct tl_workflows {
@@ -20,7 +21,7 @@ struct tl_workflows {
     pthread_mutex_t mutex;
     /* Under the mutex; entries are never moved or removed. */
     workflow *entries[WORKFLOWS_MAX];
-    unsigned count;
+    unsigned count, workers; /* workers that stand on it */
 };
 
 /* NULL when it is not registered. */

@@ -17,10 +17,11 @@
 static void fill_from_view(tl_answer *answer, const tl_view *view)
 {
     answer->view = view;
-    /* What was asked for with other contents is none of this caller's business. */
+    if (view->status != ' ')
+        answer->epoch = view->epoch;
+    /* What else was asked for with other contents is none of this caller's business. */
     if (view->status == ' ' || answer->status == TL_MISMATCH)
         return;
-    answer->epoch = view->epoch;
     answer->proof = (tl_proof)view->proof;
     answer->retryable = view->retryable;
     if (view->next_run_us > view->now_us)
@@ -71,6 +72,8 @@ static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status st
         fill_from_view(answer, tl_lock_view(run->lock));
     if (run->paid)
         fill_from_attempt(answer, run);
+    if (status == TL_SUCCEEDED)
+        workflow_call_begins(); /* what an earlier try said */
     if (status == TL_REFUSED)
         memcpy(answer->remark, run->attempt.reply.remark, sizeof answer->remark);
     return status;
@@ -134,6 +137,16 @@ static tl_status finish(struct tl_run *run)
     return status;
 }
 
+/* What holds if execute never returns, an exception having passed through it, and the answer is
+ * settled. */
+static void expect_nothing(struct tl_run *run)
+{
+    choose_ending(&run->ending, TL_EXECUTE_UNKNOWN, &run->workflow->given.policy);
+    run->ending.what.channel_ref = NULL;
+    run->ending.what.remark = "execute did not return";
+    run->phase = RUN_ENDING;
+}
+
 /* The lock is held: pay, once, and record what came of it. */
 static tl_status execute_and_finish(struct tl_run *run)
 {
@@ -147,6 +160,7 @@ static tl_status execute_and_finish(struct tl_run *run)
     a->seen.number = 0;
     /* It began with the hold. */
     a->deadline_at_ms = since_ms + policy->deadline_ms;
+    expect_nothing(run);
     tl_test_point('C', "granted", "after");
     /* Before it is asked: however long this process is stopped from here on, what it sends
      * by then was sent while it was allowed to. */
@@ -156,7 +170,6 @@ static tl_status execute_and_finish(struct tl_run *run)
     else
         tl_reply_remark(&a->reply, "not sent: too little was left of the lock");
     choose_ending(&run->ending, executed, policy);
-    run->phase = RUN_ENDING;
     return finish(run);
 }
 
@@ -351,7 +364,6 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
         run_free(run);
         return status;
     }
-    run->attempt.client = workflows->client;
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;
@@ -368,6 +380,9 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
     if (status != TL_OK)
         return answer->status = status;
+    /* For a callback that is left: then the answer can be settled. */
+    answer->run = run;
+    answer->status = TL_UNKNOWN;
     if (request->reclaim_epoch != 0)
         status = check_reclaim(run, request, &epoch);
     if (status == TL_OK)
@@ -379,35 +394,44 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     return give_answer(answer, run, status);
 }
 
+/* A piece of work, which is over when its function is, however it is left. */
+struct work {
+    int began;
+};
+
+static void work_over(const struct work *work)
+{
+    if (work->began)
+        tl_work_end(0);
+}
+
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
                           tl_answer *answer)
 {
-    tl_status status = check_request(workflows, request, answer);
-    int began;
+    __attribute__((cleanup(work_over))) struct work work = {0};
+    tl_status status;
 
+    workflow_call_begins();
+    status = check_request(workflows, request, answer);
     if (status != TL_OK)
         return status;
-    began = tl_work_begin();
-    status = run_request(workflows, request, answer);
-    if (began)
-        tl_work_end(0);
-    return status;
+    work.began = tl_work_begin();
+    return run_request(workflows, request, answer);
 }
 
 tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
 {
+    __attribute__((cleanup(work_over))) struct work work = {0};
     struct tl_run *run;
-    tl_status status;
-    int began;
 
-    if (workflows == NULL || answer == NULL || answer->run == NULL ||
-        answer->status != TL_UNKNOWN || answer->run->phase == RUN_OVER)
+    workflow_call_begins();
+    if (workflows == NULL || answer == NULL)
+        return tl_error_report(TL_INVALID, "settling needs a registry and an answer");
+    if (answer->run == NULL || answer->status != TL_UNKNOWN ||
+        answer->run->phase == RUN_OVER)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
-    began = tl_work_begin();
-    status = run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run);
-    give_answer(answer, run, status);
-    if (began)
-        tl_work_end(0);
-    return status;
+    work.began = tl_work_begin();
+    return give_answer(answer, run,
+                       run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
 }

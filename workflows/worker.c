@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define THREADS_DEFAULT 4u
 #define IDLE_DEFAULT_MS 1000
@@ -34,16 +35,17 @@ struct tl_worker {
     /* Fixed after the start. */
     tl_workflows *workflows;
     tl_client *client;
-    unsigned threads;
+    pid_t process;
     int64_t idle_max_ms, unclaimed_ms;
-    pthread_t claimer, runners[TL_CLAIM_MAX];
-    unsigned runners_started;
+    pthread_t claimer;
     int claimer_started;
 
     pthread_mutex_t mutex;
     pthread_cond_t work;    /* a job was queued, or closing: runners */
     pthread_cond_t changed; /* a job was done, or a stop: claimer, waiters */
     /* Under the mutex. */
+    pthread_t runners[TL_CLAIM_MAX];
+    unsigned threads, runners_started;
     job queue[TL_CLAIM_MAX];
     unsigned queued, in_flight; /* in_flight counts queued ones too */
     int stopping, closing, over;
@@ -89,23 +91,78 @@ static void begin_work(const tl_lock *lock)
         (void)tl_work_begin();
 }
 
-static void run_job(tl_worker *worker, const job *next)
-{
-    compensate_calls calls = {0};
-    tl_status status;
+static void *runner_main(void *argument);
 
-    begin_work(next->lock);
-    status = compensate(worker->client, next->of, next->lock, &calls);
-    tl_lock_free(next->lock);
+/* What one thread has in hand. */
+typedef struct running {
+    tl_worker *worker;
+    tl_lock *lock;
+    compensate_calls calls;
+    tl_status status;
+    int returned;
+} running;
+
+/* Nobody else runs what is queued.
+ * Needs: worker->mutex held. */
+static void drop_queue(tl_worker *worker)
+{
+    worker->stopping = 1;
+    worker->status = TL_NO_MEMORY;
+    while (worker->queued > 0) {
+        tl_lock_free(worker->queue[--worker->queued].lock);
+        worker->in_flight--;
+    }
+}
+
+/* Another thread in the place of this one, which ends.
+ * Needs: worker->mutex held. */
+static void replace_runner(tl_worker *worker)
+{
+    unsigned i = 0;
+
+    while (!pthread_equal(worker->runners[i], pthread_self()))
+        i++;
+    pthread_detach(pthread_self());
+    if (pthread_create(&worker->runners[i], NULL, runner_main, worker) == 0)
+        return;
+    worker->runners[i] = worker->runners[--worker->runners_started];
+    if (--worker->threads == 0)
+        drop_queue(worker);
+}
+
+/* After the job, and when a callback ends the thread: the trade then stays with the session
+ * until its max_hold is over. */
+static void job_over(running *r)
+{
+    tl_worker *worker = r->worker;
+
+    tl_lock_free(r->lock);
     tl_work_end(0);
+    if (!r->returned)
+        tl_client_log(
+            worker->client, TL_ALARM, NULL, 0,
+            "a callback ended the worker's thread; its trade is compensated when "
+            "its max_hold is over");
     pthread_mutex_lock(&worker->mutex);
-    count_ending(&worker->counts, status);
-    worker->counts.queries += calls.queries;
-    worker->counts.cancels += calls.cancels;
-    worker->counts.sends += calls.sends;
+    count_ending(&worker->counts, r->status);
+    worker->counts.queries += r->calls.queries;
+    worker->counts.cancels += r->calls.cancels;
+    worker->counts.sends += r->calls.sends;
+    if (!r->returned)
+        replace_runner(worker);
     worker->in_flight--;
     pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->mutex);
+}
+
+static void run_job(tl_worker *worker, const job *next)
+{
+    __attribute__((cleanup(job_over)))
+    running r = {.worker = worker, .lock = next->lock, .status = TL_UNKNOWN};
+
+    begin_work(next->lock);
+    r.status = compensate(worker->client, next->of, next->lock, &r.calls);
+    r.returned = 1;
 }
 
 /* 0 when there will be no more jobs. */
@@ -200,6 +257,16 @@ static unsigned flying(tl_worker *worker)
 
     pthread_mutex_lock(&worker->mutex);
     count = worker->in_flight;
+    pthread_mutex_unlock(&worker->mutex);
+    return count;
+}
+
+static unsigned threads_of(tl_worker *worker)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&worker->mutex);
+    count = worker->threads;
     pthread_mutex_unlock(&worker->mutex);
     return count;
 }
@@ -308,19 +375,21 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
 static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
 {
     size_t claimed = 0, suspects = 0;
-    unsigned busy = flying(worker);
+    unsigned threads = threads_of(worker), busy = flying(worker);
     tl_status status;
 
     *wait_ms = 0;
-    if (busy >= worker->threads) {
-        wait_until_free(worker, worker->threads - 1, worker->idle_max_ms);
+    if (busy >= threads) {
+        wait_until_free(worker, threads > 0 ? threads - 1 : 0, worker->idle_max_ms);
         return TL_OK;
     }
     status = serve_suspects(worker, &suspects);
     if (status != TL_OK || is_stopping(worker))
         return status;
+    threads = threads_of(worker);
     busy = flying(worker);
-    status = claim(worker, 0, worker->threads - busy, &claimed);
+    if (busy < threads)
+        status = claim(worker, 0, threads - busy, &claimed);
     if (status == TL_OK && claimed + suspects == 0)
         status = next_look_ms(worker, wait_ms);
     return status;
@@ -375,7 +444,9 @@ static void *claimer_main(void *argument)
     worker->stopping = 1;
     while (worker->in_flight > 0)
         pthread_cond_wait(&worker->changed, &worker->mutex);
-    worker->status = status;
+    if (status != TL_OK)
+        worker->status = status;
+    status = worker->status;
     worker->over = 1;
     worker->closing = 1;
     pthread_cond_broadcast(&worker->work);
@@ -405,7 +476,8 @@ static int init_conditions(tl_worker *worker)
     return failed ? -1 : 0;
 }
 
-static tl_status start_threads(tl_worker *worker)
+/* Needs: worker->mutex held. */
+static tl_status start_runners(tl_worker *worker)
 {
     while (worker->runners_started < worker->threads) {
         if (tl_test_allocation() ||
@@ -414,6 +486,18 @@ static tl_status start_threads(tl_worker *worker)
             return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
         worker->runners_started++;
     }
+    return TL_OK;
+}
+
+static tl_status start_threads(tl_worker *worker)
+{
+    tl_status status;
+
+    pthread_mutex_lock(&worker->mutex);
+    status = start_runners(worker);
+    pthread_mutex_unlock(&worker->mutex);
+    if (status != TL_OK)
+        return status;
     if (tl_test_allocation() ||
         pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
         return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
@@ -421,13 +505,13 @@ static tl_status start_threads(tl_worker *worker)
     return TL_OK;
 }
 
-static tl_status check_options(const tl_workflows *workflows,
+static tl_status check_options(tl_worker **out, const tl_workflows *workflows,
                                const tl_worker_options *options)
 {
-    if (workflows == NULL || options == NULL ||
+    if (out == NULL || workflows == NULL || options == NULL ||
         options->version != TL_WORKER_OPTIONS_VERSION)
-        return tl_error_report(TL_INVALID, "a worker needs a registry, and options made "
-                                           "with TL_WORKER_OPTIONS_INIT");
+        return tl_error_report(TL_INVALID, "a worker needs a place, a registry, and "
+                                           "options made with TL_WORKER_OPTIONS_INIT");
     if (options->threads > TL_CLAIM_MAX)
         return tl_error_report(TL_INVALID, "a worker has %d threads at most",
                                TL_CLAIM_MAX);
@@ -436,12 +520,26 @@ static tl_status check_options(const tl_workflows *workflows,
     return TL_OK;
 }
 
+static void stand_on_registry(tl_worker *worker, int stands)
+{
+    tl_workflows *workflows = worker->workflows;
+
+    pthread_mutex_lock(&workflows->mutex);
+    if (stands)
+        workflows->workers++;
+    else
+        workflows->workers--;
+    pthread_mutex_unlock(&workflows->mutex);
+}
+
 tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
                           const tl_worker_options *options)
 {
     tl_worker *worker;
-    tl_status status = check_options(workflows, options);
+    tl_status status;
 
+    workflow_call_begins();
+    status = check_options(out, workflows, options);
     if (status != TL_OK)
         return status;
     if (workflows_at(workflows, 0) == NULL)
@@ -454,7 +552,9 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
         return tl_error_report(TL_NO_MEMORY, "no memory for a worker");
     }
     worker->workflows = workflows;
+    stand_on_registry(worker, 1);
     worker->client = workflows->client;
+    worker->process = getpid();
     worker->threads = options->threads != 0 ? options->threads : THREADS_DEFAULT;
     worker->idle_max_ms =
         options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
@@ -472,6 +572,8 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
 
 void tl_worker_stop(tl_worker *worker)
 {
+    if (worker == NULL)
+        return;
     pthread_mutex_lock(&worker->mutex);
     worker->stopping = 1;
     pthread_cond_broadcast(&worker->changed);
@@ -483,6 +585,9 @@ tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
     int64_t end_ms = schedule_now_ms() + wait_ms;
     tl_status status;
 
+    workflow_call_begins();
+    if (worker == NULL)
+        return tl_error_report(TL_INVALID, "worker is NULL");
     pthread_mutex_lock(&worker->mutex);
     while (!worker->over && schedule_now_ms() < end_ms)
         wait_change(worker, end_ms - schedule_now_ms());
@@ -491,10 +596,8 @@ tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
     return status;
 }
 
-void tl_worker_free(tl_worker *worker)
+static void end_threads(tl_worker *worker)
 {
-    if (worker == NULL)
-        return;
     tl_worker_stop(worker);
     if (worker->claimer_started)
         pthread_join(worker->claimer, NULL);
@@ -507,11 +610,22 @@ void tl_worker_free(tl_worker *worker)
     pthread_cond_destroy(&worker->work);
     pthread_cond_destroy(&worker->changed);
     pthread_mutex_destroy(&worker->mutex);
+}
+
+void tl_worker_free(tl_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    /* In the child of a fork its threads are the parent's. */
+    if (worker->process == getpid())
+        end_threads(worker);
+    stand_on_registry(worker, 0);
     free(worker);
 }
 
 tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts)
 {
+    workflow_call_begins();
     if (worker == NULL || counts == NULL || counts->version != TL_WORKER_COUNTS_VERSION)
         return tl_error_report(TL_INVALID, "counts need a worker and a known version");
     pthread_mutex_lock(&worker->mutex);

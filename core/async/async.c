@@ -317,7 +317,7 @@ size_t tl_client_completed(tl_client *client, tl_completion *completions, size_t
     size_t count = 0;
     uint64_t number;
 
-    if (a == NULL)
+    if (a == NULL || completions == NULL)
         return 0;
     pthread_mutex_lock(&a->mutex);
     while (count < max && a->completed.first != NULL) {

@@ -50,6 +50,7 @@ tl_status tl_channel_key(char *out, unsigned chars, const char *site, const char
     uint8_t digest[SHA256_SIZE];
     char digits[2 * SHA256_SIZE + 1];
 
+    error_clear();
     tl_status status = check(out, chars, site, channel, key, epoch);
     if (status != TL_OK)
         return status;

@@ -49,6 +49,8 @@ tl_status tl_error_report(tl_status status, const char *format, ...)
 {
     va_list arguments;
 
+    if (format == NULL)
+        format = "";
     va_start(arguments, format);
     set_sentence(format, arguments);
     va_end(arguments);
@@ -76,6 +78,13 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 void error_clear(void)
 {
     message[0] = '\0';
+}
+
+tl_status error_over(tl_status status)
+{
+    if (status == TL_OK || status == TL_GRANTED || status == TL_SUCCEEDED)
+        error_clear();
+    return status;
 }
 
 const char *tl_error_message(void)

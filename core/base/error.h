@@ -19,6 +19,9 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 
 void error_clear(void);
 
+/* At the end of a public call: a success leaves no sentence, whatever its earlier tries said. */
+tl_status error_over(tl_status status);
+
 #ifdef __clang_analyzer__
 /* Shows the analyzer, which sees one file at a time, that the status comes back. */
 #define error_set(status, ...) ((void)error_set((status), __VA_ARGS__), (status))

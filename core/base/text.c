@@ -76,7 +76,11 @@ tl_status key_check(const tl_key *key)
 size_t tl_utf8_size(const char *character)
 {
     const unsigned char *at = (const unsigned char *)character;
-    size_t size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    size_t size;
+
+    if (at == NULL)
+        return 0;
+    size = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
 
     if (size > 1 && (at[0] < 0xc2 || at[0] > 0xf4))
         return 0;

@@ -6,16 +6,29 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
 #include <uuid/uuid.h>
+
+#define CALLS_MAX 16 /* of those that are more nobody notices that they were left */
 
 _Static_assert(RANDOM_UUID == TL_UUID_TEXT, "one length of UUID text");
 
+/* A call out of the library that has not returned. */
+struct under_way {
+    uintptr_t frame; /* of the function that made it */
+    void (*left)(void *of, void *what);
+    void *of, *what;
+    int is_database;
+};
+
 struct thread_context {
     unsigned generation; /* of the process this was made in */
-    unsigned callbacks;  /* database callbacks this thread is inside of */
+    unsigned calls;
+    struct under_way under_way[CALLS_MAX];
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
     char log_prefix[TL_UUID_TEXT + sizeof("<uuid=>")];
@@ -26,15 +39,20 @@ static _Thread_local struct thread_context own;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint forks;
 static int watched;
+static pthread_key_t at_end; /* of a thread */
+static int has_end;
 
 static void count_fork(void)
 {
     atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
 }
 
+static void thread_ends(void *context);
+
 static void watch_forks(void)
 {
     watched = pthread_atfork(NULL, NULL, count_fork) == 0;
+    has_end = pthread_key_create(&at_end, thread_ends) == 0;
 }
 
 unsigned thread_context_generation(void)
@@ -105,6 +123,7 @@ tl_status tl_work_adopt(const char *log_uuid)
     char text[TL_UUID_TEXT];
     uuid_t uuid;
 
+    error_clear();
     if (log_uuid == NULL || log_uuid[0] == '\0')
         return error_set(TL_INVALID, "a log UUID to take over is missing");
     if (uuid_parse(log_uuid, uuid) != 0)
@@ -153,21 +172,133 @@ const char *tl_log_prefix(void)
     return context_now()->log_prefix;
 }
 
-void thread_context_enter_callback(void)
+/* ------------------------------------------------------- calls out of the library -- */
+
+/* Takes the last call off, which was left. */
+static void let_go(struct thread_context *context)
 {
-    context_now()->callbacks++;
+    const struct under_way *last;
+
+    if (--context->calls >= CALLS_MAX)
+        return;
+    last = &context->under_way[context->calls];
+    last->left(last->of, last->what);
 }
 
-void thread_context_leave_callback(void)
+static void thread_ends(void *unused)
 {
     struct thread_context *context = context_now();
 
-    /* A callback that forked returns in the child too, where nothing was entered. */
-    if (context->callbacks > 0)
-        context->callbacks--;
+    (void)unused;
+    while (context->calls > 0)
+        let_go(context);
+}
+
+/* Of a call, where the stack is unwound. */
+struct place {
+    unsigned calls; /* those before it and itself; 0 when it has returned */
+};
+
+static void unwound(const struct place *place)
+{
+    struct thread_context *context = context_now();
+
+    /* What was called within it is over too.  In the child of a fork nothing is under way. */
+    while (place->calls > 0 && context->calls >= place->calls)
+        let_go(context);
+}
+
+/* The frame of the call is the one that the rest is found by: this function is never a part
+ * of another. */
+__attribute__((noinline)) int thread_context_call_out(const call_out *call)
+{
+    struct thread_context *context = context_now();
+    __attribute__((cleanup(unwound))) struct place place = {++context->calls};
+    int answer;
+
+    if (place.calls <= CALLS_MAX)
+        context->under_way[place.calls - 1] =
+            (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left,
+                               call->of, call->what, call->is_database};
+    if (has_end)
+        pthread_setspecific(at_end, context);
+    answer = call->fn(call->context);
+    /* One that forked returns in the child too. */
+    if (context_now()->calls >= place.calls)
+        context->calls = place.calls - 1;
+    place.calls = 0;
+    return answer;
+}
+
+struct walk {
+    uintptr_t frame;
+    int below, passed, is_call;
+};
+
+/* Frames come from the innermost one on, each with where it begins.  The last that begins at
+ * the address or below is the one that has the place now. */
+static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *context)
+{
+    struct walk *walk = context;
+    uintptr_t begin = (uintptr_t)_Unwind_GetCFA(frame);
+
+    if (begin > walk->frame) {
+        walk->passed = walk->below;
+        return _URC_NORMAL_STOP;
+    }
+    walk->below = 1;
+    walk->is_call =
+        (uintptr_t)_Unwind_GetRegionStart(frame) == (uintptr_t)thread_context_call_out;
+    return _URC_NO_REASON;
+}
+
+static int is_of_this_stack(uintptr_t address)
+{
+    pthread_attr_t attributes;
+    void *start;
+    size_t size;
+    int is_here;
+
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return 0;
+    is_here = pthread_attr_getstack(&attributes, &start, &size) == 0 &&
+              address >= (uintptr_t)start && address - (uintptr_t)start < size;
+    pthread_attr_destroy(&attributes);
+    return is_here;
+}
+
+/*
+ * Whether the call was left, for certain: the stack ends above its frame, or another function
+ * has that place now.  A callback that has a stack of its own, or was called by way of code
+ * that cannot be walked through, is believed to be under way.
+ */
+static int was_left(const struct under_way *call)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    struct walk walk = {.frame = call->frame};
+
+    if (here > call->frame)
+        return is_of_this_stack(here) && is_of_this_stack(call->frame);
+    _Unwind_Backtrace(look_at_frame, &walk);
+    return walk.passed && !walk.is_call;
+}
+
+void thread_context_come_in(void)
+{
+    struct thread_context *context = context_now();
+
+    while (context->calls > 0 && context->calls <= CALLS_MAX &&
+           was_left(&context->under_way[context->calls - 1]))
+        let_go(context);
 }
 
 int thread_context_in_callback(void)
 {
-    return context_now()->callbacks > 0;
+    struct thread_context *context = context_now();
+
+    thread_context_come_in();
+    for (unsigned i = 0; i < context->calls && i < CALLS_MAX; i++)
+        if (context->under_way[i].is_database)
+            return 1;
+    return 0;
 }

@@ -24,10 +24,28 @@ void thread_context_work(const char *log_uuid);
 /* The same where it has no work; then 1, and thread_context_work("") ends it. */
 int thread_context_lend(const char *log_uuid);
 
-/* Around every database callback, on its thread.  Asking for a lock inside one is refused
- * since it could wait for its own transaction.  May be nested. */
-void thread_context_enter_callback(void);
-void thread_context_leave_callback(void);
+/*
+ * A call out of the library, into code of the program's, which is to return.  It may be left
+ * otherwise: an exception passes through it, its thread ends, a longjmp goes past it.  Then what
+ * the library holds meanwhile is let go of by left(of, what): at once where the stack is unwound,
+ * else when the thread next comes into the library, or ends.  Neither may lie on the stack.
+ */
+typedef struct call_out {
+    int (*fn)(void *context);
+    void *context;
+    void (*left)(void *of, void *what);
+    void *of, *what;
+    int is_database; /* a database callback */
+} call_out;
+
+/* May be nested. */
+int thread_context_call_out(const call_out *call);
+
+/* Lets go of what this thread has left. */
+void thread_context_come_in(void);
+
+/* Asking for a lock inside a database callback is refused, since it could wait for its own
+ * transaction. */
 int thread_context_in_callback(void);
 
 #endif

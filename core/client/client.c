@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "client/open_clients.h"
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
@@ -21,11 +22,56 @@ tl_status client_check(const tl_client *client)
 {
     if (client == NULL)
         return error_set(TL_INVALID, "client is NULL");
+    thread_context_come_in();
     if (client->generation != thread_context_generation())
         return error_set(TL_WRONG_PROCESS,
                          "this client was opened before fork(); the child process must "
                          "open a client of its own");
+    if (atomic_load_explicit(&client->closed, memory_order_relaxed))
+        return error_set(TL_WRONG_STATE, "this client was closed");
     return TL_OK;
+}
+
+tl_client *client_keep(tl_client *client)
+{
+    atomic_fetch_add_explicit(&client->refs, 1, memory_order_relaxed);
+    return client;
+}
+
+void client_release(tl_client *client)
+{
+    if (atomic_fetch_sub(&client->refs, 1) == 1)
+        memory_free(client);
+}
+
+tl_status tl_client_attach(tl_client *client)
+{
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        atomic_fetch_add(&client_keep(client)->attached, 1);
+    return status;
+}
+
+void tl_client_detach(tl_client *client)
+{
+    if (client == NULL)
+        return;
+    atomic_fetch_sub(&client->attached, 1);
+    client_release(client);
+}
+
+void client_callback_left(void *of, void *what)
+{
+    tl_client *client = of;
+
+    pool_put_lost(client->connections, what);
+    log_line(
+        &client->logger, TL_ALARM, NULL, 0,
+        "a callback was left by an exception, a longjmp or the end of its thread: its "
+        "connection is closed, and what it did there undone");
 }
 
 tl_status client_check_asking(const tl_client *client)
@@ -190,6 +236,47 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     return status;
 }
 
+/* What other threads may have in hand.  Their memory stays, and the end of the process ends it. */
+static int is_in_use(tl_client *client)
+{
+    unsigned lent = client->connections != NULL ? pool_lent(client->connections) : 0;
+
+    if (lent == 0)
+        return 0;
+    (void)error_set(
+        TL_WRONG_STATE,
+        "%u connections of this client are in use: another thread is inside a "
+        "call, or left a callback by longjmp and has not come back; they stay "
+        "until the process ends",
+        lent);
+    log_line(&client->logger, TL_ALARM, NULL, 0, "%s", tl_error_message());
+    return 1;
+}
+
+static void close_parts(tl_client *client)
+{
+    client_part *leases = atomic_load(&client->leases);
+
+    if (client->async != NULL)
+        client->async_free(client->async);
+    client->async = NULL;
+    if (leases != NULL)
+        leases->free(leases);
+    for (size_t i = 0; i < client->claim_count; i++)
+        tl_lock_free(client->claims[i]);
+    session_stop(client->session, &client->may_hold);
+    client->session = NULL;
+    atomic_store(&client->closed, 1);
+    if (is_in_use(client))
+        return;
+    transition_engine_free(client->transitions);
+    pool_free(client->connections);
+    shared_reads_free(client->reads);
+    waiters_free(client->waiting);
+    pthread_mutex_destroy(&client->async_mutex);
+    client_release(client);
+}
+
 tl_status tl_client_open(tl_client **out, const tl_client_options *options)
 {
     tl_client *client;
@@ -213,36 +300,42 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     pthread_mutex_init(&client->async_mutex, NULL);
     client->generation = thread_context_generation();
     client->flags = options->flags;
+    atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
     status = open_parts(client, options);
     if (status != TL_OK) {
-        tl_client_close(client);
+        close_parts(client);
         return status;
     }
+    open_clients_add(client);
     *out = client;
     return TL_OK;
 }
 
 void tl_client_close(tl_client *client)
 {
-    client_part *leases;
+    unsigned attached;
 
+    error_clear();
     if (client == NULL)
         return;
-    if (client->async != NULL)
-        client->async_free(client->async);
-    leases = atomic_load(&client->leases);
-    if (leases != NULL)
-        leases->free(leases);
-    for (size_t i = 0; i < client->claim_count; i++)
-        tl_lock_free(client->claims[i]);
-    session_stop(client->session, &client->may_hold);
-    transition_engine_free(client->transitions);
-    pool_free(client->connections);
-    shared_reads_free(client->reads);
-    waiters_free(client->waiting);
-    pthread_mutex_destroy(&client->async_mutex);
-    memory_free(client);
+    thread_context_come_in();
+    if (!open_clients_has(client)) {
+        (void)error_set(TL_INVALID, "this client was closed already");
+        return;
+    }
+    /* In the child of a fork they are the parent's. */
+    attached = atomic_load(&client->attached);
+    if (attached > 0 && client->generation == thread_context_generation()) {
+        (void)error_set(TL_WRONG_STATE,
+                        "the client is not closed: %u registries, mutexes or read-write "
+                        "locks stand on it, and are to be freed first",
+                        attached);
+        log_line(&client->logger, TL_ALARM, NULL, 0, "%s", tl_error_message());
+        return;
+    }
+    open_clients_remove(client);
+    close_parts(client);
 }
 
 const char *tl_client_session(const tl_client *client)
@@ -262,12 +355,14 @@ int tl_client_loss_fd(const tl_client *client)
 
 const tl_policy *tl_client_policy(const tl_client *client)
 {
-    return &client->policy;
+    static const tl_policy none;
+
+    return client != NULL ? &client->policy : &none;
 }
 
 const char *tl_client_site(const tl_client *client)
 {
-    return client->config.site;
+    return client != NULL ? client->config.site : "";
 }
 
 void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_t fence,
@@ -276,7 +371,7 @@ void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_
     char message[LOG_MESSAGE_SPACE];
     va_list arguments;
 
-    if (!log_wanted(&client->logger, level))
+    if (client == NULL || format == NULL || !log_wanted(&client->logger, level))
         return;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -307,11 +402,13 @@ static void copy_counters(const tl_client *client, tl_stats *stats)
 
 tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
 {
-    tl_status status = client_check(client);
     transition_counters *t;
     session_counters beats;
     db_counters sum;
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status != TL_OK)
         return status;
     if (stats == NULL || stats->version != TL_STATS_VERSION)
@@ -338,19 +435,22 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
 
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
-    tl_status status = client_check(client);
     tl_reaped done = {0, 0, 0};
     janitor_place place = {.from_us = 0};
+    tl_status status;
 
-    if (status == TL_OK)
-        status = session_observe_once(client->connections, &client->logger,
-                                      client->config.session_ms, client->config.beat_ms,
-                                      &done.sessions);
+    error_clear();
+    status = client_check(client);
+    if (status != TL_OK)
+        return status;
+    status = session_observe_once(client->connections, &client->logger,
+                                  client->config.session_ms, client->config.beat_ms,
+                                  &done.sessions);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor,
                                TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;
-    return status;
+    return error_over(status);
 }

@@ -56,10 +56,24 @@ struct tl_client {
     size_t claim_count;
     _Atomic(client_part *) leases;
     atomic_int restored; /* restored.h */
+    /* Its memory stays until the last handle is freed, so that a call with one is answered after
+     * the client was closed, too. */
+    atomic_uint refs;
+    atomic_uint
+        attached; /* registries, mutexes, read-write locks: it is not closed before them */
+    atomic_int closed;
 };
 
-/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_INVALID for NULL. */
+/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_WRONG_STATE when it was closed, TL_INVALID
+ * for NULL. */
 tl_status client_check(const tl_client *client);
+
+/* Keeps the memory; gives the client back.  And lets go of it. */
+tl_client *client_keep(tl_client *client);
+void client_release(tl_client *client);
+
+/* As call_out.left: a callback was left that had this connection, which is closed. */
+void client_callback_left(void *client, void *connection);
 
 /* client_check(), and that locks may be asked for now: a session that is not lost, and
  * no database callback on this thread. */

@@ -144,6 +144,7 @@ static tl_status copy_options(tl_mutex *m, const tl_mutex_options *o)
 
 static void free_memory(tl_mutex *m)
 {
+    tl_client_detach(m->client);
     hold_free(m->own);
     db_result_free(&m->row);
     memory_free(m->payload);
@@ -173,6 +174,7 @@ tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
     m = memory_new(sizeof *m);
     if (m == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a mutex");
+    (void)tl_client_attach(client);
     m->client = client;
     m->view.version = TL_RESOURCE_VIEW_VERSION;
     status = copy_options(m, options);
@@ -353,7 +355,9 @@ uint64_t tl_mutex_fence(const tl_mutex *m, const char *resource)
 
 const tl_resource_view *tl_mutex_view(const tl_mutex *m)
 {
-    return m != NULL ? &m->view : NULL;
+    static const tl_resource_view nothing = {.version = TL_RESOURCE_VIEW_VERSION};
+
+    return m != NULL ? &m->view : &nothing;
 }
 
 void mutex_begin_step(tl_mutex *m, resource_step *s, int fresh_token)

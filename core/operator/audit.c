@@ -104,6 +104,12 @@ static size_t find_first(const struct comparison *c, const char *cust_no,
 static tl_status take_payments(struct comparison *c, const tl_payment *payments,
                                size_t count)
 {
+    if (payments == NULL && count > 0)
+        return error_set(TL_INVALID, "payments is NULL and payment_count is not 0");
+    for (size_t i = 0; i < count; i++)
+        if (payments[i].serial_no == NULL || payments[i].cust_no == NULL)
+            return error_set(TL_INVALID, "payment %zu has no serial number or customer",
+                             i + 1);
     c->given = payments != NULL;
     c->audit->counts->payments = count;
     if (count == 0)
@@ -252,6 +258,20 @@ static void check_statement(struct comparison *c)
     }
 }
 
+static int audit_all(void *context)
+{
+    struct comparison *c = context;
+    /* First the rows, then their history: one that is changed for the first time meanwhile is
+     * read twice, and never not at all. */
+    tl_status status = check_rows(c);
+
+    if (status == TL_OK && !c->audit->stopped)
+        status = audit_history(c->audit);
+    if (status == TL_OK && c->given)
+        check_statement(c);
+    return (int)status;
+}
+
 tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                    tl_violation_fn each, void *context, tl_audit_counts *counts)
 {
@@ -267,14 +287,8 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
     if (status != TL_OK)
         return status;
     status = take_payments(&c, payments, payment_count);
-    /* First the rows, then their history: one that is changed for the first time meanwhile is
-     * read twice, and never not at all. */
     if (status == TL_OK)
-        status = check_rows(&c);
-    if (status == TL_OK && !self.stopped)
-        status = audit_history(&self);
-    if (status == TL_OK && c.given)
-        check_statement(&c);
+        status = read_and_show(client, self.connection, audit_all, &c);
     memory_free(c.paid);
     read_end(client, self.connection);
     if (status == TL_OK)

@@ -20,6 +20,8 @@
 struct listing {
     tl_holder_fn each;
     void *context;
+    db *connection;
+    int all_resources;
     int all;
     unsigned left, slot;
     char resource[TL_RESOURCE_MAX + 1];
@@ -42,37 +44,44 @@ static int show_page(struct listing *list, const db_result *rows)
     return rows->rows == PAGE_ROWS;
 }
 
+static int list_all(void *context)
+{
+    struct listing *list = context;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+    int more = 1;
+
+    while (status == TL_OK && more) {
+        status = read_status(list->connection,
+                             store_rw_list(list->connection, list->resource, list->slot,
+                                           list->all_resources, PAGE_ROWS, &rows),
+                             "listing holders");
+        if (status == TL_OK)
+            more = show_page(list, &rows);
+    }
+    db_result_free(&rows);
+    return (int)status;
+}
+
 tl_status tl_holder_list(tl_client *client, const char *resource, int all, unsigned limit,
                          tl_holder_fn each, void *context)
 {
     struct listing list = {.each = each,
                            .context = context,
+                           .all_resources = resource == NULL,
                            .all = all,
                            .left = limit != 0 ? limit : LIMIT_DEFAULT};
-    db_result rows = DB_RESULT_INIT;
-    db *connection = NULL;
-    int more = 1;
-    tl_status status = TL_OK;
+    tl_status status = read_check_each(each != NULL);
 
-    if (each == NULL)
-        status = error_set(TL_INVALID, "each is NULL");
     if (status == TL_OK && resource != NULL)
         status = text_check_name("resource", resource, TL_RESOURCE_MAX);
     if (status == TL_OK)
-        status = read_begin(client, &connection);
+        status = read_begin(client, &list.connection);
     if (status != TL_OK)
         return status;
     text_copy(list.resource, sizeof list.resource, resource);
-    while (status == TL_OK && more) {
-        status = read_status(connection,
-                             store_rw_list(connection, list.resource, list.slot,
-                                           resource == NULL, PAGE_ROWS, &rows),
-                             "listing holders");
-        if (status == TL_OK)
-            more = show_page(&list, &rows);
-    }
-    db_result_free(&rows);
-    read_end(client, connection);
+    status = read_and_show(client, list.connection, list_all, &list);
+    read_end(client, list.connection);
     return status;
 }
 

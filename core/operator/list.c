@@ -566,6 +566,14 @@ static tl_status list_customer(struct list *list)
                : status;
 }
 
+static int list_all(void *context)
+{
+    struct list *list = context;
+
+    return (int)(list->filter->cust != NULL ? list_customer(list)
+                                            : list_operations(list));
+}
+
 tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
                   void *context)
 {
@@ -573,10 +581,12 @@ tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
     tl_status status = read_begin(client, &list.connection);
 
     if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
         status = filter_check(filter);
     if (status == TL_OK) {
         list.left = filter->limit > 0 ? filter->limit : LIST_DEFAULT;
-        status = filter->cust != NULL ? list_customer(&list) : list_operations(&list);
+        status = read_and_show(client, list.connection, list_all, &list);
     }
     db_result_free(&list.row);
     db_result_free(&list.of_work);

@@ -45,8 +45,10 @@ static tl_status wait_for_turn(db *connection)
 static tl_status take_turn(tl_client *client, db **out)
 {
     db *connection = NULL;
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK)
         status = pool_open_extra(client->connections, POOL_BUSINESS, &connection);
     if (status == TL_OK)
@@ -55,7 +57,7 @@ static tl_status take_turn(tl_client *client, db **out)
         status = wait_for_turn(connection);
     if (status == TL_OK)
         *out = connection;
-    else
+    else if (connection != NULL)
         pool_close_extra(client->connections, connection);
     return status;
 }
@@ -150,7 +152,7 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
         return status;
     status = apply_missing(connection, &done.from, &done.to, &done.mended);
     pool_close_extra(client->connections, connection);
-    if (status == TL_OK)
+    if (status == TL_OK && migrated != NULL)
         *migrated = done;
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,20 @@ tl_status read_begin(tl_client *client, db **out)
 
 void read_end(tl_client *client, db *connection)
 {
-    pool_put(client->connections, connection);
+    if (connection != NULL)
+        pool_put(client->connections, connection);
+}
+
+tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context),
+                        void *context)
+{
+    call_out call = {.fn = fn,
+                     .context = context,
+                     .left = client_callback_left,
+                     .of = client,
+                     .what = connection};
+
+    return (tl_status)thread_context_call_out(&call);
 }
 
 tl_status read_status(const db *connection, db_answer answer, const char *doing)

@@ -2,11 +2,20 @@
 #ifndef TL_OPERATOR_READ_H
 #define TL_OPERATOR_READ_H
 
+#include "base/error.h"
 #include "client/client.h"
 
 /* TL_OK and a connection that read_end() gives back. */
 tl_status read_begin(tl_client *client, db **out);
 void read_end(tl_client *client, db *connection);
+
+/* What calls the caller's each() while it has the connection: fn(context) is its tl_status. */
+tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context),
+                        void *context);
+static inline tl_status read_check_each(int is_given)
+{
+    return is_given ? TL_OK : error_set(TL_INVALID, "each is NULL");
+}
 
 /* A read whose answer was lost has changed nothing, so it is merely unreachable. */
 tl_status read_status(const db *connection, db_answer answer, const char *doing);

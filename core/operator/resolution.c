@@ -66,8 +66,11 @@ tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution
                              void *context)
 {
     db_result rows = DB_RESULT_INIT;
-    tl_status status = read_of_trade(client, key, store_resolve_list,
-                                     "reading what operators decided", &rows);
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status = read_of_trade(client, key, store_resolve_list,
+                               "reading what operators decided", &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_resolution_row one;

@@ -22,6 +22,7 @@ struct listing {
     const tl_resource_filter *filter;
     tl_resource_fn each;
     void *context;
+    db *connection;
     unsigned left;
     char after[TL_RESOURCE_MAX + 1];
 };
@@ -86,32 +87,41 @@ static tl_status check_filter(const tl_resource_filter *filter, tl_resource_fn e
     return TL_OK;
 }
 
+static int list_all(void *context)
+{
+    struct listing *list = context;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+    int more = 1;
+
+    while (status == TL_OK && more) {
+        status = read_status(
+            list->connection,
+            store_resource_list(list->connection, list->after, PAGE_ROWS, &rows),
+            "listing resources");
+        if (status == TL_OK)
+            more = show_page(list, &rows);
+    }
+    db_result_free(&rows);
+    return (int)status;
+}
+
 tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter,
                            tl_resource_fn each, void *context)
 {
     static const tl_resource_filter all = {.version = TL_RESOURCE_FILTER_VERSION};
     struct listing list = {
         .filter = filter != NULL ? filter : &all, .each = each, .context = context};
-    db_result rows = DB_RESULT_INIT;
-    db *connection = NULL;
-    int more = 1;
     tl_status status = check_filter(list.filter, each);
 
     if (status == TL_OK)
-        status = read_begin(client, &connection);
+        status = read_begin(client, &list.connection);
     if (status != TL_OK)
         return status;
     list.left = list.filter->limit != 0 ? list.filter->limit : LIMIT_DEFAULT;
     begin_at(&list);
-    while (status == TL_OK && more) {
-        status = read_status(
-            connection, store_resource_list(connection, list.after, PAGE_ROWS, &rows),
-            "listing resources");
-        if (status == TL_OK)
-            more = show_page(&list, &rows);
-    }
-    db_result_free(&rows);
-    read_end(client, connection);
+    status = read_and_show(client, list.connection, list_all, &list);
+    read_end(client, list.connection);
     return status;
 }
 

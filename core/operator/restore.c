@@ -12,8 +12,10 @@
 
 static tl_status check(tl_client *client, const char *actor, const char *reason)
 {
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     return status == TL_OK ? read_check_person(actor, reason) : status;
 }
 

@@ -41,6 +41,8 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
         status = read_key(key, retry_op);
     if (status == TL_OK)
         status = read_status(connection,
@@ -55,10 +57,11 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
         view_read(&view, &inside, &result, 0);
         view.holder_silent_ms = silence_of(connection, &view);
         view.being_decided = is_being_decided(connection, &view);
-        each(context, &view);
     }
-    db_result_free(&result);
     read_end(client, connection);
+    if (status == TL_OK)
+        each(context, &view);
+    db_result_free(&result);
     return status;
 }
 
@@ -99,8 +102,11 @@ tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
                       void *context)
 {
     db_result rows = DB_RESULT_INIT;
-    tl_status status =
-        read_of_trade(client, key, store_timeline, "reading the log of the trade", &rows);
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status = read_of_trade(client, key, store_timeline,
+                               "reading the log of the trade", &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_step one;
@@ -131,8 +137,11 @@ tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn 
                            void *context)
 {
     db_result rows = DB_RESULT_INIT;
-    tl_status status =
-        read_of_trade(client, key, store_evidence_list, "reading the evidence", &rows);
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status = read_of_trade(client, key, store_evidence_list, "reading the evidence",
+                               &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_evidence_row one;

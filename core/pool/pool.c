@@ -441,6 +441,28 @@ void pool_put(pool *p, db *connection)
     unlock(p);
 }
 
+void pool_put_lost(pool *p, db *connection)
+{
+    db_spoil(connection);
+    pool_put(p, connection);
+}
+
+unsigned pool_lent(pool *p)
+{
+    const struct extra *extra;
+    unsigned count = 0;
+
+    if (p->generation != thread_context_generation())
+        return 0;
+    lock(p);
+    for (size_t i = 0; i < p->place_count; i++)
+        count += p->places[i].state == PLACE_LENT || p->places[i].state == PLACE_FILLING;
+    for (extra = p->extras; extra; extra = extra->next)
+        count++;
+    unlock(p);
+    return count;
+}
+
 /* ----------------------------------------------------- outside the bounds -- */
 
 tl_status pool_open_extra(pool *p, pool_kind kind, db **out)

@@ -27,7 +27,11 @@ typedef struct pool_options {
 
 /* Opens nothing yet; connections are made when they are wanted. */
 tl_status pool_new(pool **out, const pool_options *options);
+/* Needs: pool_lent() is 0, but in the child of a fork. */
 void pool_free(pool *p);
+
+/* How many connections somebody has now. */
+unsigned pool_lent(pool *p);
 
 /* wait_ms bounds the time in the queue; a connection that has to be made takes up to
  * connect_timeout_s more.
@@ -38,6 +42,9 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out);
 /* Gives back; a connection that is broken or in a transaction is rolled back or closed.
  * Accepts NULL. */
 void pool_put(pool *p, db *connection);
+
+/* The same of one that nobody may have any more: closing it ends what is under way on it. */
+void pool_put_lost(pool *p, db *connection);
 
 /* A connection outside the bounds, for the heartbeat and for settling lost answers. */
 tl_status pool_open_extra(pool *p, pool_kind kind, db **out);

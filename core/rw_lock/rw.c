@@ -63,6 +63,7 @@ tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resource,
     rw = memory_new(sizeof *rw);
     if (rw == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a read-write lock");
+    (void)tl_client_attach(client);
     rw->client = client;
     rw->lease_ms = options->lease_ms;
     rw->max_hold_ms =
@@ -89,6 +90,7 @@ void tl_rw_free(tl_rw *rw)
                      "a lock of %s was freed and could not be unlocked: %s", rw->resource,
                      tl_error_message());
     }
+    tl_client_detach(rw->client);
     memory_free(rw);
 }
 
@@ -160,7 +162,9 @@ uint64_t tl_rw_fence(const tl_rw *rw)
 
 const tl_holder_view *tl_rw_view(const tl_rw *rw)
 {
-    return rw != NULL ? &rw->view : NULL;
+    static const tl_holder_view nothing = {.version = TL_HOLDER_VIEW_VERSION};
+
+    return rw != NULL ? &rw->view : &nothing;
 }
 
 void rw_begin_step(tl_rw *rw, rw_step *s, int fresh_token)

@@ -123,5 +123,5 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = restored_check(lock->client);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
-    return status == TL_OK && !armed ? arm(lock, max_hold_ms) : status;
+    return error_over(status == TL_OK && !armed ? arm(lock, max_hold_ms) : status);
 }

@@ -431,7 +431,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     tl_class class_ = tl_status_class(status);
 
     if (status == TL_GRANTED || status == TL_UNKNOWN)
-        return status;
+        return error_over(status);
     /* "Nothing happened" is true of this try, and not known of the one before. */
     if (lock->state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
@@ -515,8 +515,37 @@ static int may_pass(tl_status status)
     return status == TL_BUSY || status == TL_CUSTOMER_BUSY || status == TL_NOT_DUE;
 }
 
+struct asking {
+    tl_lock *lock;
+    ask_fn once;
+    void *context;
+};
+
+static int run_ask(void *context)
+{
+    const struct asking *a = context;
+
+    return (int)a->once(a->lock, a->context);
+}
+
+static void give_up_turn(void *of, void *what)
+{
+    (void)of;
+    waiters_leave(what);
+}
+
+/* A callback of its may be left, and with it this turn. */
+static tl_status ask_in_turn(struct asking *asking, waiter *me)
+{
+    call_out call = {.fn = run_ask, .context = asking, .left = give_up_turn, .what = me};
+
+    return (tl_status)thread_context_call_out(&call);
+}
+
 tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context)
 {
+    struct asking asking = {lock, once, context};
+
     const struct config *config = &lock->client->config;
     int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
     tl_status status = TL_TIMEOUT;
@@ -531,7 +560,7 @@ tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context
 
         if (status == TL_TIMEOUT && clock_left_ms(deadline_ms) == 0)
             break;
-        status = once(lock, context);
+        status = ask_in_turn(&asking, me);
         if (!may_pass(status) || clock_left_ms(deadline_ms) == 0)
             break;
         until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));

@@ -334,7 +334,7 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
         return status;
     client_add(&client->counters.claimed, b.count);
     *count = b.count;
-    return TL_OK;
+    return error_over(TL_OK);
 }
 
 tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
@@ -343,8 +343,10 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
     db_result result = DB_RESULT_INIT;
     db *connection;
     db_answer answer;
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK && (op_code == NULL || due_ms == NULL))
         status = error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
     if (status == TL_OK)
@@ -384,8 +386,12 @@ static tl_status next_operation(tl_client *client, store_operation *operation)
 tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
 {
     store_operation operation = {"", 0};
-    tl_status status = client_check(client);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK && each == NULL)
+        status = error_set(TL_INVALID, "each is NULL");
     do {
         if (status == TL_OK)
             status = next_operation(client, &operation);

@@ -89,6 +89,8 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
     if (ending->park_reason != NULL && lock->options.lane == TL_LANE_SYNC &&
         ending_is_final(lock, ending))
         return error_set(TL_INVALID, "a final ending is not parked");
+    if (ending->outcome != TL_OUTCOME_FAILURE && ending->proof != TL_PROOF_NONE)
+        return error_set(TL_INVALID, "only a failure has a proof");
     if (ending->outcome == TL_OUTCOME_FAILURE && check_failure(lock, ending) != TL_OK)
         return TL_INVALID;
     return check_texts(ending);
@@ -179,6 +181,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
     lock->ending_proof = ending->proof;
     lock->ending_answer = answer_of(lock, ending, s);
     text_copy(lock->park_reason, sizeof lock->park_reason, ending->park_reason);
+    ended_keep(lock, s);
 }
 
 tl_status ending_applied(tl_lock *lock)
@@ -186,6 +189,8 @@ tl_status ending_applied(tl_lock *lock)
     tl_key key = lock_key(lock);
     tl_status status = lock->ending_answer;
 
+    error_clear();
+    ended_show(lock);
     lock_become(lock, LOCK_OVER);
     client_add(&lock->client->counters.finishes, 1);
     waiters_released(lock->client->waiting, lock->wait_key);

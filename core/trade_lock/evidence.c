@@ -180,7 +180,7 @@ tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
         if (!f.found)
             return error_set(TL_NOT_FOUND, "there is no such trade");
         if (!f.conflict)
-            return TL_OK;
+            return error_over(TL_OK);
         log_line(&client->logger, TL_ALARM, &evidence->key, 0,
                  "conflict: %s says of epoch %u and channel key %s what the row denies",
                  evidence->source, f.evidence.epoch,

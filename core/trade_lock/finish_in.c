@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/caller.h"
+#include "base/thread_context.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -68,6 +69,8 @@ tl_status tl_lock_settle(tl_lock *lock)
     status = lock_check(lock);
     if (status != TL_OK)
         return status;
+    if (thread_context_in_callback())
+        return error_set(TL_IN_CALLBACK, "a step was settled inside a database callback");
     if (lock->state != LOCK_IN_CALLER && lock->state != LOCK_END_UNKNOWN)
         return error_set(TL_WRONG_STATE, "no step of this handle waits to be settled");
     lock_begin_step(lock, &t,

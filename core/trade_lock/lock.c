@@ -27,6 +27,9 @@ static tl_status check_flags(const tl_lock_options *o)
 
     if (o->flags & ~KNOWN_FLAGS)
         return error_set(TL_INVALID, "flags has bits that this version does not know");
+    if ((o->flags & TL_ASK_RECLAIM) && o->reclaim_epoch == 0)
+        return error_set(TL_INVALID, "a reclaim names the epoch of the failure that was "
+                                     "seen: reclaim_epoch is 0");
     if ((o->flags & TL_ASK_REPEATABLE) &&
         (o->flags & (TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)))
         return error_set(TL_INVALID, "a repeatable operation is neither exclusive for a "
@@ -150,7 +153,7 @@ tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
     lock = memory_new(sizeof *lock);
     if (lock == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a lock handle");
-    lock->client = client;
+    lock->client = client_keep(client);
     lock->generation = client->generation;
     view_clear(&lock->view, &lock->inside);
     status = copy_options(lock, options);
@@ -167,9 +170,12 @@ void tl_lock_free(tl_lock *lock)
 {
     if (lock == NULL)
         return;
+    thread_context_come_in();
     shared_row_release(lock->row);
     shared_row_release(lock->coming);
     memory_free(lock->payload);
+    memory_free(lock->ended.result);
+    client_release(lock->client);
     memory_free(lock);
 }
 
@@ -237,12 +243,22 @@ const char *lock_row_op(const tl_lock *lock)
 
 const tl_view *tl_lock_view(const tl_lock *lock)
 {
-    return &lock->view;
+    static const tl_view nothing = {
+        .version = TL_VIEW_VERSION, .lane = 'S', .status = ' ', .holder_silent_ms = -1};
+
+    return lock != NULL ? &lock->view : &nothing;
+}
+
+/* In the callback of its ending too. */
+static int is_held(const tl_lock *lock)
+{
+    return lock->state == LOCK_HELD ||
+           (lock->state == LOCK_END_UNKNOWN && thread_context_in_callback());
 }
 
 int64_t tl_lock_remaining_ms(const tl_lock *lock)
 {
-    if (lock_check(lock) != TL_OK || lock->state != LOCK_HELD)
+    if (lock_check(lock) != TL_OK || !is_held(lock))
         return 0;
     if (session_alive_ms(lock->client->session) == 0)
         return 0;
@@ -464,6 +480,8 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     text_copy(v->session_id, sizeof v->session_id, session_id(lock->client->session));
     text_copy(v->channel, sizeof v->channel, lock->channel);
     text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
+    text_copy(v->remark, sizeof v->remark, lock->remark);
+    text_copy(v->actor, sizeof v->actor, lock->actor);
     v->lane = lock->options.lane == TL_LANE_RETRY ? 'R' : 'S';
     v->state = v->lane == 'R' ? TL_STATE_WORKING : TL_STATE_LIVE;
     v->status = 'P';

@@ -74,6 +74,15 @@ struct tl_lock {
     tl_proof ending_proof;
     tl_status ending_answer; /* what the trade is once it is committed */
     char park_reason[PARK_REASON_MAX + 1];
+    struct {
+        step_kind kind;
+        char status;
+        int retryable, unsend, says_remark;
+        tl_findings findings;
+        char channel_ref[TL_REF_MAX + 1], remark[TL_REMARK_MAX + 1], actor[64];
+        void *result;
+        size_t result_size;
+    } ended;
 
     tl_view view;
     view_inside inside;
@@ -167,6 +176,9 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
                     transition *t);
 /* What a compare-and-set that met 0 rows means; reads the row, and its history. */
 tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t);
+/* ended.c: keeps what the ending says, and shows it in the view once it is committed. */
+void ended_keep(tl_lock *lock, const step *s);
+void ended_show(tl_lock *lock);
 tl_status ending_applied(tl_lock *lock);
 /* An ending that provably did not happen: still held, or lost meanwhile. */
 tl_status settled_not_done(tl_lock *lock);

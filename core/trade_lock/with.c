@@ -88,17 +88,42 @@ static enum with_result server_failed(struct with *w, db_answer answer)
     }
 }
 
-static tl_status call(struct with *w)
+static int run_callback(void *context)
 {
+    const struct with *w = context;
     tl_status status;
 
-    error_clear(); /* what is said from here on is the callback's */
-    thread_context_enter_callback();
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "before");
     status = w->fn(w->context, db_lend(w->connection));
     db_take_back(w->connection);
     fault_point(FAULT_CALLBACK, step_name(w->t->step.kind), "after");
-    thread_context_leave_callback();
+    return (int)status;
+}
+
+/* A callback may be left by an exception, by the end of its thread or by a longjmp.  Meanwhile
+ * the handle says what holds then: the step's fate is not known, and its token tells. */
+static tl_status call(struct with *w)
+{
+    tl_lock *lock = w->lock;
+    lock_state before = lock->state;
+    char lost_before[sizeof lock->lost_connection];
+    call_out call = {.fn = run_callback,
+                     .context = w,
+                     .left = client_callback_left,
+                     .of = lock->client,
+                     .what = w->connection,
+                     .is_database = 1};
+    tl_status status;
+
+    error_clear(); /* what is said from here on is the callback's */
+    memcpy(lost_before, lock->lost_connection, sizeof lost_before);
+    text_copy(lock->lost_connection, sizeof lock->lost_connection,
+              db_name(w->connection));
+    lock->rows = ROWS_NOT_SENT;
+    lock_become(lock, w->grants ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
+    status = (tl_status)thread_context_call_out(&call);
+    lock_become(lock, before);
+    memcpy(lock->lost_connection, lost_before, sizeof lost_before);
     return status;
 }
 

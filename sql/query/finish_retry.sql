@@ -1,6 +1,7 @@
 -- The ending of a compensating attempt, both rows in one statement: the sync row's fence
 -- and token decide, the retry row follows.  The join is written sync row first, which is
 -- the lock order everywhere.  On failure the retry row is closed: F, not due, not parked.
+-- What an earlier attempt remarked of its failure is not kept on a success.
 -- That two operators decided is a proof only when they did: both halves, about one revision,
 -- by two persons, and nothing can be sent since.  The last parameter is the proof once more.  The one before is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
@@ -12,10 +13,12 @@ SET s.status = ?, s.step = 'end', s.max_hold_until = NULL,
     s.thread_no = ?, s.log_no = ?, s.token = ?, s.fence = s.fence + 1, s.rev = s.rev + 1,
     s.proof = ?, s.retryable = ?,
     s.channel_ref = COALESCE(?, s.channel_ref), s.result = ?,
-    s.remark = COALESCE(?, s.remark), s.actor = ?, s.updated_at = UTC_TIMESTAMP(6),
+    s.remark = COALESCE(?, IF(? = 'Y', NULL, s.remark)), s.actor = ?,
+    s.updated_at = UTC_TIMESTAMP(6),
     r.status = ?, r.step = 'end', r.thread_no = ?, r.log_no = ?, r.token = ?,
     r.session_id = NULL, r.next_run_at = NULL, r.parked = NULL, r.claims = 0,
-    r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = NULL, r.updated_at = UTC_TIMESTAMP(6)
+    r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = NULL,
+    r.remark = IF(? = 'Y', NULL, r.remark), r.updated_at = UTC_TIMESTAMP(6)
 WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
     AND s.fence = ? AND s.token = ?
     AND (? = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch)

@@ -14,11 +14,12 @@ SET s.status = j.status, s.step = 'end', s.max_hold_until = NULL,
     s.thread_no = j.thread_no, s.log_no = j.log_no, s.token = j.token,
     s.fence = s.fence + 1, s.rev = s.rev + 1, s.proof = j.proof,
     s.retryable = j.retryable, s.channel_ref = COALESCE(j.channel_ref, s.channel_ref),
-    s.result = j.result, s.remark = COALESCE(j.remark, s.remark), s.actor = j.actor,
+    s.result = j.result,
+    s.remark = COALESCE(j.remark, IF(j.status = 'Y', NULL, s.remark)), s.actor = j.actor,
     s.updated_at = UTC_TIMESTAMP(6),
     r.status = j.status, r.step = 'end', r.thread_no = j.thread_no, r.log_no = j.log_no,
     r.token = j.token, r.session_id = NULL, r.next_run_at = NULL, r.parked = NULL,
     r.claims = 0, r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = NULL,
-    r.updated_at = UTC_TIMESTAMP(6)
+    r.remark = IF(j.status = 'Y', NULL, r.remark), r.updated_at = UTC_TIMESTAMP(6)
 WHERE s.status = 'P' AND s.fence = j.held_fence AND s.token = j.held_token
     AND (j.status = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch)

@@ -4,9 +4,12 @@
 #include "base/thread_context.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static int is_uuid(const char *text)
@@ -82,6 +85,22 @@ static void test_adopt(void **state)
     assert_string_equal(tl_log_uuid(), lower);
 }
 
+static atomic_int left;
+
+static void count_left(void *of, void *what)
+{
+    (void)of;
+    (void)what;
+    atomic_fetch_add(&left, 1);
+}
+
+static int call_out_to(int (*fn)(void *context), void *context)
+{
+    call_out call = {.fn = fn, .context = context, .left = count_left, .is_database = 1};
+
+    return thread_context_call_out(&call);
+}
+
 struct child {
     char parent_log[TL_UUID_TEXT];
     char thread[TL_UUID_TEXT], before[TL_UUID_TEXT], after[TL_UUID_TEXT];
@@ -103,14 +122,12 @@ static void *child_thread(void *context)
     return NULL;
 }
 
-static void test_threads(void **state)
+static int start_threads(void *unused)
 {
     struct child children[8];
     pthread_t threads[8];
 
-    (void)state;
-    assert_int_equal(tl_work_begin(), 1);
-    thread_context_enter_callback();
+    (void)unused;
     for (int i = 0; i < 8; i++) {
         strcpy(children[i].parent_log, tl_log_uuid());
         assert_int_equal(pthread_create(&threads[i], NULL, child_thread, &children[i]),
@@ -127,25 +144,192 @@ static void test_threads(void **state)
         assert_int_equal(children[i].in_callback, 0);
         assert_int_equal(children[i].generation, thread_context_generation());
     }
-    thread_context_leave_callback();
+    return 0;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    assert_int_equal(tl_work_begin(), 1);
+    assert_int_equal(call_out_to(start_threads, NULL), 0);
+}
+
+/* -------------------------------------------------------------- calls out -- */
+
+static int say_depth(void *context)
+{
+    int *depth = context;
+
+    assert_true(thread_context_in_callback());
+    if (--*depth > 0)
+        assert_int_equal(call_out_to(say_depth, context), 7);
+    assert_true(thread_context_in_callback());
+    return 7;
 }
 
 static void test_callback_depth(void **state)
 {
     (void)state;
+    atomic_store(&left, 0);
     assert_false(thread_context_in_callback());
-    thread_context_enter_callback();
-    thread_context_enter_callback();
+    /* Deeper than is kept track of, too. */
+    for (int depth = 1; depth < 40; depth++) {
+        int count = depth;
+
+        assert_int_equal(call_out_to(say_depth, &count), 7);
+        assert_false(thread_context_in_callback());
+    }
+    assert_int_equal(atomic_load(&left), 0);
+}
+
+static jmp_buf back;
+
+static int jump(void *unused)
+{
+    (void)unused;
     assert_true(thread_context_in_callback());
-    thread_context_leave_callback();
-    assert_true(thread_context_in_callback());
-    thread_context_leave_callback();
+    longjmp(back, 1);
+}
+
+static int jump_deeper(void *unused)
+{
+    (void)unused;
+    return call_out_to(jump, NULL);
+}
+
+static void leave(int (*fn)(void *context))
+{
+    if (setjmp(back) == 0)
+        call_out_to(fn, NULL);
+}
+
+/* With its frame above that of the call that was left. */
+static __attribute__((noinline)) int far_below(int bytes)
+{
+    volatile char room[100];
+
+    room[0] = 1;
+    if (bytes > 0)
+        return far_below(bytes - (int)sizeof room) + (room[0] - 1);
+    return thread_context_in_callback() + (room[0] - 1);
+}
+
+/* From however deep in the stack the thread comes in next. */
+static void test_left_by_longjmp(void **state)
+{
+    (void)state;
+    for (int bytes = 0; bytes < 20000; bytes = bytes * 2 + 100) {
+        atomic_store(&left, 0);
+        leave(jump);
+        assert_int_equal(far_below(bytes), 0);
+        assert_int_equal(atomic_load(&left), 1);
+        leave(jump_deeper);
+        assert_int_equal(far_below(bytes), 0);
+        assert_int_equal(atomic_load(&left), 3);
+    }
+}
+
+static int look_from_below(void *unused)
+{
+    (void)unused;
+    for (int bytes = 0; bytes < 20000; bytes = bytes * 2 + 100)
+        assert_int_equal(far_below(bytes), 1);
+    return 0;
+}
+
+static int look_after_a_jump(void *unused)
+{
+    atomic_store(&left, 0);
+    leave(jump);
+    assert_int_equal(look_from_below(unused), 0);
+    assert_int_equal(atomic_load(&left), 1);
+    return 0;
+}
+
+/* What is under way is not taken for what was left. */
+static void test_not_left(void **state)
+{
+    (void)state;
+    atomic_store(&left, 0);
+    assert_int_equal(call_out_to(look_from_below, NULL), 0);
+    assert_int_equal(atomic_load(&left), 0);
+    assert_int_equal(call_out_to(look_after_a_jump, NULL), 0);
+    assert_int_equal(atomic_load(&left), 1);
     assert_false(thread_context_in_callback());
-    thread_context_leave_callback(); /* one too many does no harm */
-    assert_false(thread_context_in_callback());
-    thread_context_enter_callback();
-    assert_true(thread_context_in_callback());
-    thread_context_leave_callback();
+}
+
+static ucontext_t here, elsewhere;
+
+static void on_another_stack(void)
+{
+    assert_int_equal(far_below(0), 1);
+    assert_int_equal(far_below(5000), 1);
+}
+
+static int switch_stacks(void *stack)
+{
+    getcontext(&elsewhere);
+    elsewhere.uc_stack.ss_sp = stack;
+    elsewhere.uc_stack.ss_size = 65536;
+    elsewhere.uc_link = &here;
+    makecontext(&elsewhere, on_another_stack, 0);
+    return swapcontext(&here, &elsewhere);
+}
+
+/* A callback that goes on on a stack of its own, above or below. */
+static void test_another_stack(void **state)
+{
+    static char above[65536] __attribute__((aligned(16)));
+    char *heap = malloc(65536);
+
+    (void)state;
+    atomic_store(&left, 0);
+    assert_int_equal(call_out_to(switch_stacks, above), 0);
+    assert_int_equal(call_out_to(switch_stacks, heap), 0);
+    assert_int_equal(atomic_load(&left), 0);
+    free(heap);
+}
+
+static int end_thread(void *unused)
+{
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+static int end_thread_deeper(void *unused)
+{
+    (void)unused;
+    return call_out_to(end_thread, NULL);
+}
+
+static void *run_and_end(void *unused)
+{
+    (void)unused;
+    call_out_to(end_thread_deeper, NULL);
+    return NULL;
+}
+
+/* Its jump is nobody else's. */
+static void *jump_and_end(void *unused)
+{
+    (void)unused;
+    leave(jump_deeper);
+    return NULL;
+}
+
+static void test_left_by_the_end_of_a_thread(void **state)
+{
+    static void *(*const ways[])(void *) = {run_and_end, jump_and_end};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+
+        atomic_store(&left, 0);
+        assert_int_equal(pthread_create(&thread, NULL, ways[i], NULL), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(atomic_load(&left), 2);
+    }
 }
 
 static void write_all(int fd, const void *data, size_t size)
@@ -181,18 +365,11 @@ static void report_twice(int fd)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 7);
 }
 
-static void test_fork(void **state)
+static int fork_children(void *context)
 {
-    struct child own, children[6];
-    int ends[2], status, count = 0;
+    const int *ends = context;
+    int status;
 
-    (void)state;
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(tl_work_begin(), 1);
-    strcpy(own.thread, tl_thread_uuid());
-    strcpy(own.before, tl_log_uuid());
-    own.generation = thread_context_generation();
-    thread_context_enter_callback();
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();
 
@@ -203,7 +380,21 @@ static void test_fork(void **state)
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 0);
     }
-    thread_context_leave_callback();
+    return 0;
+}
+
+static void test_fork(void **state)
+{
+    struct child own, children[6];
+    int ends[2], count = 0;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(tl_work_begin(), 1);
+    strcpy(own.thread, tl_thread_uuid());
+    strcpy(own.before, tl_log_uuid());
+    own.generation = thread_context_generation();
+    assert_int_equal(call_out_to(fork_children, ends), 0);
     close(ends[1]);
     while (count < 6 && read(ends[0], &children[count], sizeof(own)) == sizeof(own))
         count++;
@@ -233,6 +424,10 @@ int main(void)
         cmocka_unit_test_setup(test_adopt, clear),
         cmocka_unit_test_setup(test_threads, clear),
         cmocka_unit_test_setup(test_callback_depth, clear),
+        cmocka_unit_test_setup(test_left_by_longjmp, clear),
+        cmocka_unit_test_setup(test_not_left, clear),
+        cmocka_unit_test_setup(test_another_stack, clear),
+        cmocka_unit_test_setup(test_left_by_the_end_of_a_thread, clear),
         cmocka_unit_test_setup(test_fork, clear),
     };
 

@@ -184,8 +184,8 @@ static const operation operations[] = {
     {"claim what is due", OPERATION_PARTS | OPERATION_HANG_UP, prepare_due,
      call_claim_due, TL_OK, "P 1 1", "P 1 0", 6, 0, check_claimed},
     {"arm", 0, prepare_claimed, call_arm, TL_OK, "P 1 2", "P 1 0", 1, 0, check_armed},
-    {"reap", OPERATION_PARTS | OPERATION_HANG_UP, prepare_corpse, call_reap, TL_OK,
-     "P 1 1", "F 1 0", 2, 0, NULL},
+    {"reap", OPERATION_PARTS | OPERATION_HANG_UP | OPERATION_SPEAKS, prepare_corpse,
+     call_reap, TL_OK, "P 1 1", "F 1 0", 2, 0, NULL},
     {"evidence", OPERATION_PARTS | OPERATION_HANG_UP, prepare_doubtful, call_evidence,
      TL_OK, "P 1 1", "F 1 0", SWEEP_ANY_STEPS, 0, check_evidence},
 };

@@ -72,6 +72,15 @@ static tl_status call_new(scene *s)
     return status;
 }
 
+static tl_status call_attach(scene *s)
+{
+    tl_status status = tl_client_attach(s->far);
+
+    if (status == TL_OK)
+        tl_client_detach(s->far);
+    return status;
+}
+
 static tl_status call_ask_waiting(scene *s)
 {
     return tl_lock_ask(s->lock, 2000);
@@ -517,6 +526,7 @@ static tl_status call_restore(scene *s)
 
 static const operation operations[] = {
     {"handle", 0, prepare_nothing, call_new, TL_OK, "-", "-", 0, 0, NULL},
+    {"attach", 0, prepare_nothing, call_attach, TL_OK, "-", "-", 0, 0, NULL},
     {"ask waiting", OPERATION_GRANTS, prepare_handle, call_ask_waiting, TL_GRANTED,
      "P 1 1", "-", 1, 0, NULL},
     {"ask submitted", OPERATION_GRANTS, prepare_handle, call_ask_submit, TL_GRANTED,
@@ -524,14 +534,14 @@ static const operation operations[] = {
     {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-",
      1, 0, NULL},
     {"mutex", 0, prepare_nothing, call_mutex, TL_OK, "-", "-", 0, 0, NULL},
-    {"mutex waiting", 0, prepare_nothing, call_mutex_waiting, TL_GRANTED, "-", "-", 0, 0,
-     NULL},
+    {"mutex waiting", OPERATION_SPEAKS, prepare_nothing, call_mutex_waiting, TL_GRANTED,
+     "-", "-", 0, 0, NULL},
     {"set of mutexes", 0, prepare_nothing, call_set, TL_OK, "-", "-", 0, 0, NULL},
     {"read-write lock", 0, prepare_nothing, call_rw, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"row lock", 0, prepare_nothing, call_row, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
-    {"looks at resources", 0, prepare_nothing, call_looks_at_resources, TL_OK, "-", "-",
-     0, 0, NULL},
+    {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources,
+     TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
     {"doctor", 0, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1",

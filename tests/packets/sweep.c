@@ -93,6 +93,20 @@ static int is_undecided(tl_status answer)
     }
 }
 
+/* A success leaves no sentence, neither an older one nor that of a try that failed. */
+static tl_status call(struct trial *t)
+{
+    tl_status answer;
+
+    (void)tl_error_report(TL_INVALID, "%s", "a sentence of before");
+    answer = t->op->call(t->s);
+    if (!(t->op->flags & OPERATION_SPEAKS) &&
+        (answer == TL_OK || answer == TL_GRANTED || answer == TL_SUCCEEDED) &&
+        tl_error_message()[0] != '\0')
+        complain(t, "a success leaves a sentence", answer);
+    return answer;
+}
+
 static void check_final(struct trial *t, tl_status answer)
 {
     const operation *op = t->op;
@@ -171,7 +185,7 @@ static void call_until_decided(struct trial *t, tl_status answer)
             complain(t, "it is never decided", answer);
             return;
         }
-        answer = t->op->call(t->s);
+        answer = call(t);
         if (is_undecided(answer))
             check_undecided(t, answer);
     }
@@ -221,7 +235,7 @@ static int run_trial(struct trial *t)
     t->steps_before = scene_steps(s);
     t->ledger_before = scene_ledger(s);
     wire_arm(s->line, &fault);
-    answer = t->op->call(s);
+    answer = call(t);
     t->struck = wire_struck(s->line);
     counted = t->struck != 0;
     if (counted) {
@@ -315,7 +329,7 @@ static tl_status call_and_cut(struct trial *t, struct cutter *c)
 
     if (pthread_create(&thread, NULL, cut_within_commit, c) != 0)
         server_panic("no thread");
-    answer = t->op->call(t->s);
+    answer = call(t);
     atomic_store(&c->over, 1);
     pthread_join(thread, NULL);
     t->figures->cases += (unsigned)c->held;
@@ -436,7 +450,7 @@ static int run_without_memory(struct trial *t)
     t->steps_before = scene_steps(s);
     t->ledger_before = scene_ledger(s);
     fail_allocation(t->packet);
-    answer = t->op->call(s);
+    answer = call(t);
     failed = fault_allocations() >= t->packet;
     fail_allocation(0);
     if (answer == t->op->final) {

@@ -19,6 +19,9 @@
 /* A connection of the caller's own, whose half-open end the network drops in the end. */
 #define OPERATION_HANG_UP 8u
 
+/* What it calls last is no public function that succeeds, and may leave a sentence. */
+#define OPERATION_SPEAKS 16u
+
 #define SWEEP_ANY_STEPS (-1) /* repeating it adds steps, and does no harm */
 
 typedef struct operation {

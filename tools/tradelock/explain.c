@@ -36,6 +36,11 @@ static void explain_next(char *to, size_t space, const tl_view *view, const char
                  distance_text(distance, view->now_us, view->next_run_us));
 }
 
+int is_past_deadline(const tl_view *view)
+{
+    return view->deadline_us != 0 && view->now_us >= view->deadline_us;
+}
+
 static void explain_in_doubt(char *to, size_t space, const tl_view *view)
 {
     char next[EXPLANATION / 2];
@@ -44,16 +49,22 @@ static void explain_in_doubt(char *to, size_t space, const tl_view *view)
     snprintf(
         to, space,
         "Money may have moved: %u send%s may have left and nobody holds the trade any "
-        "more, so nothing is paid anew before the channel was asked; %s.",
-        view->sends, view->sends == 1 ? "" : "s", next);
+        "more, so nothing is paid anew before the channel was asked; %s.%s",
+        view->sends, view->sends == 1 ? "" : "s", next,
+        is_past_deadline(view)
+            ? "  Its deadline is over: nothing is sent for it any more."
+            : "");
 }
 
 static void explain_queued(char *to, size_t space, const tl_view *view)
 {
     char next[EXPLANATION / 2];
 
-    explain_next(next, sizeof next, view, "send it");
-    snprintf(to, space, "Nothing has been sent, and nobody holds the trade; %s.", next);
+    explain_next(next, sizeof next, view,
+                 is_past_deadline(view) ? "end it as failed" : "send it");
+    snprintf(to, space, "Nothing has been sent%s, and nobody holds the trade; %s.",
+             is_past_deadline(view) ? " before its deadline, and nothing will be" : "",
+             next);
 }
 
 static void explain_held(char *to, size_t space, const tl_view *view)
@@ -106,10 +117,13 @@ static void explain_state(char *to, size_t space, const tl_view *view)
             to, space,
             "It waits for a person after %u compensating attempt%s, because: %s.  %u "
             "send%s may have left; look at the channel, then let the lane run with "
-            "`tradelock retry`, which asks before it sends, or decide with a second "
+            "`tradelock retry`, which %s, or decide with a second "
             "operator, with `tradelock resolve`.",
             view->attempts, view->attempts == 1 ? "" : "s", view->parked, view->sends,
-            view->sends == 1 ? "" : "s");
+            view->sends == 1 ? "" : "s",
+            is_past_deadline(view)
+                ? "asks the channel and sends nothing, since the deadline is over"
+                : "asks before it sends");
         break;
     case TL_STATE_FAILED:
         snprintf(to, space, "It failed, with proof: %s; %s.",

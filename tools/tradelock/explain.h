@@ -10,6 +10,9 @@
  * retry row that stands alone. */
 void explain(char to[EXPLANATION], const tl_view *view);
 
+/* Whether nothing is sent for it any more. */
+int is_past_deadline(const tl_view *view);
+
 /* Whether the trade waits to be found out, or for a person. */
 int is_in_doubt_or_parked(const tl_view *view);
 

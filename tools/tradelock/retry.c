@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include "explain.h"
 #include "print.h"
 
 #include <stdio.h>
@@ -12,9 +13,25 @@ struct decision {
     const char *reason, *actor;
 };
 
+/* What the worker will do: no send is promised that cannot come. */
+static int see_what_follows(void *context, const tl_view *view)
+{
+    const char **follows = context;
+
+    if (is_past_deadline(view) && view->sends == 0)
+        *follows =
+            "its deadline is over and nothing was sent, so a retry worker ends it as "
+            "failed";
+    else if (is_past_deadline(view))
+        *follows = "a retry worker asks the channel; its deadline is over, so nothing is "
+                   "sent any more";
+    return 0;
+}
+
 static int work(tl_client *client, const struct common *common, const tl_key *key,
                 const struct decision *decision)
 {
+    const char *follows = "a retry worker asks the channel before it sends";
     tl_status status =
         tl_retry_now(client, key, decision->fence, decision->actor, decision->reason);
 
@@ -25,8 +42,9 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
                                     "cust_no", key->cust_no, "op_code", key->op_code,
                                     "status", tl_status_name(status)),
                           EXIT_DONE);
-    printf("%s %s %s is due now; a retry worker asks the channel before it sends.\n",
-           key->serial_no, key->cust_no, key->op_code);
+    (void)tl_show(client, key, TL_LANE_SYNC, see_what_follows, &follows);
+    printf("%s %s %s is due now; %s.\n", key->serial_no, key->cust_no, key->op_code,
+           follows);
     return finish_output(EXIT_DONE);
 }
 

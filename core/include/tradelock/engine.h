@@ -141,6 +141,10 @@ typedef struct tl_policy {
 TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);
 /* The site's name in channel keys. */
 TL_EXPORT const char *tl_client_site(const tl_client *client);
+/* What a layer above keeps of a client stands on it: closing the client before the last of them
+ * is detached is refused, with an alarm. */
+TL_EXPORT tl_status tl_client_attach(tl_client *client);
+TL_EXPORT void tl_client_detach(tl_client *client);
 /* Through the client's log callback, with the thread's UUIDs. */
 TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key,
                              uint64_t fence, const char *format, ...)

@@ -4,7 +4,9 @@ add_library(tl-flags INTERFACE)
 target_compile_options(tl-flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wformat=2 -Wvla -Wundef -Wwrite-strings -fno-common
-  -fno-omit-frame-pointer -fstack-protector-strong)
+  -fno-omit-frame-pointer -fstack-protector-strong
+  # An exception of a caller's callback passes through, and what is held is let go of.
+  -fexceptions)
 # Empty, as a source file's own #define of it is, so that both may stand.
 target_compile_definitions(tl-flags INTERFACE "_GNU_SOURCE=")
 if(TL_TEST_HOOKS)
