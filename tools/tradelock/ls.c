@@ -195,18 +195,17 @@ const struct command command_ls = {
             "operation and\n"
             "rows in process are found by an index; other filters walk the rows page by\n"
             "page.\n",
-    .options =
-        "  --status P|F|Y  only rows in process, failed or succeeded\n"
-        "  --lane LANE     only the trade-sync (sync) or retry-compensation rows "
-        "(retry)\n"
-        "  --op OP         only this business operation, both lanes\n"
-        "  --cust CUST     only this customer\n"
-        "  --serial SERIAL only this serial number\n"
-        "  --log UUID      only rows of which a step was written under this log UUID\n"
-        "  --older TIME    only rows not changed for that long: 90s, 10m, 2h, 7d\n"
-        "  --parked        only trades that wait for a person\n"
-        "  --in-doubt      only trades of which money may have moved\n"
-        "  --conflict      only trades that evidence contradicts\n"
-        "  --limit N       at most N rows (100)\n",
+    .options = "  --status P|F|Y  only rows in process, failed or succeeded\n"
+               "  --lane LANE     only the trade-sync (sync) or retry-compensation rows "
+               "(retry)\n"
+               "  --op OP         only this business operation, both lanes\n"
+               "  --cust CUST     only this customer\n"
+               "  --serial SERIAL only this serial number\n"
+               "  --log UUID      only rows with a step under this log UUID\n"
+               "  --older TIME    only rows not changed for that long: 90s, 10m, 2h, 7d\n"
+               "  --parked        only trades that wait for a person\n"
+               "  --in-doubt      only trades of which money may have moved\n"
+               "  --conflict      only trades that evidence contradicts\n"
+               "  --limit N       at most N rows (100)\n",
     .run = run,
 };
