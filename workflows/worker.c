@@ -405,7 +405,7 @@ static void look_for_overdue(tl_worker *worker)
     overdue_alarm(worker->client, worker->unclaimed_ms);
 }
 
-/* Only the end of the session ends a worker; everything else may pass. */
+/* Whatever it is, it may pass. */
 static void pause_after(tl_worker *worker, tl_status status)
 {
     int64_t delay_ms = schedule_backoff_ms(&worker->error_delay_ms, ERROR_MOST_MS);
@@ -421,7 +421,7 @@ static tl_status claim_until_stopped(tl_worker *worker)
         int64_t wait_ms = 0;
         tl_status status = claim_round(worker, &wait_ms);
 
-        if (status == TL_SESSION_LOST || status == TL_WRONG_PROCESS)
+        if (status == TL_WRONG_PROCESS)
             return status;
         if (status != TL_OK) {
             pause_after(worker, status);

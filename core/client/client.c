@@ -87,17 +87,7 @@ tl_status client_check_asking(const tl_client *client)
     if (client->session == NULL)
         return error_set(TL_WRONG_STATE, "this client was opened without a session and "
                                          "may look only");
-    if (session_lost(client->session))
-        return error_set(TL_SESSION_LOST,
-                         "session %s was declared dead; close this "
-                         "client and open a new one",
-                         session_id(client->session));
-    /* Others may take it for dead already; what it were granted now could be theirs. */
-    if (session_alive_ms(client->session) == 0)
-        return error_set(TL_UNREACHABLE,
-                         "no heartbeat of this process was confirmed for a whole session "
-                         "time-out; nothing was asked");
-    return TL_OK;
+    return life_check(session_life(client->session));
 }
 
 int client_keep_claim(tl_client *client, struct tl_lock *lock)
@@ -264,7 +254,7 @@ static void close_parts(tl_client *client)
         leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
-    session_stop(client->session, &client->may_hold);
+    session_stop(client->session, &client->untracked);
     client->session = NULL;
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
@@ -345,7 +335,8 @@ const char *tl_client_session(const tl_client *client)
 
 int64_t tl_client_alive_ms(const tl_client *client)
 {
-    return client_check(client) == TL_OK ? session_alive_ms(client->session) : 0;
+    return client_check(client) == TL_OK ? life_left_ms(session_life(client->session))
+                                         : 0;
 }
 
 int tl_client_loss_fd(const tl_client *client)

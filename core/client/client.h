@@ -47,9 +47,9 @@ struct tl_client {
     void (*async_free)(struct async *);
     /* Atomic. */
     client_counters counters;
-    /* Handles by which a trade may be in process, those that were freed so included, and
-     * occasions after which one may be that no handle knows of. */
-    atomic_uint_fast64_t may_hold;
+    /* Occasions after which a trade may be in process that no handle knows of; a handle is
+     * counted by its session's life. */
+    atomic_uint_fast64_t untracked;
     /* Under the mutex: claims of due work whose fate is not known yet. */
     pthread_mutex_t claims_mutex;
     struct tl_lock *claims[TL_CLAIM_MAX];
@@ -75,7 +75,7 @@ void client_release(tl_client *client);
 /* As call_out.left: a callback was left that had this connection, which is closed. */
 void client_callback_left(void *client, void *connection);
 
-/* client_check(), and that locks may be asked for now: a session that is not lost, and
+/* client_check(), and that locks may be asked for now: a session that certainly lives, and
  * no database callback on this thread. */
 tl_status client_check_asking(const tl_client *client);
 
@@ -93,7 +93,7 @@ static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)
  * taken for the end of all its trades. */
 static inline void client_lose_track(struct tl_client *client)
 {
-    atomic_fetch_add(&client->may_hold, 1);
+    atomic_fetch_add(&client->untracked, 1);
 }
 
 /* Work that is done again after the server undid it or a connection failed. */

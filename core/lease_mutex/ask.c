@@ -177,6 +177,7 @@ static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
     memcpy(h->token, a->step.token, RESOURCE_TOKEN);
     memcpy(h->fences, a->fences, h->count * sizeof *h->fences);
     h->owner = mutex_thread();
+    h->life = m->life;
     h->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
     h->lease_until_ms = CLOCK_NEVER;
     if (a->step.lease_ms > 0)
@@ -213,7 +214,7 @@ static int is_certain(const tl_mutex *m, const struct asking *a, int settled)
     int64_t left_ms = settled ? a->hold_left_ms : a->step.max_hold_ms;
     int64_t lease_ms = settled ? a->lease_left_ms : a->step.lease_ms;
 
-    if (a->step.lease_ms <= 0 && session_alive_ms(m->client->session) <= 0)
+    if (a->step.lease_ms <= 0 && life_left_ms(m->life) <= 0)
         return 0;
     if (a->step.lease_ms > 0 && lease_ms < left_ms)
         left_ms = lease_ms;
@@ -228,7 +229,7 @@ static int is_certain(const tl_mutex *m, const struct asking *a, int settled)
 static tl_status check_late(tl_mutex *m, struct asking *a)
 {
     int64_t wait_ms = m->client->config.pool_wait_ms;
-    int mine = a->step.lease_ms > 0 || session_alive_ms(m->client->session) > 0;
+    int mine = a->step.lease_ms > 0 || life_left_ms(m->life) > 0;
     db_result result = DB_RESULT_INIT;
     db *connection = NULL;
     db_answer answer = DB_DONE;
@@ -276,7 +277,10 @@ tl_status mutex_ask_once(tl_mutex *m)
     struct asking a = {.m = m};
     work w = {.name = "lock", .run = run_ask, .read = read_ask, .context = &a, .asks = 1};
 
+    if (m->state != MUTEX_ASK_UNKNOWN)
+        m->life = session_life(m->client->session);
     mutex_begin_step(m, &a.step, m->state != MUTEX_ASK_UNKNOWN);
+    w.life = m->life;
     if (m->state == MUTEX_ASK_UNKNOWN)
         memcpy(w.lost_connection, m->lost_connection, sizeof w.lost_connection);
     mutex_offer_group(&w, &a.row, &a.step, take_row);
@@ -437,6 +441,9 @@ static tl_status check_asking(tl_mutex *m, int64_t wait_ms)
 
     if (status == TL_OK)
         status = client_check_asking(m->client);
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
+        m->state == MUTEX_ASK_UNKNOWN)
+        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK && m->state != MUTEX_HELD)
         status = restored_check_resource(m->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))

@@ -125,7 +125,7 @@ static tl_status local_loss(const hold *h)
         return TL_OK;
     if (clock_left_ms(h->hold_until_ms) == 0 || clock_left_ms(h->lease_until_ms) == 0)
         return TL_TIMEOUT;
-    return session_lost(h->client->session) ? TL_SESSION_LOST : TL_UNREACHABLE;
+    return life_is_over(h->life) ? TL_SESSION_LOST : TL_UNREACHABLE;
 }
 
 /* Needs: the mutex held; gives it up meanwhile. */

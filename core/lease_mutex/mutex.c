@@ -324,7 +324,7 @@ int64_t hold_remaining_ms(const hold *h)
         until_ms = h->lease_until_ms;
     left_ms = clock_left_ms(until_ms);
     if (h->lease_until_ms == CLOCK_NEVER) {
-        int64_t session_ms = session_alive_ms(h->client->session);
+        int64_t session_ms = life_left_ms(h->life);
 
         return session_ms < left_ms ? session_ms : left_ms;
     }
@@ -373,7 +373,7 @@ void mutex_begin_step(tl_mutex *m, resource_step *s, int fresh_token)
     s->held_token = m->hold->token;
     s->thread_no = m->thread_no;
     s->log_no = m->log_no[0] != '\0' ? m->log_no : NULL;
-    s->session_id = session_id(m->client->session);
+    s->session_id = life_session_id(m->life);
     s->lease_ms = m->options.lease_ms > 0 ? m->options.lease_ms : -1;
     s->max_hold_ms = m->options.max_hold_ms;
     s->min_hold_ms = m->options.min_hold_ms > 0 ? m->options.min_hold_ms : -1;

@@ -44,7 +44,8 @@ typedef struct hold {
     int64_t looked_ms;
 
     /* Written by the holder under that mutex, read by the holder without. */
-    uint64_t owner; /* the thread, with by_thread */
+    uint64_t owner;   /* the thread, with by_thread */
+    const life *life; /* of the session that renews it */
     uint8_t token[RESOURCE_TOKEN];
     uint64_t *fences;       /* one for each resource */
     int64_t lease_until_ms; /* boot time; CLOCK_NEVER: the session renews it */
@@ -64,6 +65,8 @@ struct tl_mutex {
 
     hold *own, *hold; /* hold: own, or another's that is shared */
     unsigned depth;
+
+    const life *life; /* under which it asked last; NULL before */
 
     /* A step under way, and one whose answer was lost. */
     uint8_t next_token[RESOURCE_TOKEN];

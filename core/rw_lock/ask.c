@@ -219,7 +219,7 @@ static tl_status granted(tl_rw *rw, const struct asking *a, int settled)
 /* Nobody can have taken what a certain session renews, or before its time is over. */
 static int is_certain(const tl_rw *rw, const struct asking *a, int settled)
 {
-    if (a->step.by_session && session_alive_ms(rw->client->session) <= 0)
+    if (a->step.by_session && life_left_ms(rw->life) <= 0)
         return 0;
     return clock_left_ms(a->before_ms + (settled ? a->left_ms : a->step.over_ms)) > 0;
 }
@@ -241,7 +241,7 @@ static tl_status give_back(tl_rw *rw, const struct asking *a)
  */
 static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
 {
-    int mine = !a->step.by_session || session_alive_ms(rw->client->session) > 0;
+    int mine = !a->step.by_session || life_left_ms(rw->life) > 0;
     db_result result = DB_RESULT_INIT;
     db *connection = NULL;
     db_answer answer;
@@ -294,7 +294,10 @@ static tl_status ask_once(tl_rw *rw, int wait)
     struct asking a = {.rw = rw, .wait = wait};
     work w = {.name = "lock", .run = run_ask, .read = read_ask, .context = &a, .asks = 1};
 
+    if (rw->state != RW_ASK_UNKNOWN)
+        rw->life = session_life(rw->client->session);
     rw_begin_step(rw, &a.step, rw->state != RW_ASK_UNKNOWN);
+    w.life = rw->life;
     a.step.kind = rw->mode == TL_RW_WRITE ? 'W' : 'R';
     a.step.status = 'H';
     a.step.step = rw->mode == TL_RW_WRITE ? "write" : "read";
@@ -451,6 +454,9 @@ static tl_status ask(tl_rw *rw, tl_rw_mode mode, int64_t wait_ms)
     status = rw_check(rw);
     if (status == TL_OK)
         status = client_check_asking(rw->client);
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
+        rw->state == RW_ASK_UNKNOWN)
+        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK)
         status = restored_check_resource(rw->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))

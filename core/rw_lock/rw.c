@@ -132,7 +132,7 @@ int64_t rw_remaining_ms(const tl_rw *rw)
 
     if (!rw->by_session)
         return left_ms;
-    session_ms = session_alive_ms(rw->client->session);
+    session_ms = life_left_ms(rw->life);
     return session_ms < left_ms ? session_ms : left_ms;
 }
 
@@ -181,7 +181,7 @@ void rw_begin_step(tl_rw *rw, rw_step *s, int fresh_token)
     s->fence = rw->fence;
     s->thread_no = rw->thread_no;
     s->log_no = rw->log_no[0] != '\0' ? rw->log_no : NULL;
-    s->session_id = session_id(rw->client->session);
+    s->session_id = life_session_id(rw->life);
     s->by_session = rw->lease_ms == 0;
     s->max_hold_ms = rw->max_hold_ms;
     s->over_ms = rw->lease_ms > 0 ? rw->lease_ms : rw->max_hold_ms;

@@ -31,6 +31,7 @@ struct tl_rw {
     char remark[TL_REMARK_MAX + 1], actor[64];
 
     rw_state state;
+    const life *life; /* under which it asked last, and holds; NULL before */
     /* What is held, or what an ask whose answer was lost was for. */
     tl_rw_mode mode;
     unsigned slot;

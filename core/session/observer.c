@@ -52,6 +52,12 @@ void observer_interrupt(observer *o)
     o->count = 0;
 }
 
+void observer_go_on(observer *o, const char *own_id)
+{
+    text_copy(o->own_id, sizeof o->own_id, own_id);
+    observer_interrupt(o);
+}
+
 static struct seen *find_or_add(observer *o, const char *id)
 {
     struct seen *added;

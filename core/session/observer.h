@@ -13,6 +13,8 @@ void observer_free(observer *o);
 
 /* The observer's own beats were interrupted: nothing seen before counts. */
 void observer_interrupt(observer *o);
+/* The same, and its process goes on under another session. */
+void observer_go_on(observer *o, const char *own_id);
 
 /* Looks once, right after a confirmed beat; ends the sessions that were unchanged for one
  * of their time-outs.  ended is increased. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/life.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -20,7 +21,6 @@
 
 struct session {
     /* Fixed after start. */
-    char id[RANDOM_UUID];
     char program[64], host[64], operations[256];
     unsigned generation;
     pool *connections;
@@ -30,8 +30,7 @@ struct session {
     observer *others;
 
     /* Atomic. */
-    atomic_int_fast64_t alive_until_ms; /* boot time */
-    atomic_int lost;
+    _Atomic(life *) now; /* and before it the lives that are over */
     atomic_uint_fast64_t beats, unreachable, ended_others;
 
     /* Under the mutex. */
@@ -44,9 +43,15 @@ struct session {
     /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
+    int was_refused; /* a new session could not be begun, and that was told */
 };
 
-enum beat { BEAT_CONFIRMED, BEAT_LOST, BEAT_UNREACHABLE };
+enum beat {
+    BEAT_CONFIRMED,
+    BEAT_ENDED, /* somebody ended the session */
+    BEAT_GONE,  /* its row, which was there at the last beat, is not */
+    BEAT_UNREACHABLE
+};
 
 static void set_witness(session *s, const char *name)
 {
@@ -73,12 +78,38 @@ static void close_connection(session *s)
 
 /* Life is counted from before the request left: however long the answer took, no observer
  * can have begun to count earlier. */
-static void confirm(session *s, int64_t before_ms)
+static void confirm(const session *s, life *of, int64_t before_ms)
 {
-    atomic_store(&s->alive_until_ms, before_ms + s->options.timeout_ms);
+    atomic_store(&of->certain_until_ms, before_ms + s->options.timeout_ms);
 }
 
-static enum beat beat(session *s)
+/* For the log, where a request was not answered as it should be. */
+static void note_failure(session *s, db_answer answer, const char *what)
+{
+    (void)db_read_status(s->connection, answer, what);
+    if (!db_usable(s->connection))
+        close_connection(s);
+}
+
+/* A beat met no row that lives.  A row that is there and not ended is looked for again by
+ * the next beat. */
+static enum beat find_out(session *s, const life *mine)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = store_session_ended(s->connection, mine->session_id, &result);
+    enum beat found = BEAT_UNREACHABLE;
+
+    if (answer != DB_DONE)
+        note_failure(s, answer, "looking for the session");
+    else if (result.rows == 0)
+        found = BEAT_GONE;
+    else if (db_get_int(&result, 0, 0))
+        found = BEAT_ENDED;
+    db_result_free(&result);
+    return found;
+}
+
+static enum beat beat(session *s, life *mine)
 {
     db_result result = DB_RESULT_INIT;
     int64_t before_ms;
@@ -89,31 +120,30 @@ static enum beat beat(session *s)
     if (s->connection == NULL && open_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     before_ms = clock_boottime_ms();
-    sent = store_session_beat(s->connection, s->id, &result);
-    if (sent == DB_DONE) {
-        answer = result.affected == 1 ? BEAT_CONFIRMED : BEAT_LOST;
-        if (answer == BEAT_CONFIRMED)
-            confirm(s, before_ms);
+    sent = store_session_beat(s->connection, mine->session_id, &result);
+    if (sent != DB_DONE) {
+        /* A beat that did arrive does no harm. */
+        note_failure(s, sent, "the heartbeat");
+    } else if (result.affected == 1) {
+        answer = BEAT_CONFIRMED;
+        confirm(s, mine, before_ms);
     } else {
-        /* For the log; a beat that did arrive does no harm. */
-        (void)db_read_status(s->connection, sent, "the heartbeat");
-        if (!db_usable(s->connection))
-            close_connection(s);
+        answer = find_out(s, mine);
     }
     db_result_free(&result);
     return answer;
 }
 
-static void lose(session *s)
+/* Over for good, before anybody is told. */
+static void lose(session *s, life *mine, enum beat how)
 {
     uint64_t one = 1;
 
-    if (atomic_exchange(&s->lost, 1))
-        return;
-    atomic_store(&s->alive_until_ms, 0);
+    atomic_store(&mine->over, 1);
     log_line(s->options.logger, TL_ALARM, NULL, 0,
-             "session %s was declared dead: all its locks are lost; open a new client",
-             s->id);
+             "session %s %s: all its locks are lost", mine->session_id,
+             how == BEAT_GONE ? "has no row any more, by hand or by a restored database"
+                              : "was declared dead");
     if (write(s->loss_fd, &one, sizeof one) != (ssize_t)sizeof one)
         log_line(s->options.logger, TL_WARNING, NULL, 0,
                  "the loss descriptor could not be written");
@@ -146,15 +176,91 @@ static void after_confirmed(session *s)
     wake_following(s);
 }
 
+static tl_status insert_row(session *s, life *of)
+{
+    store_session row = {
+        .session_id = of->session_id,
+        .program = s->program,
+        .host = s->host,
+        .operations = s->operations[0] != '\0' ? s->operations : NULL,
+        .connection_name = db_name(s->connection),
+        .pid = (uint32_t)getpid(),
+        .timeout_ms = s->options.timeout_ms,
+    };
+    int64_t before_ms = clock_boottime_ms();
+    db_answer answer = store_session_insert(s->connection, &row);
+
+    if (answer != DB_DONE)
+        return db_error_status(s->connection, answer, "beginning the session");
+    s->last_confirmed_ms = before_ms;
+    confirm(s, of, before_ms);
+    return TL_OK;
+}
+
+/* A session of a new name, which nobody sees yet. */
+static tl_status begin(session *s, life **out)
+{
+    life *of = memory_new(sizeof *of);
+    tl_status status = TL_OK;
+
+    if (of == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the session");
+    random_uuid(of->session_id);
+    if (s->connection == NULL)
+        status = open_connection(s);
+    if (status == TL_OK)
+        status = insert_row(s, of);
+    if (status == TL_OK) {
+        *out = of;
+        return TL_OK;
+    }
+    if (s->connection != NULL && !db_usable(s->connection))
+        close_connection(s);
+    memory_free(of);
+    return status;
+}
+
+/* What is held, asked and looked for from here on is the new session's.  A row whose INSERT
+ * was not answered shows no beat, and holds nothing. */
+static void go_on_anew(session *s)
+{
+    life *next;
+
+    error_clear();
+    if (begin(s, &next) != TL_OK) {
+        if (!s->was_refused)
+            log_line(s->options.logger, TL_WARNING, NULL, 0,
+                     "no new session could be begun yet: %s", tl_error_message());
+        s->was_refused = 1;
+        return;
+    }
+    s->was_refused = 0;
+    observer_go_on(s->others, next->session_id);
+    next->before = atomic_load(&s->now);
+    atomic_store(&s->now, next);
+    log_line(s->options.logger, TL_WARNING, NULL, 0, "this process goes on as session %s",
+             next->session_id);
+}
+
 static void round_once(session *s)
 {
-    switch (beat(s)) {
+    life *mine = atomic_load(&s->now);
+    enum beat answer;
+
+    if (life_is_over(mine)) {
+        go_on_anew(s);
+        return;
+    }
+    answer = beat(s, mine);
+    switch (answer) {
     case BEAT_CONFIRMED:
         atomic_fetch_add(&s->beats, 1);
         after_confirmed(s);
         break;
-    case BEAT_LOST:
-        lose(s);
+    case BEAT_ENDED:
+    case BEAT_GONE:
+        lose(s, mine, answer);
+        go_on_anew(s);
         break;
     case BEAT_UNREACHABLE:
         if (atomic_fetch_add(&s->unreachable, 1) == 0)
@@ -171,7 +277,7 @@ static void *beat_on(void *argument)
     int64_t next_ms = clock_deadline(s->options.beat_ms);
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->stop_beating && !atomic_load(&s->lost)) {
+    while (!s->stop_beating) {
         if (clock_left_ms(next_ms) > 0) {
             clock_wait(&s->wake, &s->mutex, next_ms);
             continue;
@@ -207,32 +313,6 @@ static void *follow(void *argument)
     return NULL;
 }
 
-static tl_status insert_row(session *s)
-{
-    store_session row = {
-        .session_id = s->id,
-        .program = s->program,
-        .host = s->host,
-        .operations = s->operations[0] != '\0' ? s->operations : NULL,
-        .pid = (uint32_t)getpid(),
-        .timeout_ms = s->options.timeout_ms,
-    };
-    int64_t before_ms;
-    tl_status status = open_connection(s);
-    db_answer answer;
-
-    if (status != TL_OK)
-        return status;
-    row.connection_name = db_name(s->connection);
-    before_ms = clock_boottime_ms();
-    answer = store_session_insert(s->connection, &row);
-    if (answer != DB_DONE)
-        return db_error_status(s->connection, answer, "beginning the session");
-    s->last_confirmed_ms = before_ms;
-    confirm(s, before_ms);
-    return TL_OK;
-}
-
 static tl_status start_threads(session *s)
 {
     if (s->options.round != NULL) {
@@ -256,14 +336,26 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
     text_copy(s->operations, sizeof s->operations, options->operations);
     if (gethostname(s->host, sizeof s->host - 1) != 0)
         text_copy(s->host, sizeof s->host, "unknown");
-    random_uuid(s->id);
     pthread_mutex_init(&s->mutex, NULL);
     if (clock_condition_init(&s->wake) != 0 || clock_condition_init(&s->round_due) != 0)
         return error_set(TL_NO_MEMORY, "a condition variable could not be made");
     s->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->loss_fd < 0)
         return error_set(TL_NO_MEMORY, "the loss descriptor could not be made");
-    return observer_new(&s->others, s->id, options->logger);
+    return observer_new(&s->others, "", options->logger);
+}
+
+/* The first session of the process. */
+static tl_status begin_first(session *s)
+{
+    life *first = NULL;
+    tl_status status = begin(s, &first);
+
+    if (status == TL_OK) {
+        observer_go_on(s->others, first->session_id);
+        atomic_store(&s->now, first);
+    }
+    return status;
 }
 
 tl_status session_start(session **out, pool *connections, const session_options *options)
@@ -276,7 +368,7 @@ tl_status session_start(session **out, pool *connections, const session_options 
         return error_set(TL_NO_MEMORY, "out of memory for the session");
     status = prepare(s, connections, options);
     if (status == TL_OK)
-        status = insert_row(s);
+        status = begin_first(s);
     if (status == TL_OK)
         status = start_threads(s);
     if (status != TL_OK) {
@@ -306,20 +398,39 @@ static void stop_threads(session *s)
         stop_thread(s, s->beating, &s->stop_beating, &s->wake);
 }
 
-void session_stop(session *s, const atomic_uint_fast64_t *may_hold)
+static void end_row(session *s, const atomic_uint_fast64_t *untracked)
+{
+    life *mine = atomic_load(&s->now);
+    db_result result = DB_RESULT_INIT;
+
+    if (s->connection == NULL || life_is_over(mine))
+        return;
+    (void)store_session_end(
+        s->connection, mine->session_id,
+        atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0, &result);
+    db_result_free(&result);
+}
+
+static void free_lives(session *s)
+{
+    life *next = atomic_load(&s->now);
+
+    while (next != NULL) {
+        life *before = next->before;
+
+        memory_free(next);
+        next = before;
+    }
+}
+
+void session_stop(session *s, const atomic_uint_fast64_t *untracked)
 {
     if (s == NULL)
         return;
     /* A child after fork has none of the threads, and the row is its parent's. */
     if (s->generation == thread_context_generation()) {
         stop_threads(s);
-        if (s->connection != NULL && !atomic_load(&s->lost)) {
-            db_result result = DB_RESULT_INIT;
-
-            (void)store_session_end(s->connection, s->id, atomic_load(may_hold) == 0,
-                                    &result);
-            db_result_free(&result);
-        }
+        end_row(s, untracked);
         pthread_cond_destroy(&s->round_due);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->mutex);
@@ -328,12 +439,18 @@ void session_stop(session *s, const atomic_uint_fast64_t *may_hold)
     if (s->loss_fd >= 0)
         close(s->loss_fd);
     observer_free(s->others);
+    free_lives(s);
     memory_free(s);
+}
+
+life *session_life(const session *s)
+{
+    return s != NULL ? atomic_load(&s->now) : NULL;
 }
 
 const char *session_id(const session *s)
 {
-    return s != NULL ? s->id : "";
+    return life_session_id(session_life(s));
 }
 
 void session_witness(session *s, char name[RANDOM_UUID])
@@ -341,16 +458,6 @@ void session_witness(session *s, char name[RANDOM_UUID])
     pthread_mutex_lock(&s->mutex);
     memcpy(name, s->witness, RANDOM_UUID);
     pthread_mutex_unlock(&s->mutex);
-}
-
-int64_t session_alive_ms(const session *s)
-{
-    return s != NULL ? clock_left_ms(atomic_load(&s->alive_until_ms)) : 0;
-}
-
-int session_lost(const session *s)
-{
-    return s != NULL && atomic_load(&s->lost);
 }
 
 int session_loss_fd(const session *s)

@@ -4,7 +4,9 @@
  *
  * A beat has three answers.  Confirmed: the session certainly lives until one time-out
  * after the moment *before* the beat was sent, by CLOCK_BOOTTIME.  Unreachable: it may
- * live or not; the certain time runs down.  Lost: somebody declared it dead, for good.
+ * live or not; the certain time runs down.  Lost: somebody declared it dead, for good; the
+ * process is told, and goes on under a session of a new name, as often as that happens.
+ * What was held under the old one keeps its life (base/life.h), which is over.
  *
  * Each session observes the others: one that shows no new beat at any of the observer's
  * own confirmed beats during one whole time-out of the observer's clock is ended, in a
@@ -15,6 +17,7 @@
 #ifndef TL_SESSION_SESSION_H
 #define TL_SESSION_SESSION_H
 
+#include "base/life.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "pool/pool.h"
@@ -40,19 +43,21 @@ typedef struct session_options {
 /* Writes the row and starts the threads. */
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
-/* Waits for the round under way, stops the threads, ends the row (best effort), frees.
- * *may_hold is 0 in the end: no trade of it is in process, and nobody needs to look for one. */
-void session_stop(session *s, const atomic_uint_fast64_t *may_hold);
+/* Waits for the round under way, stops the threads, ends the row (best effort), frees all
+ * lives.  Where none of its handles may hold a trade and *untracked is 0 too, no trade of it is in
+ * process, and nobody needs to look for one. */
+void session_stop(session *s, const atomic_uint_fast64_t *untracked);
 
+/* Of the session as it is now: what is asked for keeps it.  NULL without a session. */
+life *session_life(const session *s);
+/* The name of that; it stays what it was until the session is stopped. */
 const char *session_id(const session *s);
 
 /* The name of a connection that is held now and as long as the server runs and the line
  * stands, "" without one: while it is held, it is the same run of the server. */
 void session_witness(session *s, char name[RANDOM_UUID]);
 
-/* Certain life left, 0 when lost or not confirmed for a whole time-out. */
-int64_t session_alive_ms(const session *s);
-int session_lost(const session *s);
+/* Becomes readable at each loss. */
 int session_loss_fd(const session *s);
 
 typedef struct session_counters {

@@ -8,6 +8,12 @@ int step_is_grant(step_kind kind)
            kind == STEP_CLAIM || kind == STEP_ARM;
 }
 
+int step_is_holders(step_kind kind)
+{
+    return kind == STEP_FINISH_SYNC || kind == STEP_FINISH_RETRY || kind == STEP_OPEN ||
+           kind == STEP_RELEASE || kind == STEP_ARM;
+}
+
 int step_is_plain(const step *s)
 {
     if (s->channel != NULL || s->channel_key != NULL || s->channel_ref != NULL ||

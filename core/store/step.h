@@ -5,6 +5,8 @@
 #ifndef TL_STORE_STEP_H
 #define TL_STORE_STEP_H
 
+#include "base/life.h"
+
 #include <tradelock/engine.h>
 
 struct db_result;
@@ -41,6 +43,8 @@ typedef struct step {
     uint64_t
         held_fence; /* REAP: the fence that was seen; ASK_REPEATABLE: of a dead holder */
     const char *thread_no, *log_no, *session_id;
+    const life
+        *life; /* of the session that asks, or that holds; NULL: no holder's step */
 
     /* What it writes; which fields count depends on the kind. */
     char lane, status; /* status: of the ending */
@@ -88,6 +92,8 @@ enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 /* Whether an answer that was lost and turns out committed still needs a living P: asks,
  * claims and armings, whose value is what may be done after them. */
 int step_is_grant(step_kind kind);
+/* An ending, or an arming: it rests on a hold. */
+int step_is_holders(step_kind kind);
 /* Of ASK and FINISH_SYNC of a trade: nothing is told but key, hold, fingerprint and payload, of
  * what may be sent at once, or success; so the plain form of the statement will do. */
 int step_is_plain(const step *s);

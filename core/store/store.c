@@ -198,6 +198,11 @@ db_answer store_session_beat(db *connection, const char *session_id, db_result *
     return run_for_session(connection, &sql_session_beat, session_id, result);
 }
 
+db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
+{
+    return run_for_session(connection, &sql_session_ended, session_id, result);
+}
+
 db_answer store_session_end(db *connection, const char *session_id, int settled,
                             db_result *result)
 {

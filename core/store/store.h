@@ -96,6 +96,8 @@ typedef struct store_session {
 } store_session;
 db_answer store_session_insert(db *connection, const store_session *session);
 db_answer store_session_beat(db *connection, const char *session_id, db_result *result);
+/* (ended); no row when it is gone */
+db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled,
                             db_result *result);
 /* (session_id, beat, timeout_ms) */

@@ -88,6 +88,9 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
 {
     transition t, *one = &t;
 
+    /* The hold may be lost with its session; what it knows is filed by its ending. */
+    if (life_is_over(lock->life))
+        return error_set(TL_LOST, "the lock was lost with its session; nothing is sent");
     lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
     lock_begin_step(lock, &t, STEP_ARM, 1);
     t.step.max_hold_ms = max_hold_ms;

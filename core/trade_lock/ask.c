@@ -178,7 +178,7 @@ static int is_last_here(const tl_lock *lock)
 {
     return lock->view.status == 'P' &&
            memcmp(lock->inside.token, lock->next_token, STEP_TOKEN) == 0 &&
-           strcmp(lock->view.session_id, session_id(lock->client->session)) == 0;
+           strcmp(lock->view.session_id, life_session_id(lock->life)) == 0;
 }
 
 int ask_is_mine(const tl_lock *lock)
@@ -206,8 +206,7 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */
-    if (!ask_is_mine(lock) &&
-        !(is_last_here(lock) && session_alive_ms(lock->client->session) > 0)) {
+    if (!ask_is_mine(lock) && !(is_last_here(lock) && life_left_ms(lock->life) > 0)) {
         lock_become(lock, LOCK_NEW);
         if (t->step.kind == STEP_ASK && lock->view.state != TL_STATE_ABSENT)
             return ask_classify(lock);
@@ -224,7 +223,7 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
  * its max_hold was over. */
 static int is_certain(const tl_lock *lock, int64_t before_ms)
 {
-    return session_alive_ms(lock->client->session) > 0 &&
+    return life_left_ms(lock->life) > 0 &&
            clock_left_ms(before_ms + lock->options.max_hold_ms) > 0;
 }
 
@@ -578,7 +577,8 @@ tl_status ask_check(const tl_lock *lock)
 
     if (status == TL_OK)
         status = client_check_asking(lock->client);
-    if (status == TL_UNREACHABLE && lock->state == LOCK_ASK_UNKNOWN)
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
+        lock->state == LOCK_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK)
         status = check_restored(lock);

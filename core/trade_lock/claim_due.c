@@ -258,6 +258,11 @@ static tl_status claim_once(struct batch *b)
 
     if (status != TL_OK)
         return status;
+    status = life_check(session_life(b->client->session));
+    if (status != TL_OK) {
+        pool_put(b->client->connections, b->connection);
+        return status;
+    }
     b->claim_count = 0;
     b->status = TL_OK;
     answer = claim_all(b);

@@ -207,8 +207,18 @@ tl_status ending_applied(tl_lock *lock)
 
 int lock_still_holds(const tl_lock *lock)
 {
-    return lock->view.status == 'P' && lock->view.fence == lock->fence &&
+    return !life_is_over(lock->life) && lock->view.status == 'P' &&
+           lock->view.fence == lock->fence &&
            memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
+}
+
+tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
+{
+    lock_lose(lock);
+    lock_file_evidence(lock, ending);
+    return error_set(TL_LOST, "the lock %s; what this ending knew is filed as evidence",
+                     life_is_over(lock->life) ? "was lost with its session"
+                                              : "was taken over");
 }
 
 /* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it
@@ -220,11 +230,7 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const trans
     transition_look(lock->client->transitions, &again, lock->client->config.pool_wait_ms);
     if (again.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);
-    lock_lose(lock);
-    lock_file_evidence(lock, ending);
-    return error_set(TL_LOST,
-                     "the lock was taken over; what this ending knew is filed as "
-                     "evidence");
+    return ending_too_late(lock, ending);
 }
 
 tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t)

@@ -25,7 +25,7 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
         break;
     }
     lock_not_done(lock, LOCK_HELD, t);
-    return lock_failed(t);
+    return t->status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }
 
 static tl_status finish(tl_lock *lock, const tl_ending *ending,

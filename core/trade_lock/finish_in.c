@@ -19,6 +19,8 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 
     ending_to_step(lock, ending, NULL, &t);
     t.step.in_caller = 1;
+    if (transition_check_life(&t.step) != TL_OK)
+        return error_prefix(TL_ROLL_BACK, "roll back");
     session_witness(lock->client->session, lock->caller_witness);
     answer = store_step(borrowed, &t.step, STORE_PLAIN);
     if (answer != DB_DONE)

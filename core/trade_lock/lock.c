@@ -260,7 +260,7 @@ int64_t tl_lock_remaining_ms(const tl_lock *lock)
 {
     if (lock_check(lock) != TL_OK || !is_held(lock))
         return 0;
-    if (session_alive_ms(lock->client->session) == 0)
+    if (life_left_ms(lock->life) == 0)
         return 0;
     return clock_left_ms(lock->hold_until_ms);
 }
@@ -276,11 +276,19 @@ int tl_may_send(const tl_lock *lock, int64_t send_ms)
 
 /* ------------------------------------------------------------------- helpers -- */
 
+/* Whether a row may be in process by this handle, as far as it knows. */
+static int may_hold(lock_state state)
+{
+    return state != LOCK_NEW && state != LOCK_OVER;
+}
+
 void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
 
     memset(t, 0, sizeof *t);
+    if (!may_hold(lock->state))
+        lock->life = session_life(lock->client->session);
     if (fresh_token) {
         random_token(lock->next_token);
         lock->lost_connection[0] = '\0';
@@ -305,7 +313,8 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
         random_uuid(lock->log_no);
         s->new_log_no = lock->log_no;
     }
-    s->session_id = session_id(lock->client->session);
+    s->session_id = life_session_id(lock->life);
+    s->life = lock->life;
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
     s->once = !lock_is_mutex(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
@@ -315,18 +324,12 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->name = step_name(kind);
 }
 
-/* Whether a row may be in process by this handle, as far as it knows. */
-static int may_hold(lock_state state)
-{
-    return state != LOCK_NEW && state != LOCK_OVER;
-}
-
 void lock_become(tl_lock *lock, lock_state state)
 {
     if (may_hold(state) && !may_hold(lock->state))
-        atomic_fetch_add(&lock->client->may_hold, 1);
+        atomic_fetch_add(&lock->life->may_hold, 1);
     if (!may_hold(state) && may_hold(lock->state))
-        atomic_fetch_sub(&lock->client->may_hold, 1);
+        atomic_fetch_sub(&lock->life->may_hold, 1);
     lock->state = state;
 }
 
@@ -477,7 +480,7 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     text_copy(v->op_code, sizeof v->op_code, lock_row_op(lock));
     text_copy(v->thread_no, sizeof v->thread_no, lock->thread_no);
     text_copy(v->log_no, sizeof v->log_no, lock->log_no);
-    text_copy(v->session_id, sizeof v->session_id, session_id(lock->client->session));
+    text_copy(v->session_id, sizeof v->session_id, life_session_id(lock->life));
     text_copy(v->channel, sizeof v->channel, lock->channel);
     text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
     text_copy(v->remark, sizeof v->remark, lock->remark);

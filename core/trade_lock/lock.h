@@ -33,6 +33,9 @@ struct tl_lock {
     tl_client *client;
     unsigned generation;
     lock_state state;
+    /* Under which it asked, and holds; NULL before.  A process that goes on under another
+     * session has lost it. */
+    life *life;
 
     /* The key, and the names of its rows. */
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];
@@ -179,6 +182,8 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transitio
 /* ended.c: keeps what the ending says, and shows it in the view once it is committed. */
 void ended_keep(tl_lock *lock, const step *s);
 void ended_show(tl_lock *lock);
+/* An ending that comes too late: the hold is lost, and what it knew is filed. */
+tl_status ending_too_late(tl_lock *lock, const tl_ending *ending);
 tl_status ending_applied(tl_lock *lock);
 /* An ending that provably did not happen: still held, or lost meanwhile. */
 tl_status settled_not_done(tl_lock *lock);
@@ -191,7 +196,7 @@ void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us);
 tl_status arm_settle(tl_lock *lock, int *armed);
 /* lock_check_held(), for what rests on the hold: after arm_settle(). */
 tl_status lock_check_ending(tl_lock *lock);
-/* Whether the row that was read still carries this hold. */
+/* Whether the row that was read still carries this hold, and its session is not over. */
 int lock_still_holds(const tl_lock *lock);
 
 #endif

@@ -248,6 +248,8 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
                                                                    : WITH_VERDICT;
     }
     status = transition_check_restored(client->transitions, &w->t->step);
+    if (status == TL_OK)
+        status = transition_check_life(&w->t->step);
     if (status != TL_OK) {
         pool_put(client->connections, w->connection);
         w->t->verdict = VERDICT_FAILED;

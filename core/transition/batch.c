@@ -95,12 +95,14 @@ static size_t undecided(transition **items, size_t count, transition **left)
     return kept;
 }
 
-/* Whether some of these may not be begun on the server that this connection leads to. */
+/* Whether some of these may not be begun on the server that this connection leads to, or
+ * under their session. */
 static int is_forbidden(const transition_engine *engine, transition *const *items,
                         size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (transition_is_forbidden(engine, &items[i]->step))
+        if (transition_is_forbidden(engine, &items[i]->step) ||
+            transition_check_life(&items[i]->step) != TL_OK)
             return 1;
     return 0;
 }

@@ -71,6 +71,15 @@ tl_status transition_check_restored(const transition_engine *engine, const step 
                      step_name(s->kind));
 }
 
+tl_status transition_check_life(const step *s)
+{
+    if (s->life == NULL)
+        return TL_OK;
+    if (step_is_holders(s->kind) && life_is_over(s->life))
+        return error_set(TL_LOST, "the session that held the lock was declared dead");
+    return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
+}
+
 /* What an error of the server means for a step that wrote nothing.  1062 names the key
  * that refused; the server's sentence also quotes the values, which may look like names. */
 static void fail(transition *t, const db *connection, db_answer answer)
@@ -209,6 +218,8 @@ static enum try_result try_on_pool(transition_engine *engine, transition *t,
         return TRY_AGAIN;
     }
     status = transition_check_restored(engine, &t->step);
+    if (status == TL_OK)
+        status = transition_check_life(&t->step);
     if (status == TL_OK) {
         tried = try_once(engine, t, connection);
     } else {

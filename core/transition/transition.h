@@ -67,6 +67,9 @@ pool *transition_pool(transition_engine *engine);
 /* TL_OK, or TL_ASK_CHANNEL: to be asked once the connection is there, since it may be the
  * one that shows it. */
 tl_status transition_check_restored(const transition_engine *engine, const step *s);
+/* TL_OK, or why the step's session is none to begin it under, to be asked directly before:
+ * TL_SESSION_LOST or TL_UNREACHABLE of what asks, TL_LOST of a hold whose session is over. */
+tl_status transition_check_life(const step *s);
 
 /*
  * Carries out every transition of the array.  Database work that the server undid (1213,

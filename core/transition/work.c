@@ -53,22 +53,27 @@ static enum tried server_refused(transition_engine *engine, work *w, db *connect
     return AGAIN;
 }
 
-/* Whether this may not be begun on the server that the connection leads to: that one may
- * be what has shown it. */
-static int is_forbidden(const transition_engine *engine, const work *w)
+/* Whether this may be begun on the server that the connection leads to, which may be what
+ * has shown that it may not; and under its session. */
+static tl_status check_begin(const transition_engine *engine, const work *w)
 {
-    return w->asks && w->verdict != VERDICT_UNKNOWN && atomic_load(engine->restored);
+    if (!w->asks || w->verdict == VERDICT_UNKNOWN)
+        return TL_OK;
+    if (atomic_load(engine->restored))
+        return error_set(TL_ASK_CHANNEL,
+                         "the server was restored or replaced, and who holds what may be "
+                         "missing in it: nothing is locked");
+    return w->life != NULL ? life_check(w->life) : TL_OK;
 }
 
 static enum tried try_on(transition_engine *engine, work *w, db *connection)
 {
+    tl_status status = check_begin(engine, w);
     db_answer answer;
 
-    if (is_forbidden(engine, w)) {
+    if (status != TL_OK) {
         w->verdict = VERDICT_FAILED;
-        w->status = error_set(TL_ASK_CHANNEL,
-                              "the server was restored or replaced, and who holds what "
-                              "may be missing in it: nothing is locked");
+        w->status = status;
         return OVER;
     }
     answer = w->run(w->context, connection);
@@ -251,7 +256,7 @@ static int any_is_forbidden(const transition_engine *engine, work *const *items,
                             size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_forbidden(engine, items[i]))
+        if (check_begin(engine, items[i]) != TL_OK)
             return 1;
     return 0;
 }

@@ -40,6 +40,7 @@ typedef struct work {
     /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
      * to come again. */
     int asks;
+    const life *life; /* of the session that an ask is for; NULL: of none */
     /* The answer to an earlier run was lost, and nobody could settle it: what fails now is
      * still UNKNOWN. */
     int doubtful;

@@ -158,6 +158,104 @@ static void woken_within_the_exchange_after_not_found(void **state)
     assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
+/* ----------------------------------------------------- awake, and at work again -- */
+
+#define LINES 3000
+
+/* Until so many trades have succeeded. */
+static void await_paid(long long wanted)
+{
+    for (int i = 0; i < 6000; i++) {
+        if (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                      "status = 'Y' AND lane = 'S'") >= wanted)
+            return;
+        usleep(5000);
+    }
+    fail_msg("the service does not come to pay %lld trades", wanted);
+}
+
+static long long sessions_of(const char *program)
+{
+    return database_number(self.sql,
+                           "SELECT COUNT(*) FROM tl_session WHERE program = '%s' AND "
+                           "ended_at IS NULL",
+                           program);
+}
+
+/* Everybody sleeps, for longer than a session; somebody who looks in ends them all. */
+static void end_the_sleeping(const char *program)
+{
+    const char *const arguments[] = {"reap", "--config", self.service_config, NULL};
+
+    for (int i = 0; i < 20 && sessions_of(program) > 0; i++) {
+        child janitor = town_start(&self, "tradelock", arguments, NULL);
+
+        assert_int_equal(child_wait(&janitor, 20000), 0);
+    }
+    assert_int_equal(sessions_of(program), 0);
+}
+
+/* A real service sleeps for longer than its session, with work in flight, and goes on: what
+ * it says of its lines then is what it would have said, but for those that were in flight. */
+static void a_service_goes_on(void **state)
+{
+    unsigned threads = 8, repeated = 0;
+    long long steps, paid = database_number(
+                         self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
+    char *rows = town_rows(&self, LINES), *text, *at;
+    child zombie = town_service(&self, self.service_config, rows, threads, NULL);
+
+    (void)state;
+    await_paid(paid + 50);
+    child_signal(&zombie, SIGSTOP);
+    wait_stopped(&zombie);
+    end_the_sleeping("tradelock-withdraw");
+    steps =
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
+    assert_in_range(steps, paid + 50, paid + LINES / 2); /* it was not done */
+    child_signal(&zombie, SIGCONT);
+    assert_int_not_equal(child_wait(&zombie, 60000), -1);
+    text = file_read(zombie.output);
+    at = strstr(text, "repeated ");
+    if (at == NULL || sscanf(at, "repeated %u", &repeated) != 1 ||
+        strstr(text, "error 0\n") == NULL)
+        fail_msg("of its lines it says: %s", text);
+    assert_in_range(repeated, 0, threads);
+    free(text);
+    free(rows);
+    town_finish(&self, 30000);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                               "status = 'Y' AND lane = 'S'"),
+                     sim_stat(&self.sim, "payments"));
+}
+
+/* The same of the other lane: the worker's own janitor opens what the worker held. */
+static void a_worker_goes_on(void **state)
+{
+    char *rows = town_rows(&self, 60);
+    child service, worker;
+
+    (void)state;
+    /* Paid, and the answer lost. */
+    town_rule(&self, "{\"kind\":\"drop_after\",\"count\":0}");
+    service = town_service(&self, self.service_config, rows, 4, NULL);
+    assert_int_not_equal(child_wait(&service, 60000), -1);
+    town_no_rules(&self);
+    assert_true(town_open_trades(&self) > 0);
+    free(rows);
+    worker = town_worker(&self, self.worker_config, 4, NULL);
+    town_await_ready(&worker);
+    child_signal(&worker, SIGSTOP);
+    wait_stopped(&worker);
+    end_the_sleeping("tradelock-worker");
+    child_signal(&worker, SIGCONT);
+    for (int i = 0; i < 3000 && town_open_trades(&self) > 0; i++)
+        usleep(10000);
+    assert_int_equal(town_open_trades(&self), 0);
+    child_signal(&worker, SIGTERM);
+    assert_int_equal(child_wait(&worker, 20000), 0);
+}
+
 /* ------------------------------------------------- alive, and forgot its lock -- */
 
 static tl_client *open_client(const char *file)
@@ -231,6 +329,8 @@ int main(void)
         cmocka_unit_test(woken_before_the_send),
         cmocka_unit_test(woken_within_the_send),
         cmocka_unit_test(woken_with_the_answer),
+        cmocka_unit_test(a_service_goes_on),
+        cmocka_unit_test(a_worker_goes_on),
         cmocka_unit_test(max_hold_opens_a_forgotten_lock),
     };
 

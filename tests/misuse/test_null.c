@@ -426,7 +426,7 @@ CALL(tl_lock_finish_in)
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
 
     return (int)tl_lock_finish_in(N(1, have.held), N(2, have.in_transaction),
-                                  N(3, &ending));
+                                  N(3, &ending), 0);
 }
 
 CALL(tl_lock_finish_submit)

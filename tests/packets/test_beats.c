@@ -135,7 +135,14 @@ static tl_stats stats_of(const struct trial *t)
     return stats;
 }
 
-/* What is believed is read before what is true: both only grow older. */
+/* Whether the client goes on under another session than the trial's. */
+static int is_anew(const struct trial *t)
+{
+    return strcmp(tl_client_session(t->client), t->session) != 0;
+}
+
+/* What is believed is read before what is true: both only grow older.  What it believes of its
+ * next session is another's row. */
 static void check_belief(struct trial *t)
 {
     long long believed = (long long)stats_of(t).beats, beats, row_ms;
@@ -146,6 +153,10 @@ static void check_belief(struct trial *t)
         "alive_until) DIV 1000) FROM tl_session WHERE session_id = '%s'",
         t->session);
 
+    if (is_anew(t)) {
+        free(row);
+        return;
+    }
     if (row != NULL && sscanf(row, "%lld %lld", &beats, &row_ms) == 2) {
         t->most_beats = beats;
         if (alive_ms > 0 && alive_ms > row_ms + (clock_boottime_ms() - before_ms) + 2)
@@ -211,11 +222,20 @@ static void check_end(struct trial *t)
     struct pollfd loss = {tl_client_loss_fd(t->client), POLLIN, 0};
     int lost = t->fate != LIVES && !(t->fate == ENDED_MEANWHILE && !t->struck);
 
+    if (lost) {
+        while (!is_anew(t) || tl_client_alive_ms(t->client) == 0)
+            if (clock_left_ms(t->end_ms) == 0)
+                wrong(t, "it is lost and takes no new session");
+    }
     check_belief(t);
     if (atomic_load(&t->losses) != lost || (poll(&loss, 1, 0) == 1) != lost)
         wrong(t, "it heard of its loss %d times", atomic_load(&t->losses));
-    if (lost && tl_client_alive_ms(t->client) != 0)
-        wrong(t, "it is lost and believes to live");
+    if (lost &&
+        database_number(sql,
+                        "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s' AND "
+                        "ended_at IS NULL",
+                        tl_client_session(t->client)) != 1)
+        wrong(t, "it goes on under a session that is not there");
     if (t->fate == ENDED || (t->fate == ENDED_MEANWHILE && t->struck)) {
         if (number_of(t, "ended_at IS NOT NULL") != 1)
             wrong(t, "the end was taken back");

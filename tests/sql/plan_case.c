@@ -178,6 +178,7 @@ const plan_case plan_cases[] = {
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      {NEW_SESSION, S("p"), S("h"), N(1), NONE, LOG, N(10000), N(10000)}},
     {&sql_session_beat, "", 1, FEW, PLAN_KEYS, {ALIVE}},
+    {&sql_session_ended, "", 1, FEW, PLAN_KEYS, {DEAD}},
     {&sql_session_end, "", 1, FEW, PLAN_KEYS, {N(1), ALIVE}},
     {&sql_session_others, "", 22, 60, PLAN_KEYS, {ALIVE}},
     {&sql_session_expire, "", 1, FEW, PLAN_KEYS, {ALIVE, SILENT, N(0)}},

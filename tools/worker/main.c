@@ -1,8 +1,8 @@
 /*
  * tradelock-worker: a process that runs the retry worker for the sample workflow.
  *
- * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  When the
- * process is declared dead (it was stopped for too long) it opens a new client and goes on.
+ * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  A
+ * process that was taken for dead (it was stopped for too long) goes on by itself.
  */
 #include "host.h"
 
@@ -15,7 +15,6 @@
 
 #define PROGRAM "tradelock-worker"
 #define LOOK_MS 100
-#define REOPEN_MS 500
 
 static const char usage[] =
     "usage: tradelock-worker --config FILE --channel-url URL [OPTION]...\n"
@@ -172,8 +171,8 @@ static void print_counts(tl_worker *worker)
     fflush(stdout);
 }
 
-/* Until told to stop, or until the session is lost. */
-static tl_status work(const settings *s, const sigset_t *signals, int *stopped)
+/* Until told to stop. */
+static tl_status work(const settings *s, const sigset_t *signals)
 {
     host here;
     tl_worker *worker = NULL;
@@ -186,8 +185,8 @@ static tl_status work(const settings *s, const sigset_t *signals, int *stopped)
         goto out;
     puts("ready");
     fflush(stdout);
-    while (!*stopped && tl_worker_wait(worker, 0) == TL_TIMEOUT)
-        *stopped = told_to_stop(signals, LOOK_MS);
+    while (tl_worker_wait(worker, 0) == TL_TIMEOUT && !told_to_stop(signals, LOOK_MS))
+        continue;
     tl_worker_stop(worker);
     while ((status = tl_worker_wait(worker, LOOK_MS)) == TL_TIMEOUT)
         continue;
@@ -198,18 +197,11 @@ out:
     return status;
 }
 
-/* What may be over soon: the worker has served before, so its settings are right. */
-static int may_pass(tl_status status)
-{
-    return status == TL_SESSION_LOST || tl_status_class(status) == TL_CLASS_RETRY ||
-           status == TL_UNKNOWN;
-}
-
 int main(int argc, char **argv)
 {
     settings s = {.host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING},
                   .worker = TL_WORKER_OPTIONS_INIT};
-    int code = read_options(&s, argc, argv), stopped = 0, served = 0;
+    int code = read_options(&s, argc, argv);
     sigset_t signals;
     tl_status status;
 
@@ -220,17 +212,8 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    for (;;) {
-        status = work(&s, &signals, &stopped);
-        served |= status == TL_SESSION_LOST;
-        if (stopped || !served || !may_pass(status))
-            break;
-        fprintf(stderr, PROGRAM ": %s; opening anew\n", tl_status_text(status));
-        stopped = told_to_stop(&signals, REOPEN_MS);
-        if (stopped)
-            break;
-    }
-    if (stopped)
+    status = work(&s, &signals);
+    if (status == TL_OK)
         return EXIT_DONE;
     fprintf(stderr, PROGRAM ": %s\n",
             tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));

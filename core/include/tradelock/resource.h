@@ -103,7 +103,7 @@ typedef struct tl_mutex tl_mutex;
  * within a beat (1 s by default).  resource: the first one concerned.  why:
  *   TL_LOST          taken over, or taken away by an operator
  *   TL_TIMEOUT       the lease or max_hold is over
- *   TL_SESSION_LOST  this process was declared dead
+ *   TL_SESSION_LOST  this process was declared dead; it goes on, without this lock
  *   TL_UNREACHABLE   no heartbeat was confirmed for a whole session time-out
  * Must return quickly and must not call the library.  It is not running any more when
  * tl_mutex_unlock() or tl_mutex_free() of the handle that was granted returns.

@@ -47,6 +47,16 @@
  * view's send_until_us and the channel's own latency are over.  The dead holder's request
  * may still be on its way.  Workflows keep both rules by themselves.
  *
+ * A PROCESS THAT WAS TAKEN FOR DEAD
+ *
+ * A process that was stopped, or cut off, for longer than its session finds at its next
+ * heartbeat that others have ended it.  It loses every lock that it had been granted, for
+ * good: tl_may_send() is false, tl_lock_finish() answers TL_LOST and files what the holder
+ * knew.  The loss callback says so; then the client takes a new session by itself, and what
+ * is asked for from there on is granted as ever.  An ask that meets the moment between the
+ * two answers TL_SESSION_LOST: nothing happened, ask again.  One that travelled meanwhile is
+ * never granted, since it was made under the old session.
+ *
  * THREADS, FORK, MEMORY
  *
  * A client may be used by any number of threads.  A lock handle may move between threads
@@ -109,8 +119,8 @@ typedef enum tl_class {
     TL_CLASS_BROKEN
 } tl_class;
 
-/* Number, name, class, text.  Numbers are stable; new ones are added at the end of a
- * class's range. */
+/* Number, name, class, text.  Numbers are stable, also where a class changed; new ones are
+ * added at the end of a class's range. */
 #define TL_STATUS_MAP(X)                                                                 \
     X(0, OK, DONE, "done")                                                               \
     X(1, GRANTED, DONE, "the lock is yours")                                             \
@@ -154,7 +164,7 @@ typedef enum tl_class {
     X(92, NO_SCHEMA, BROKEN, "the schema is missing")                                    \
     X(93, WRONG_SCHEMA, BROKEN, "the schema does not serve this version")                \
     X(94, SERVER_UNSAFE, BROKEN, "the server's settings are not safe for money")         \
-    X(95, SESSION_LOST, BROKEN, "this process was declared dead; open a new client")     \
+    X(95, SESSION_LOST, RETRY, "this process was declared dead; ask again")              \
     X(96, SERVER_ERROR, BROKEN, "the server reported an unexpected error")               \
     X(97, INTERNAL, BROKEN, "an internal check failed")                                  \
     X(98, CALLBACK_FAILED, BROKEN, "a database callback failed")
@@ -242,9 +252,10 @@ typedef struct tl_client tl_client;
 #define TL_CLIENT_NO_SCHEMA 4u
 
 /*
- * Called once from the session thread when a heartbeat found that this process was
- * declared dead: every lock of the client is lost for good, and new asks need a new
- * client.  (While heartbeats are merely unanswered, tl_client_alive_ms() runs down to 0
+ * Called from the session thread each time a heartbeat found that this process was declared
+ * dead: every lock that it was granted until now is lost for good, but for mutexes and
+ * read-write locks with a lease of their own.  A new session is taken when this has
+ * returned.  (While heartbeats are merely unanswered, tl_client_alive_ms() runs down to 0
  * and tl_may_send() is false.)  Must return quickly and must not close the client.
  */
 typedef void (*tl_loss_fn)(void *context);
@@ -279,14 +290,16 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  * nobody looks for any. */
 TL_EXPORT void tl_client_close(tl_client *client);
 
-/* The session's UUID, "" without one. */
+/* The UUID of the session as it is now, "" without one.  After a loss it is another; what was
+ * returned before stays what it was until the client is closed. */
 TL_EXPORT const char *tl_client_session(const tl_client *client);
 
 /* How long the session is certainly alive without another confirmed heartbeat, without a
- * round trip; 0 when it is lost or was never there. */
+ * round trip; 0 between a loss and the next session, and when there never was one. */
 TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
 
-/* A descriptor that becomes readable when the session is lost; owned by the client. */
+/* A descriptor that becomes readable when a session is lost, an eventfd(2): who wants to
+ * hear of the next loss too reads it.  Owned by the client. */
 TL_EXPORT int tl_client_loss_fd(const tl_client *client);
 
 typedef struct tl_stats {
@@ -468,6 +481,7 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  * retry lane: TL_GRANTED, TL_MISMATCH, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED,
  *             TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
  *
+ * TL_SESSION_LOST: see above; nothing happened.
  * TL_MISMATCH: the key was asked for with other contents, or as the other kind of lock (a
  * mutex, TL_ASK_REPEATABLE or TL_ASK_STANDALONE, and a trade that happens once).
  *
@@ -526,8 +540,8 @@ typedef struct tl_ending {
 
 /*
  * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what
- * the trade is now.  TL_LOST: the lock had been taken over; nothing was changed, and what
- * the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
+ * the trade is now.  TL_LOST: the lock had been taken over, or lost with its session;
+ * nothing was changed, and what the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
  * evidence says money moved; the lock is still held.  TL_UNKNOWN: call again with the same
  * handle and ending.  The handle can be freed after any of them.
  */

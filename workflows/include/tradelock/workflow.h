@@ -353,8 +353,8 @@ TL_EXPORT void tl_worker_stop(tl_worker *worker);
 
 /*
  * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on).
- * TL_OK: it was told to stop and everything it held is finished.  TL_SESSION_LOST: this
- * process was declared dead; open a new client.
+ * TL_OK: it was told to stop and everything it held is finished.  A session that is lost
+ * does not stop it: what it held is lost, and it claims under the client's next one.
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 

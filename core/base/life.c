@@ -1,0 +1,36 @@
+#include "base/life.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <stddef.h>
+
+const char *life_session_id(const life *l)
+{
+    return l != NULL ? l->session_id : "";
+}
+
+int64_t life_left_ms(const life *l)
+{
+    return life_is_over(l) ? 0 : clock_left_ms(atomic_load(&l->certain_until_ms));
+}
+
+int life_is_over(const life *l)
+{
+    return l == NULL || atomic_load(&l->over);
+}
+
+tl_status life_check(const life *l)
+{
+    if (life_is_over(l))
+        return error_set(TL_SESSION_LOST,
+                         "session %s was declared dead, and what it held is lost; this "
+                         "process goes on under a new one: ask again",
+                         life_session_id(l));
+    /* Others may take it for dead already; what it were granted now could be theirs. */
+    if (life_left_ms(l) == 0)
+        return error_set(TL_UNREACHABLE,
+                         "no heartbeat of this process was confirmed for a whole session "
+                         "time-out; nothing was asked");
+    return TL_OK;
+}
