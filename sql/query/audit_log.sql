@@ -38,7 +38,7 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
     IF(l.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
         FROM trade_resolution d WHERE d.cust_no = l.cust_no AND d.serial_no = l.serial_no
-            AND d.op_code = l.op_code AND d.rev = l.rev - 1
+            AND d.op_code = l.op_code AND d.rev = l.rev - 1 AND d.part < 3
             AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
                 WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
     /*include made_rev_columns*/

@@ -57,7 +57,8 @@ TL_EXPORT size_t tl_utf8_size(const char *character);
 
 /* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
  * send_until.  TL_OK: the send may go out (while tl_may_send()).  TL_LOST.  TL_EVIDENCE:
- * conflict, success evidence, a tried cancel or the deadline forbid it; still held.
+ * conflict, success evidence, a tried cancel, what operators decided or the deadline forbid it;
+ * still held.
  * TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out. */
 TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
 
@@ -272,10 +273,13 @@ typedef struct tl_resolution {
     tl_key key;
     uint64_t fence; /* of the sync row, as it was seen */
     tl_verdict verdict;
-    const char *actor, *reason; /* mandatory; for the record */
+    const char *actor, *reason; /* mandatory; for the record, and for no customer */
+    /* The confirmation of a failure: it is to be booked although the channel calls the
+     * payment pending. */
+    int although_pending;
 } tl_resolution;
 
-#define TL_RESOLUTION_VERSION 1u
+#define TL_RESOLUTION_VERSION 2u
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the
@@ -285,7 +289,9 @@ typedef struct tl_resolution {
  *
  * The confirmation raises the fence and clears the conflict, or makes the retry lane due:
  * then whoever has the workflow registered carries the decision out, with the business rows
- * in the transaction that ends the trade.  Nothing is sent for it any more.
+ * in the transaction that ends the trade.  Nothing is sent for it any more.  A channel that
+ * can be asked is asked before a failure is booked: one that it paid becomes Y, and of one that
+ * it calls pending the decision is not carried out (tl_resolution_refuse()).
  *
  * TL_OK.  TL_LOST.  TL_NOT_FOUND: no such trade, or nothing proposed.  TL_REFUSED: the row
  * is not one that this can be decided of, or this account has proposed it itself.  TL_BUSY:
@@ -307,12 +313,21 @@ typedef struct tl_resolution_row {
     int own;      /* by the account that asks now */
     const char *reason, *actor, *account;
     int64_t decided_us;
+    int refused; /* neither: a worker did not carry out what was confirmed */
+    int although_pending;
 } tl_resolution_row;
 
-/* Proposals and confirmations of a trade, in the order of its revisions. */
+/* Proposals and confirmations of a trade, in the order of its revisions; a refusal follows
+ * what it refuses. */
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
 TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key,
                                        tl_resolution_fn each, void *context);
+
+/* For whoever carries decisions out: the failure that was decided about this revision is not
+ * booked, since the channel says that the payment lives.  The decision is over with that;
+ * repeating it is harmless. */
+TL_EXPORT tl_status tl_resolution_refuse(tl_client *client, const tl_key *key,
+                                         uint64_t rev, const char *reason);
 
 /* ------------------------------------------------------------------- audit -- */
 
