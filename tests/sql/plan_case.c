@@ -23,6 +23,7 @@
 #define TOKEN_1 B("\xc4\xca\x42\x38\xa0\xb9\x23\x82\x0d\xcc\x50\x9a\x6f\x75\x84\x9b")
 #define TOKEN_7 B("\x8f\x14\xe4\x5f\xce\xea\x16\x7a\x5a\x36\xde\xdd\x4b\xea\x25\x43")
 #define FRESH B("0123456789abcdef")
+#define FINDING B("0123456789abcdef0123456789abcdef")
 #define THREAD S("11111111-1111-4111-8111-111111111111")
 #define LOG S("22222222-1111-4111-8111-111111111111")
 #define ALIVE S("a0000000-0000-4000-8000-000000000001")
@@ -292,6 +293,10 @@ const plan_case plan_cases[] = {
      {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
     {&sql_audit_rows, "", 150, 1200, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
+    {&sql_audit_run, "", 1, FEW, PLAN_NONE, {NONE}},
+    {&sql_audit_closing, "", 1, FEW, PLAN_KEYS, {FINDING}},
+    {&sql_audit_close, "", 1, FEW, PLAN_NONE,
+     {FINDING, N(2), S("gap"), KEY("W7"), N(1), S("why"), S("ann"), THREAD}},
     /* schema and server */
     {&sql_schema_version, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_schema_identity, "", 1, FEW, PLAN_KEYS, {NONE}},

@@ -127,6 +127,14 @@ VALUES ('C7', 'X7', 'WITHDRAW', 1000, 'C', 1, 1000, 1, 'why', 'who', UUID(), 'o1
     ('C7', 'Q7', 'WITHDRAW', 1000, 'F', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
     ('C9', 'Q9', 'WITHDRAW', 1000, 'F', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
     ('C9', 'Q9', 'WITHDRAW', 1000, 'F', 2, 1000, 1, 'why', 'who', UUID(), 'o2@localhost');
+-- Findings of audits: proposed to be closed.
+INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason,
+    actor, thread_no, account)
+SELECT CONCAT(MD5(seq)), 1, 'gap', 'C1', CONCAT('W', seq), 'WITHDRAW', 1, 'why', 'who', UUID(),
+    'operator1@localhost' FROM seq_1_to_2000
+UNION ALL
+SELECT '0123456789abcdef0123456789abcdef', 1, 'gap', 'C1', 'W7', 'WITHDRAW', 1, 'why', 'who',
+    UUID(), 'operator1@localhost';
 -- Resources: held by the living, and free ones.
 INSERT INTO resource_lock (resource, status, step, thread_no, session_id, token, fence, rev,
     max_hold_until, locked_at, created_at, updated_at)
@@ -156,5 +164,5 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
 COMMIT;
-ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, tl_session,
+ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
     resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;
