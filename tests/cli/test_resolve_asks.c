@@ -250,6 +250,39 @@ static void test_what_the_channel_said_is_shown(void **state)
     output_free(o);
 }
 
+/* Whoever may write no trade opens the one that he names, with a reason, when its holder is
+ * dead; to open all that the dead held is for services. */
+static void test_an_operator_opens_what_he_names(void **state)
+{
+    output *o;
+
+    (void)state;
+    database_run(
+        operators.h.sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
+        "max_hold_until, next_run_at, created_at, updated_at) VALUES ('C1', 'D1', "
+        "'" WITHDRAW_OP "', 'S', 'P', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, "
+        "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
+        "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    o = RUN("reap", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 3, "the role tradelock_application");
+    output_free(o);
+    retry_now("D1");
+    assert_int_equal(
+        database_number(operators.h.sql,
+                        "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
+                        "ON r.serial_no = s.serial_no AND r.lane = 'R' WHERE "
+                        "s.serial_no = 'D1' AND s.lane = 'S' AND s.status = "
+                        "'P' AND s.session_id IS NULL AND s.remark IS NULL "
+                        "AND r.status = 'F' AND r.remark = 'again' AND "
+                        "r.next_run_at <= UTC_TIMESTAMP(6) AND s.account = "
+                        "'%s@localhost' AND r.account = s.account",
+                        operators.user[ANN]),
+        1);
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_the_customer_does_not_hear_the_reason),
         cmocka_unit_test(test_nothing_is_armed_for_a_decided_trade),
         cmocka_unit_test(test_what_the_channel_said_is_shown),
+        cmocka_unit_test(test_an_operator_opens_what_he_names),
         cmocka_unit_test(test_it_is_cancelled_where_that_can_be),
     };
 

@@ -113,7 +113,7 @@ TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void 
 
 /* The janitor's round, once: ends sessions that were observed expired, opens the lanes of
  * P rows without a living holder, frees the dead holders of read-write locks.  Any number
- * may run at once. */
+ * may run at once.  Needs a service's account: operators write no trades. */
 typedef struct tl_reaped {
     uint64_t sessions, opened, freed;
 } tl_reaped;
