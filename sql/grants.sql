@@ -3,7 +3,7 @@
 --   tradelock_operator     people and jobs with the command `tradelock`
 --   tradelock_reader       dashboards and audits
 -- Nobody among them can write history (trade_lock_past, resource_log, resource_holder_log),
--- remove a row, or change evidence or what operators decided.  History is written by
+-- remove a row, or change evidence, what operators decided or what they closed of an audit.  History is written by
 -- triggers with the rights of the account that ran the migration; that account must stay
 -- and keep its rights.
 --
@@ -35,6 +35,9 @@ GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 -- Whoever has the workflow registered carries out what operators decided.
 GRANT SELECT ON trade_resolution TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_resolution_refused TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_application;
+GRANT SELECT ON audit_closing TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
@@ -49,24 +52,17 @@ GRANT SELECT ON resource_holder_state TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 
--- An operator sees history and does what the janitor does; SQL typed by hand is possible
--- and recorded.
+-- An operator sees history, and changes a trade only through what the schema offers: a half of
+-- a decision in their own name, evidence, tl_operator_retry.  Opening what the dead held is the
+-- services' work.  Earlier versions gave the right to write the table, which is taken back; what
+-- is revoked must have been granted.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
-GRANT SELECT,
-    INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
-        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
-        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
-        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
-        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at),
-    UPDATE (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
-        session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
-        not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
-        next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
-        proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at)
-    ON trade_lock TO tradelock_operator;
-GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_operator;
+GRANT SELECT ON trade_lock TO tradelock_operator;
+REVOKE ALL PRIVILEGES ON trade_lock FROM tradelock_operator;
+GRANT SELECT ON trade_lock TO tradelock_operator;
+GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
+REVOKE ALL PRIVILEGES ON trade_lock_low_water FROM tradelock_operator;
+GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
 GRANT SELECT ON trade_lock_past TO tradelock_operator;
 GRANT SELECT ON trade_lock_first TO tradelock_operator;
@@ -74,7 +70,10 @@ GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
 -- Every column but those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
-    actor, thread_no) ON trade_resolution TO tradelock_operator;
+    actor, thread_no, log_no, although_pending) ON trade_resolution TO tradelock_operator;
+GRANT SELECT, INSERT (finding, part, rule, cust_no, serial_no, op_code, rev, reason, actor,
+    thread_no) ON audit_closing TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
@@ -105,6 +104,7 @@ GRANT SELECT ON trade_lock_first TO tradelock_reader;
 GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
+GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;

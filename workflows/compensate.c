@@ -17,8 +17,11 @@ typedef struct compensation {
     attempt attempt;
     ending ending;
     resolver_facts facts;
-    char parked[64]; /* the reason that is on the row already */
-    tl_reply filed;  /* what the evidence that counts says */
+    char parked[64];      /* the reason that is on the row already */
+    tl_reply filed;       /* what the evidence that counts says */
+    uint64_t decided_rev; /* of the row that operators decided about */
+    const char
+        *asked; /* what the channel's last answer was; NULL: none in this attempt */
     compensate_calls *calls;
 } compensation;
 
@@ -107,14 +110,21 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
     return 0;
 }
 
-/* They come in the order of the row's revisions, so the last one is in force. */
+/* They come in the order of the row's revisions, so the last one is in force, unless it was
+ * refused. */
 static int read_decision(void *context, const tl_resolution_row *row)
 {
     compensation *c = context;
 
-    if (row->confirms && row->epoch == c->attempt.seen.epoch &&
-        row->verdict != TL_VERDICT_CLEAR)
+    if (row->epoch != c->attempt.seen.epoch || row->verdict == TL_VERDICT_CLEAR)
+        return 0;
+    if (row->confirms) {
         c->facts.decided = (int)row->verdict;
+        c->facts.although_pending = row->although_pending;
+        c->decided_rev = row->rev;
+    } else if (row->refused && row->rev == c->decided_rev) {
+        c->facts.decided = 0;
+    }
     return 0;
 }
 
@@ -139,6 +149,34 @@ static int64_t call_timeout_ms(const compensation *c)
     return left_ms < policy->execute_ms ? left_ms : policy->execute_ms;
 }
 
+static const char *query_name(tl_query answer)
+{
+    switch (answer) {
+    case TL_QUERY_SUCCEEDED:
+        return "asked: succeeded";
+    case TL_QUERY_FAILED:
+        return "asked: failed";
+    case TL_QUERY_PENDING:
+        return "asked: pending";
+    case TL_QUERY_NOT_FOUND:
+        return "asked: not found";
+    default:
+        return "asked: no answer";
+    }
+}
+
+static const char *cancel_name(tl_cancel answer)
+{
+    switch (answer) {
+    case TL_CANCEL_CANCELLED:
+        return "cancel: cancelled";
+    case TL_CANCEL_ALREADY_DONE:
+        return "cancel: already done";
+    default:
+        return "cancel: no answer";
+    }
+}
+
 static void do_query(compensation *c)
 {
     int64_t timeout_ms = call_timeout_ms(c);
@@ -150,6 +188,7 @@ static void do_query(compensation *c)
         return;
     c->calls->queries++;
     c->facts.query = attempt_query(&c->attempt, timeout_ms);
+    c->asked = query_name(c->facts.query);
 }
 
 static void do_cancel(compensation *c)
@@ -162,6 +201,7 @@ static void do_cancel(compensation *c)
         return;
     c->calls->cancels++;
     c->facts.cancel = attempt_cancel(&c->attempt, timeout_ms);
+    c->asked = cancel_name(c->facts.cancel);
 }
 
 /* TL_OK: sent, or known not to be; decide again.  Else the arming did not happen. */
@@ -182,6 +222,7 @@ static tl_status do_send(compensation *c)
         return TL_OK;
     c->calls->sends++;
     c->facts.execute = attempt_execute(&c->attempt, until_ms);
+    c->asked = NULL;
     return TL_OK;
 }
 
@@ -196,12 +237,35 @@ static int64_t next_run_ms(const compensation *c, const resolver_action *action)
     return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
 }
 
+/* The channel's answer goes on record, in front of what the callback remarked: operators who
+ * have to decide read it there (tools/tradelock/said.c). */
+static void note_answer(compensation *c)
+{
+    tl_reply *reply = &c->attempt.reply;
+    char remark[TL_REMARK_MAX + 1];
+
+    if (c->asked == NULL)
+        return;
+    memcpy(remark, reply->remark, sizeof remark);
+    tl_reply_remark(reply, "%s%s%s", c->asked, remark[0] != '\0' ? "; " : "", remark);
+}
+
+/* What the ending of a decided trade says; the operators' reasons are not for customers. */
+static void take_filed(compensation *c, const resolver_action *action)
+{
+    c->attempt.reply = c->filed;
+    if (action->proof == TL_PROOF_OPERATORS)
+        tl_reply_remark(&c->attempt.reply, "decided by two operators");
+}
+
 static tl_status finish(compensation *c, const resolver_action *action)
 {
     ending *e = &c->ending;
 
     if (action->by_evidence)
-        c->attempt.reply = c->filed;
+        take_filed(c, action);
+    else if (action->step == RESOLVE_PARK || action->step == RESOLVE_WAIT)
+        note_answer(c);
     switch (action->step) {
     case RESOLVE_SUCCEED:
         ending_success(e);
@@ -233,6 +297,15 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
     return ending_run(&c->ending);
 }
 
+/* First on record that the decision is over, so that nobody ends the trade by it later. */
+static tl_status refuse_decision(compensation *c, const resolver_action *action)
+{
+    tl_status status = tl_resolution_refuse(c->client, &c->attempt.seen.key,
+                                            c->decided_rev, action->reason);
+
+    return status == TL_OK ? finish(c, action) : put_back_unarmed(c, status);
+}
+
 static tl_status resolve(compensation *c)
 {
     for (;;) {
@@ -256,7 +329,7 @@ static tl_status resolve(compensation *c)
         case RESOLVE_WAIT:
         case RESOLVE_PARK:
         default:
-            return finish(c, &action);
+            return action.refused ? refuse_decision(c, &action) : finish(c, &action);
         }
     }
 }

@@ -198,20 +198,73 @@ static resolver_action after_send(const resolver_facts *facts)
     }
 }
 
+/* What two operators decided is over: somebody has to look at the trade again. */
+static resolver_action refuse(const resolver_facts *facts, const char *reason)
+{
+    resolver_action action = park(facts, reason);
+
+    action.reason = reason;
+    action.refused = 1;
+    action.outcome = TL_OUTCOME_PENDING;
+    return action;
+}
+
+static resolver_action fail_by_operators(void)
+{
+    resolver_action action = fail(TL_PROOF_OPERATORS);
+
+    action.by_evidence = 1;
+    return action;
+}
+
+/* Two operators said that it failed.  A channel that can be asked is asked once before that
+ * is booked, and a payment that it does not call failed is cancelled, where that can be: a
+ * request that is late is not paid then.  No answer to the cancel is as good as none. */
+static resolver_action after_decided_failed(const resolver_facts *facts)
+{
+    if (facts->now_us < facts->send_until_us)
+        /* A restore made it one in doubt again, whose send may be under way. */
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
+    if (!facts->channel.can_query)
+        return fail_by_operators();
+    if (!facts->queried)
+        return take_step(RESOLVE_QUERY);
+    switch (facts->query) {
+    case TL_QUERY_SUCCEEDED:
+        return take_step(RESOLVE_SUCCEED);
+    case TL_QUERY_FAILED:
+        return fail_by_operators();
+    case TL_QUERY_PENDING:
+        if (!facts->although_pending)
+            return refuse(facts, PARK_PENDING);
+        break;
+    case TL_QUERY_NOT_FOUND:
+        break;
+    case TL_QUERY_UNREACHABLE:
+    default:
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    }
+    if (facts->has_cancel && !facts->cancelled)
+        return take_step(RESOLVE_CANCEL);
+    if (facts->cancelled && facts->cancel == TL_CANCEL_ALREADY_DONE)
+        return refuse(facts, PARK_PAID);
+    return fail_by_operators();
+}
+
 /* Rule 1.  Evidence of success is stronger than anybody who says that it failed. */
 static int evidence_ends_it(const resolver_facts *facts, resolver_action *action)
 {
-    if (facts->success_evidence || facts->decided == TL_VERDICT_PAID)
+    if (facts->success_evidence || facts->decided == TL_VERDICT_PAID) {
         *action = take_step(RESOLVE_SUCCEED);
-    else if (facts->decided == TL_VERDICT_FAILED && facts->now_us < facts->send_until_us)
-        /* A restore made it one in doubt again, whose send may be under way. */
-        *action = wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
-    else if (facts->decided == TL_VERDICT_FAILED)
-        *action = fail(TL_PROOF_OPERATORS);
-    else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1))
+    } else if (facts->decided == TL_VERDICT_FAILED) {
+        *action = after_decided_failed(facts);
+        return 1;
+    } else if (facts->failure_evidence ||
+               (facts->decline_evidence && facts->sends == 1)) {
         *action = fail(TL_PROOF_DECLINED);
-    else
+    } else {
         return 0;
+    }
     action->by_evidence = 1;
     return 1;
 }

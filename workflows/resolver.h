@@ -17,6 +17,9 @@
 #define PARK_CONFLICT "conflict"
 #define PARK_DEADLINE "in doubt after the deadline"
 #define PARK_NO_WAY "in doubt, cannot send again"
+/* What two operators decided is not carried out; at most 63 characters each. */
+#define PARK_PENDING "operators said failed, channel pending"
+#define PARK_PAID "operators said failed, channel paid it"
 
 typedef struct resolver_facts {
     /* The channel's contract and the policy. */
@@ -34,6 +37,7 @@ typedef struct resolver_facts {
     int success_evidence, failure_evidence, decline_evidence;
     /* What two operators decided of this epoch: a tl_verdict, or 0. */
     int decided;
+    int although_pending; /* and said so of a payment that the channel calls pending */
 
     /* What this attempt has learned. */
     int queried, cancelled, sent; /* whether it did that */
@@ -57,6 +61,7 @@ typedef struct resolver_action {
     resolver_step step;
     tl_proof proof;        /* FAIL */
     int by_evidence;       /* SUCCEED, FAIL: what is known was filed, not learned now */
+    int refused;           /* PARK: what operators decided is over, and not carried out */
     tl_outcome outcome;    /* WAIT, PARK: what the ending says of the last send */
     int64_t not_before_us; /* WAIT: 0, or looking earlier cannot help */
     const char *reason;    /* PARK; NULL: keep the reason that is there */

@@ -8,6 +8,7 @@
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
+#include "store/store_operator.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -424,6 +425,28 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
     return TL_OK;
 }
 
+/* Operators write no trades.  It is said before a session is waited for. */
+static tl_status check_may_open(tl_client *client)
+{
+    db *connection = NULL;
+    db_answer answer;
+    tl_status status = pool_get(client->connections, POOL_QUICK,
+                                client->config.pool_wait_ms, &connection);
+
+    if (status != TL_OK)
+        return status;
+    answer = store_right(connection, STORE_RIGHT_ASK);
+    status = db_read_status(connection, answer, "looking whether trades may be opened");
+    pool_put(client->connections, connection);
+    if (status == TL_ACCESS_DENIED)
+        status =
+            error_set(TL_ACCESS_DENIED,
+                      "opening what the dead held is for an account with the role "
+                      "tradelock_application, as services have it; an operator opens "
+                      "one trade with `tradelock retry`");
+    return status;
+}
+
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
     tl_reaped done = {0, 0, 0};
@@ -434,9 +457,11 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     status = client_check(client);
     if (status != TL_OK)
         return status;
-    status = session_observe_once(client->connections, &client->logger,
-                                  client->config.session_ms, client->config.beat_ms,
-                                  &done.sessions);
+    status = check_may_open(client);
+    if (status == TL_OK)
+        status = session_observe_once(client->connections, &client->logger,
+                                      client->config.session_ms, client->config.beat_ms,
+                                      &done.sessions);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor,
                                TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);

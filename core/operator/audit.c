@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -30,23 +31,72 @@ struct comparison {
     int given;
 };
 
+/* The facts of a finding, hashed: what two accounts close is this and nothing else. */
+static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
+                         const store_audit_place *at, const char *sentence)
+{
+    char facts[1536];
+    int size = snprintf(facts, sizeof facts, "%s\n%s\n%s\n%s\n%llu\n%s\n%lld\n%s", rule,
+                        at->cust_no, at->serial_no, at->op_code,
+                        (unsigned long long)(at->rev != 0 ? at->rev : at->row_rev),
+                        at->account, (long long)at->logged_us, sentence);
+
+    sha256_of(finding, facts, (size_t)size < sizeof facts ? (size_t)size : sizeof facts);
+}
+
+/* What cannot be read leaves the finding open, and the audit fails in the end. */
+static void look_closed(audit *self, const uint8_t finding[STORE_FINDING],
+                        tl_violation *violation, db_result *rows)
+{
+    tl_status status = read_status(self->connection,
+                                   store_audit_closing(self->connection, finding, rows),
+                                   "reading what was closed");
+
+    if (status != TL_OK && self->closings == TL_OK)
+        self->closings = status;
+    if (status != TL_OK || rows->rows != 1)
+        return;
+    violation->proposed_by = db_get_text(rows, 0, CLOSING_PROPOSER);
+    violation->proposed_reason = db_get_text(rows, 0, CLOSING_PROPOSED_WHY);
+    violation->closed_by = db_get_text(rows, 0, CLOSING_CLOSER);
+    violation->closed_reason = db_get_text(rows, 0, CLOSING_WHY);
+    violation->closed_us = db_get_int(rows, 0, CLOSING_US);
+    violation->closed = db_get_int(rows, 0, CLOSING_BY_TWO) != 0;
+}
+
 void audit_report(audit *self, const char *rule, const store_audit_place *at,
                   const char *format, ...)
 {
-    char sentence[512];
+    char sentence[512], name[2 * STORE_FINDING + 1];
+    uint8_t finding[STORE_FINDING];
+    db_result rows = DB_RESULT_INIT;
     va_list arguments;
     tl_violation violation = {.rule = rule,
                               .key = {at->serial_no, at->cust_no, at->op_code},
                               .rev = at->rev,
-                              .sentence = sentence};
+                              .sentence = sentence,
+                              .account = at->account,
+                              .logged_us = at->logged_us,
+                              .finding = name,
+                              .proposed_by = "",
+                              .proposed_reason = "",
+                              .closed_by = "",
+                              .closed_reason = ""};
 
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    self->counts->violations++;
+    name_finding(finding, rule, at, sentence);
+    text_hex(name, finding, sizeof finding);
+    look_closed(self, finding, &violation, &rows);
+    if (violation.closed)
+        self->counts->closed++;
+    else
+        self->counts->violations++;
     if (!self->stopped && self->each != NULL &&
         self->each(self->context, &violation) != 0)
         self->stopped = 1;
+    db_result_free(&rows);
 }
 
 int audit_is_retry_op(const char *op_code)
@@ -63,6 +113,10 @@ void audit_take_place(store_audit_place *place, const db_result *page, size_t ro
     text_copy(place->serial_no, sizeof place->serial_no, db_get_text(page, row, 1));
     text_copy(place->op_code, sizeof place->op_code, db_get_text(page, row, 2));
     place->rev = 0;
+    place->row_rev = db_get_uint(page, row, AUDIT_LOG_REV);
+    text_copy(place->account, sizeof place->account,
+              db_get_text(page, row, AUDIT_LOG_ACCOUNT));
+    place->logged_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US);
 }
 
 /* --------------------------------------------------------------- the payments -- */
@@ -258,25 +312,45 @@ static void check_statement(struct comparison *c)
     }
 }
 
+/* At the head of every audit. */
+static tl_status read_run(const audit *self)
+{
+    tl_audit_counts *counts = self->counts;
+    db_result row = DB_RESULT_INIT;
+    tl_status status = read_status(
+        self->connection, store_audit_run(self->connection, &row), "asking who audits");
+
+    if (status == TL_OK) {
+        text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
+        text_copy(counts->server, sizeof counts->server, db_get_text(&row, 0, 1));
+        counts->at_us = db_get_int(&row, 0, 2);
+    }
+    db_result_free(&row);
+    return status;
+}
+
 static int audit_all(void *context)
 {
     struct comparison *c = context;
+    tl_status status = read_run(c->audit);
+
     /* First the rows, then their history: one that is changed for the first time meanwhile is
      * read twice, and never not at all. */
-    tl_status status = check_rows(c);
-
+    if (status == TL_OK)
+        status = check_rows(c);
     if (status == TL_OK && !c->audit->stopped)
         status = audit_history(c->audit);
     if (status == TL_OK && c->given)
         check_statement(c);
-    return (int)status;
+    return (int)(status == TL_OK ? c->audit->closings : status);
 }
 
 tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                    tl_violation_fn each, void *context, tl_audit_counts *counts)
 {
     tl_audit_counts counted = {.version = TL_AUDIT_COUNTS_VERSION};
-    audit self = {.each = each, .context = context, .counts = &counted};
+    audit self = {
+        .each = each, .context = context, .counts = &counted, .closings = TL_OK};
     struct comparison c = {.audit = &self};
     tl_status status;
 

@@ -10,6 +10,7 @@ typedef struct audit {
     void *context;
     tl_audit_counts *counts;
     int stopped;
+    tl_status closings; /* of reading what was closed */
 } audit;
 
 /* Reports one violation of the row named by the place. */
@@ -17,7 +18,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 int audit_is_retry_op(const char *op_code);
-/* Takes key (and rev, when it has one) of a page's row. */
+/* Takes key, account and moment of a page's row. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
 
 /* audit_log.c: the history of every row of which steps are kept apart. */

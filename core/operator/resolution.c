@@ -2,7 +2,7 @@
  * Two operators decide what no rule can: one proposes, another confirms.
  *
  * Each half is one transaction that locks both rows of the trade first, looks whether they
- * are those that the operator saw, and appends its half to trade_resolution; the
+ * are those that the operator saw, and appends its half to trade_resolution; a trigger on the
  * confirmation changes the rows as well.  Who is who the server says, not this process:
  * the account comes from a column default, and triggers refuse a confirmation by whoever
  * proposed.  A half that was appended is found again when its answer was lost, so each may
@@ -11,7 +11,6 @@
 #include "operator/read.h"
 
 #include "base/error.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "store/store_operator.h"
 #include "transition/work.h"
@@ -20,6 +19,7 @@
 
 #define PART_PROPOSAL 1
 #define PART_CONFIRMATION 2
+#define PART_REFUSAL 3
 #define DUPLICATE_KEY 1062
 
 struct deciding {
@@ -55,6 +55,8 @@ static void row_read(tl_resolution_row *to, const db_result *rows, size_t row)
     to->epoch = (uint32_t)db_get_uint(rows, row, RESOLUTION_EPOCH);
     to->verdict = (tl_verdict)db_get_text(rows, row, RESOLUTION_VERDICT)[0];
     to->confirms = db_get_int(rows, row, RESOLUTION_PART) == PART_CONFIRMATION;
+    to->refused = db_get_int(rows, row, RESOLUTION_PART) == PART_REFUSAL;
+    to->although_pending = db_get_int(rows, row, RESOLUTION_ALTHOUGH_PENDING) != 0;
     to->own = db_get_int(rows, row, RESOLUTION_OWN) != 0;
     to->reason = db_get_text(rows, row, RESOLUTION_REASON);
     to->actor = db_get_text(rows, row, RESOLUTION_ACTOR);
@@ -89,6 +91,10 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
 {
     const store_resolution *half = &d->half;
 
+    if (row->refused) {
+        d->decided_failed = 0;
+        return;
+    }
     /* The last decision of an epoch that a worker has to carry out. */
     if (row->confirms && row->epoch == half->epoch && row->verdict != TL_VERDICT_CLEAR)
         d->decided_failed = row->verdict == TL_VERDICT_FAILED;
@@ -245,11 +251,8 @@ static tl_status judge_half(const struct deciding *d)
 
 static db_answer write_half(struct deciding *d, db *connection)
 {
-    int changed = 1;
     db_answer answer = store_resolve_insert(connection, &d->half);
 
-    if (answer == DB_DONE && d->half.part == PART_CONFIRMATION)
-        answer = store_resolve_apply(connection, &d->half, &changed);
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
         d->half.verdict == TL_VERDICT_PAID) {
         d->status = error_set(TL_CUSTOMER_BUSY, "another trade of this customer is in "
@@ -257,8 +260,6 @@ static db_answer write_half(struct deciding *d, db *connection)
                                                 "at a time; confirm again after it");
         return DB_DONE;
     }
-    if (answer == DB_DONE && !changed)
-        d->status = error_set(TL_INTERNAL, "the rows are locked and not as they were");
     return answer;
 }
 
@@ -310,6 +311,8 @@ static tl_status check(const tl_resolution *r)
         return error_set(TL_INVALID, "resolution is NULL or has no known version");
     if (tl_verdict_name(r->verdict)[0] == '\0')
         return error_set(TL_INVALID, "verdict %d is not known", (int)r->verdict);
+    if (r->although_pending && r->verdict != TL_VERDICT_FAILED)
+        return error_set(TL_INVALID, "only `failed` is booked although it is pending");
     return read_check_person(r->actor, r->reason);
 }
 
@@ -335,12 +338,11 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
     d.half.key = &r->key;
-    d.half.retry_op = d.retry_op;
     d.half.fence = r->fence;
     d.half.verdict = (char)r->verdict;
     d.half.actor = r->actor;
     d.half.reason = r->reason;
-    random_token(d.half.token);
+    d.half.although_pending = part == PART_CONFIRMATION && r->although_pending;
     work_run(client->transitions, &w, client->config.commit_ms);
     if (w.verdict == VERDICT_APPLIED)
         return d.status;
@@ -357,4 +359,35 @@ tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resoluti
 tl_status tl_resolution_confirm(tl_client *client, const tl_resolution *resolution)
 {
     return decide(client, resolution, PART_CONFIRMATION);
+}
+
+/* ------------------------------------------------------------------- refusing -- */
+
+static db_answer run_refusal(void *context, db *connection)
+{
+    return store_resolve_refuse(connection, context);
+}
+
+tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
+                               const char *reason)
+{
+    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT], retry_op[TL_OP_MAX + 1];
+    store_resolution refusal = {
+        .key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
+    work w = {.name = "refuse", .run = run_refusal, .context = &refusal};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_check_person("worker", reason);
+    if (status != TL_OK)
+        return status;
+    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    refusal.log_no = log_no[0] != '\0' ? log_no : NULL;
+    work_run(client->transitions, &w, client->config.commit_ms);
+    return w.verdict == VERDICT_APPLIED ? TL_OK : w.status;
 }

@@ -35,10 +35,10 @@ static tl_status check(const struct retry_now *r)
 }
 
 /* TL_OK: done.  TL_LOST: the rows are not what the step rests on.  Else why not. */
-static tl_status run_step(const struct retry_now *r, step_kind kind)
+static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-    transition t = {.step = {.kind = kind,
+    transition t = {.step = {.kind = STEP_OPERATOR_RETRY,
                              .cust_no = r->key->cust_no,
                              .serial_no = r->key->serial_no,
                              .op_code = r->key->op_code,
@@ -95,7 +95,7 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
     return status;
 }
 
-/* Why the step found nothing to change; TL_OK: because the lane was never opened. */
+/* Why the step found nothing to change; TL_OK: it would now. */
 static tl_status explain(const struct retry_now *r)
 {
     view_inside inside;
@@ -138,14 +138,11 @@ tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence,
     if (status == TL_OK)
         status = check(&r);
     if (status == TL_OK)
-        status = run_step(&r, STEP_OPERATOR_RETRY);
+        status = run_step(&r);
     if (status != TL_LOST)
         return status;
     status = explain(&r);
     if (status != TL_OK)
         return status;
-    status = run_step(&r, STEP_REAP);
-    if (status == TL_LOST)
-        status = error_set(TL_LOST, "the trade has moved on meanwhile; look at it again");
-    return status;
+    return error_set(TL_LOST, "the trade has moved on meanwhile; look at it again");
 }

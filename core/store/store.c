@@ -261,26 +261,3 @@ db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
 
     return db_run(connection, &sql_evidence_insert, values, COUNT(values), NULL);
 }
-
-db_answer store_evidence_mark(db *connection, const tl_key *key, int success,
-                              int conflict, int seen, const char *thread_no)
-{
-    const db_value values[] = {
-        db_text(thread_no),    db_int(success),       db_int(conflict),
-        db_int(seen),          db_text(key->cust_no), db_text(key->serial_no),
-        db_text(key->op_code),
-    };
-
-    return db_run(connection, &sql_evidence_mark, values, COUNT(values), NULL);
-}
-
-db_answer store_evidence_due(db *connection, const tl_key *key, const char *retry_op,
-                             uint32_t epoch, const char *thread_no)
-{
-    const db_value values[] = {
-        db_text(thread_no), db_text(key->cust_no), db_text(key->serial_no),
-        db_text(retry_op),  db_uint(epoch),
-    };
-
-    return db_run(connection, &sql_evidence_due, values, COUNT(values), NULL);
-}

@@ -112,9 +112,5 @@ db_answer store_session_swept(db *connection, const char *session_id);
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
                                 const char *thread_no);
-db_answer store_evidence_mark(db *connection, const tl_key *key, int success,
-                              int conflict, int seen, const char *thread_no);
-db_answer store_evidence_due(db *connection, const tl_key *key, const char *retry_op,
-                             uint32_t epoch, const char *thread_no);
 
 #endif

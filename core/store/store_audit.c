@@ -24,3 +24,34 @@ db_answer store_audit_rows(db *connection, const store_audit_place *place, unsig
 
     return db_run(connection, &sql_audit_rows, values, COUNT(values), result);
 }
+
+db_answer store_audit_run(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_audit_run, NULL, 0, result);
+}
+
+db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
+                              db_result *result)
+{
+    const db_value values[] = {db_bytes(finding, STORE_FINDING)};
+
+    return db_run(connection, &sql_audit_closing, values, COUNT(values), result);
+}
+
+db_answer store_audit_close(db *connection, const store_closing *c)
+{
+    const db_value values[] = {
+        db_bytes(c->finding, STORE_FINDING),
+        db_int(c->part),
+        db_text(c->rule),
+        db_text(c->key->cust_no),
+        db_text(c->key->serial_no),
+        db_text(c->key->op_code != NULL ? c->key->op_code : ""),
+        db_uint(c->rev),
+        db_text(c->reason),
+        db_text(c->actor),
+        db_text(c->thread_no),
+    };
+
+    return db_run(connection, &sql_audit_close, values, COUNT(values), NULL);
+}

@@ -108,21 +108,19 @@ enum store_resolve_column {
 db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
                              db_result *result);
 
-/* One half of a decision, and the step that a confirmation is. */
+/* One half of a decision; the second one carries it out. */
 typedef struct store_resolution {
     const tl_key *key;
-    const char *retry_op;
     uint64_t rev, fence;
     uint32_t epoch;
     char verdict;
     int part; /* 1 the proposal, 2 the confirmation */
+    int although_pending;
     const char *actor, *reason, *thread_no, *log_no;
-    uint8_t token[16];
 } store_resolution;
 db_answer store_resolve_insert(db *connection, const store_resolution *resolution);
-/* Changes the row(s); *changed tells whether they were as expected. */
-db_answer store_resolve_apply(db *connection, const store_resolution *resolution,
-                              int *changed);
+/* What was decided about this revision is not carried out; key, rev, reason, thread, log. */
+db_answer store_resolve_refuse(db *connection, const store_resolution *resolution);
 
 enum store_resolution_column {
     RESOLUTION_REV,
@@ -134,7 +132,8 @@ enum store_resolution_column {
     RESOLUTION_ACTOR,
     RESOLUTION_ACCOUNT,
     RESOLUTION_OWN,
-    RESOLUTION_DECIDED
+    RESOLUTION_DECIDED,
+    RESOLUTION_ALTHOUGH_PENDING
 };
 db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
 

@@ -409,25 +409,16 @@ static db_answer close_retry(db *connection, step *s, store_way way)
 
 static db_answer operator_retry(db *connection, step *s, store_way way)
 {
-    const db_value thread = db_text(s->thread_no), log = db_text(s->log_no);
-    const db_value token = db_bytes(s->token, STEP_TOKEN);
-    const db_value actor = db_text(s->actor), remark = db_text(s->remark);
     const db_value values[] = {
-        db_text(s->retry_op),
-        thread,
-        log,
-        token,
-        actor,
-        remark,
-        thread,
-        log,
-        token,
-        actor,
-        remark,
         db_text(s->cust_no),
         db_text(s->serial_no),
         db_text(s->op_code),
         db_uint(s->held_fence),
+        db_text(s->thread_no),
+        db_text(s->log_no),
+        db_bytes(s->token, STEP_TOKEN),
+        db_text(s->actor),
+        db_text(s->remark),
     };
 
     return run_changing(connection, &sql_operator_retry, values, COUNT(values), s, way);

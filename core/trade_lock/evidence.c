@@ -1,6 +1,6 @@
 /*
  * Filing what somebody knows.  The sync row is locked first; what follows from the
- * evidence is in the same transaction:
+ * evidence is in the same transaction, by the trigger on it (sql/schema/0011_operators.sql):
  *
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
@@ -18,13 +18,12 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct filing {
     tl_client *client;
     tl_evidence evidence; /* with epoch and channel key filled in */
-    char channel_key[TL_CHANNEL_KEY_MAX + 1], retry_op[TL_OP_MAX + 1];
+    char channel_key[TL_CHANNEL_KEY_MAX + 1];
     db *connection;
     int found, conflict;
 };
@@ -40,30 +39,15 @@ static int says_alive(const tl_evidence *e)
     return e->final && strcmp(e->outcome, "PENDING") == 0;
 }
 
-/* What the row, locked now, makes of the evidence. */
-static db_answer apply(struct filing *f, const db_result *row)
+/* Whether the row, locked now, is contradicted: the trigger marks it so. */
+static int contradicts(const tl_evidence *e, const db_result *row)
 {
-    const tl_key *key = &f->evidence.key;
-    uint32_t epoch = (uint32_t)db_get_uint(row, 0, 1);
-    char status = db_get_text(row, 0, 0)[0];
-    int own_key = f->evidence.channel_key == NULL || db_is_null(row, 0, 2) ||
-                  strcmp(f->evidence.channel_key, db_get_text(row, 0, 2)) == 0;
-    int same_epoch = f->evidence.epoch == epoch && own_key;
-    int success = says_success(&f->evidence);
-    int seen = same_epoch && status == 'P' &&
-               (success || strcmp(f->evidence.outcome, "ACCEPTED") == 0 ||
-                strcmp(f->evidence.outcome, "PENDING") == 0);
-    db_answer answer = DB_DONE;
+    int failed = db_get_text(row, 0, 0)[0] == 'F';
+    int own_key = e->channel_key == NULL || db_is_null(row, 0, 2) ||
+                  strcmp(e->channel_key, db_get_text(row, 0, 2)) == 0;
+    int own = e->epoch == (uint32_t)db_get_uint(row, 0, 1) && own_key;
 
-    f->conflict = (success && (!same_epoch || status == 'F')) ||
-                  (says_alive(&f->evidence) && status == 'F');
-    if (f->conflict || seen)
-        answer = store_evidence_mark(f->connection, key, success && same_epoch,
-                                     f->conflict, seen, tl_thread_uuid());
-    if (answer == DB_DONE && status == 'P' && same_epoch)
-        answer =
-            store_evidence_due(f->connection, key, f->retry_op, epoch, tl_thread_uuid());
-    return answer;
+    return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
 }
 
 static db_answer file_statements(struct filing *f)
@@ -82,9 +66,8 @@ static db_answer file_statements(struct filing *f)
             text_copy(f->channel_key, sizeof f->channel_key, db_get_text(&row, 0, 2));
             f->evidence.channel_key = f->channel_key;
         }
+        f->conflict = contradicts(&f->evidence, &row);
         answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid());
-        if (answer == DB_DONE)
-            answer = apply(f, &row);
         if (answer == DB_DONE)
             answer = db_commit(f->connection);
     }
@@ -163,9 +146,6 @@ tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
     for (;;) {
         struct filing f = {.client = client, .evidence = *evidence};
 
-        snprintf(f.retry_op, sizeof f.retry_op, "%.*s%s",
-                 (int)(TL_OP_MAX - strlen(TL_RETRY_SUFFIX)), evidence->key.op_code,
-                 TL_RETRY_SUFFIX);
         status = file_once(&f, deadline_ms);
         /* Filing the same thing twice does no harm, so a lost answer is repeated too. */
         if ((status == TL_TRY_AGAIN || status == TL_UNKNOWN || status == TL_UNREACHABLE ||

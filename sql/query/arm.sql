@@ -1,6 +1,7 @@
 -- The committed step before a compensating attempt sends: one more send may have left,
 -- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
--- success evidence, a deadline that passed, or after a cancel.
+-- success evidence, a deadline that passed, after a cancel, or once two operators have decided
+-- that it failed (and no worker has refused that).
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,
@@ -12,3 +13,10 @@ WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence =
     AND token = ? AND conflict = 0 AND cancel_tried = 0
     AND (success_epoch IS NULL OR success_epoch <> epoch)
     AND (deadline_at IS NULL OR deadline_at > UTC_TIMESTAMP(6))
+    AND NOT EXISTS (SELECT 1 FROM trade_resolution d
+        LEFT JOIN trade_resolution n ON n.cust_no = d.cust_no AND n.serial_no = d.serial_no
+            AND n.op_code = d.op_code AND n.rev = d.rev AND n.verdict = d.verdict
+            AND n.part = 3
+        WHERE d.cust_no = trade_lock.cust_no AND d.serial_no = trade_lock.serial_no
+            AND d.op_code = trade_lock.op_code AND d.epoch = trade_lock.epoch
+            AND d.verdict = 'F' AND d.part = 2 AND n.part IS NULL)

@@ -1,13 +1,13 @@
 -- A page of what the rows were, in the order of its key.  Before the first such state of a
 -- row's life comes its first step, if the row keeps that itself, and behind the last one the
 -- row as it is now.  Each step comes with the end of the session that made it (0: it
--- has not ended); a decision of operators with how many of them made it; and all with the row's
+-- has not ended); a decision of operators with how many of them made it; and all with their account and the row's
 -- first revision (NULL: it is gone).  One statement sees one moment, so a row and its history
 -- agree.  A row of which nothing is kept apart is in audit_rows.sql.
 -- The first condition alone would do; the others let the server begin at the place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
-        session_id, logged_at, max_hold_until
+        session_id, logged_at, max_hold_until, account
     FROM trade_lock_past
     WHERE serial_no >= ? AND (serial_no > ? OR (serial_no = ? AND (cust_no > ?
         OR (cust_no = ? AND (op_code > ? OR (op_code = ? AND rev > ?))))))
@@ -17,7 +17,7 @@ steps AS (
     SELECT * FROM page
     UNION ALL
     SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
-        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until
+        f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, f.account
     FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
         AND f.serial_no = p.serial_no AND f.op_code = p.op_code
     WHERE NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
@@ -25,7 +25,7 @@ steps AS (
         AND IF(p.rev > f.rev, n.rev > f.rev AND n.rev < p.rev, n.rev > p.rev))
     UNION ALL
     SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fence,
-        t.epoch, t.proof, t.session_id, t.logged_at, t.max_hold_until
+        t.epoch, t.proof, t.session_id, t.logged_at, t.max_hold_until, t.account
     FROM page p JOIN trade_lock t ON t.cust_no = p.cust_no AND t.serial_no = p.serial_no
         AND t.op_code = p.op_code
     WHERE NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
@@ -38,9 +38,10 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
     IF(l.step LIKE 'resolve %', (SELECT COUNT(DISTINCT tl_account_name(d.account))
         FROM trade_resolution d WHERE d.cust_no = l.cust_no AND d.serial_no = l.serial_no
-            AND d.op_code = l.op_code AND d.rev = l.rev - 1
+            AND d.op_code = l.op_code AND d.rev = l.rev - 1 AND d.part < 3
             AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
                 WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
+    l.account,
     /*include made_rev_columns*/
 FROM steps l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no

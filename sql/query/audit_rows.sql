@@ -10,7 +10,7 @@ WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until,
         /*include made_rev_columns*/, channel_key, conflict,
-        success_epoch, lane, channel, next_run_at,
+        success_epoch, lane, channel, next_run_at, account,
         EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
             AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past
     FROM trade_lock t
@@ -23,7 +23,7 @@ steps AS (
     UNION ALL
     SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
         f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, p.made_rev,
-        f.channel_key, f.conflict, NULL, p.lane, p.channel, f.next_run_at, 0, 1
+        f.channel_key, f.conflict, NULL, p.lane, p.channel, f.next_run_at, f.account, 0, 1
     FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
         AND f.serial_no = p.serial_no AND f.op_code = p.op_code
     WHERE NOT p.has_past)
@@ -33,7 +33,7 @@ SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fe
     COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.max_hold_until), 0),
     IF(x.session_id IS NULL, 1,
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
-    0,
+    0, t.account,
     t.made_rev, COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
     t.channel IS NOT NULL, t.has_past,
     t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL AND NOT t.is_first

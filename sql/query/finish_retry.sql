@@ -3,7 +3,8 @@
 -- the lock order everywhere.  On failure the retry row is closed: F, not due, not parked.
 -- What an earlier attempt remarked of its failure is not kept on a success.
 -- That two operators decided is a proof only when they did: both halves, about one revision,
--- by two persons, and nothing can be sent since.  The last parameter is the proof once more.  The one before is 1 on a caller's connection: after a deadlock the client library
+-- by two persons, not refused since by a worker; after it nothing was armed (arm.sql), and no
+-- earlier send can be under way.  The last parameter is the proof once more.  The one before is 1 on a caller's connection: after a deadlock the client library
 -- still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
 UPDATE trade_lock s
@@ -23,13 +24,15 @@ WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
     AND s.fence = ? AND s.token = ?
     AND (? = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch)
     AND (? = 0 OR @@in_transaction = 1)
-    AND (? <> 'O' OR (s.cancel_tried = 1
-        AND (s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
+    AND (? <> 'O' OR ((s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
         AND EXISTS (SELECT 1 FROM trade_resolution d
             JOIN trade_resolution p ON p.cust_no = d.cust_no AND p.serial_no = d.serial_no
                 AND p.op_code = d.op_code AND p.rev = d.rev AND p.verdict = d.verdict
                 AND p.part = 1
+            LEFT JOIN trade_resolution n ON n.cust_no = d.cust_no
+                AND n.serial_no = d.serial_no AND n.op_code = d.op_code AND n.rev = d.rev
+                AND n.verdict = d.verdict AND n.part = 3
             WHERE d.cust_no = s.cust_no AND d.serial_no = s.serial_no
                 AND d.op_code = s.op_code AND d.epoch = s.epoch AND d.verdict = 'F'
-                AND d.part = 2
+                AND d.part = 2 AND n.part IS NULL
                 AND tl_account_name(p.account) <> tl_account_name(d.account))))

@@ -1,8 +1,8 @@
--- What operators proposed and confirmed about a trade, oldest first; whether it was the
--- account that asks now.
+-- What operators proposed and confirmed about a trade, and what was not carried out, oldest
+-- first; whether it was the account that asks now.
 SELECT rev, fence, epoch, verdict, part, reason, actor, account,
     tl_account_name(account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', decided_at) AS decided_us
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', decided_at) AS decided_us, although_pending
 FROM trade_resolution
 WHERE cust_no = ? AND serial_no = ? AND op_code = ?
 ORDER BY cust_no, serial_no, op_code, rev, verdict, part

@@ -85,14 +85,14 @@ static void test_the_proof_is_looked_for(void **state)
     "op_code, 1, 'F', " part ", fence, epoch, 'r', 'a', UUID(), '" account               \
     "' FROM trade_lock WHERE serial_no = 'L1' AND lane = 'S'"
     static const char *const steps[] = {
-        "UPDATE trade_lock SET cancel_tried = 1, " BY_HAND,
         WRITTEN("2", "x@a"),
         WRITTEN("1", "x@b"),
         "UPDATE trade_resolution SET account = 'y@a', rev = 2 WHERE serial_no = 'L1' "
         "AND part = 1",
-        "UPDATE trade_lock SET cancel_tried = 0, " BY_HAND
-        "; UPDATE trade_resolution SET rev = 1 WHERE serial_no = 'L1'",
-        "UPDATE trade_lock SET cancel_tried = 1, send_until = UTC_TIMESTAMP(6) + "
+        "UPDATE trade_resolution SET rev = 1 WHERE serial_no = 'L1'; " WRITTEN("3",
+                                                                               "svc@a"),
+        "DELETE FROM trade_resolution WHERE serial_no = 'L1' AND part = 3; "
+        "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) + "
         "INTERVAL 1 HOUR, " BY_HAND,
     };
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -115,7 +115,8 @@ static void test_the_proof_is_looked_for(void **state)
     assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
     /* Halves that no trigger looked at, as an administrator can write them: each time one
      * thing is missing that a confirmation by the command brings. */
-    database_run(operators.h.sql, "DROP TRIGGER trade_resolution_inserted");
+    database_run(operators.h.sql, "DROP TRIGGER trade_resolution_inserted; "
+                                  "DROP TRIGGER trade_resolution_confirmed");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         database_run(operators.h.sql, "%s", steps[i]);
         assert_status(tl_lock_finish(lock, &ending), TL_INVALID);

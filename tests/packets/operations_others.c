@@ -358,6 +358,30 @@ static tl_status call_audit(scene *s)
     return status;
 }
 
+/* Each time another finding; the second half can only be refused. */
+static tl_status call_audit_close(scene *s)
+{
+    char finding[65];
+    tl_closing closing = {.version = TL_CLOSING_VERSION,
+                          .finding = finding,
+                          .rule = "gap",
+                          .key = {s->serial, s->cust, "WITHDRAW"},
+                          .actor = "anna",
+                          .reason = "test"};
+    tl_status status;
+
+    if (s->stage == 0)
+        s->opened = database_number(s->sql, "SELECT COUNT(*) FROM audit_closing");
+    s->stage = 1;
+    snprintf(finding, sizeof finding, "%064llx", (unsigned long long)s->opened);
+    status = tl_audit_close(s->far, &closing);
+    if (status != TL_OK)
+        return status;
+    closing.confirms = 1;
+    status = tl_audit_close(s->far, &closing);
+    return status == TL_REFUSED ? TL_OK : status;
+}
+
 static tl_status call_doctor(scene *s)
 {
     tl_status status = tl_doctor(s->far, each_finding, NULL);
@@ -454,6 +478,33 @@ static tl_status call_confirm(scene *s)
     return status == TL_OK ? count_halves(s, 2) : status;
 }
 
+/* A decision that both have made, of a trade that nobody claims meanwhile. */
+static void prepare_decided(scene *s)
+{
+    prepare_proposed(s);
+    database_run(s->sql,
+                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, "
+                 "verdict, part, fence, epoch, reason, actor, thread_no, account) "
+                 "SELECT cust_no, serial_no, op_code, rev, 'F', 2, fence, epoch, 'test', "
+                 "'ann', UUID(), 'ann@localhost' FROM trade_resolution WHERE cust_no = "
+                 "'%s'",
+                 s->cust);
+    s->opened =
+        database_number(s->sql,
+                        "SELECT rev FROM trade_resolution WHERE cust_no = '%s' AND "
+                        "part = 2",
+                        s->cust);
+}
+
+static tl_status call_refuse(scene *s)
+{
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    tl_status status =
+        tl_resolution_refuse(s->far, &key, (uint64_t)s->opened, "the channel: pending");
+
+    return status == TL_OK ? count_halves(s, 3) : status;
+}
+
 static tl_status call_resource_unlock(scene *s)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
@@ -543,12 +594,14 @@ static const operation operations[] = {
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources,
      TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
+    {"closing", 0, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
     {"doctor", 0, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1",
      "F 1 0", SWEEP_ANY_STEPS, 0, NULL},
     {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1",
      "F 1 0", 2, 0, NULL},
+    {"refusal", 0, prepare_decided, call_refuse, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"unlock by an operator", 0, prepare_nothing, call_resource_unlock, TL_OK, "-", "-",
      0, 0, NULL},
     {"unlock of a reader by an operator", 0, prepare_nothing, call_holder_unlock, TL_OK,

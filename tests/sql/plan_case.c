@@ -23,6 +23,7 @@
 #define TOKEN_1 B("\xc4\xca\x42\x38\xa0\xb9\x23\x82\x0d\xcc\x50\x9a\x6f\x75\x84\x9b")
 #define TOKEN_7 B("\x8f\x14\xe4\x5f\xce\xea\x16\x7a\x5a\x36\xde\xdd\x4b\xea\x25\x43")
 #define FRESH B("0123456789abcdef")
+#define FINDING B("0123456789abcdef0123456789abcdef")
 #define THREAD S("11111111-1111-4111-8111-111111111111")
 #define LOG S("22222222-1111-4111-8111-111111111111")
 #define ALIVE S("a0000000-0000-4000-8000-000000000001")
@@ -139,10 +140,9 @@ const plan_case plan_cases[] = {
     /* 256 of the index, each looked up, and read back from the derived table. */
     {&sql_claim_suspects, "", 10, 800, PLAN_KEYS, {RETRY, N(20)}},
     {&sql_next_due, "", 1, FEW, PLAN_KEYS, {RETRY}},
-    {&sql_operator_retry, "", 2, FEW, PLAN_KEYS,
-     {RETRY, THREAD, LOG, FRESH, S("ann"), S("why"), THREAD, LOG, FRESH, S("ann"), S("why"),
-      KEY("Q7"), N(1000)}},
-    /* Blocks commit, so that they are run where nothing is to be done. */
+    /* Blocks and procedures commit, so that they are run where nothing is to be done. */
+    {&sql_operator_retry, "refused", 0, FEW, PLAN_NONE,
+     {KEY("Q7"), N(999), THREAD, LOG, FRESH, S("ann"), S("why")}},
     {&sql_open_now, "refused", 0, FEW, PLAN_NONE,
      {S("unknown"), THREAD, LOG, FRESH, NONE, N(0), N(0), N(0), N(0), N(0), NONE, NONE, NONE,
       KEY("L7"), N(1001), TOKEN_7, N(0), N(90000), NONE, NONE, KEY("L7"), FRESH, N(0)}},
@@ -188,20 +188,18 @@ const plan_case plan_cases[] = {
     {&sql_evidence_lock, "", 1, FEW, PLAN_KEYS, {KEY("O7")}},
     {&sql_evidence_insert, "", 1, FEW, PLAN_NONE,
      {KEY("O7"), N(1), NONE, S("SUCCEEDED"), N(0), NONE, S("bank"), NONE, THREAD}},
-    {&sql_evidence_mark, "", 1, FEW, PLAN_KEYS, {THREAD, N(1), N(0), N(1), KEY("O7")}},
-    {&sql_evidence_due, "", 1, FEW, PLAN_KEYS,
-     {THREAD, S("C7"), S("O7"), RETRY, N(1)}},
     {&sql_resolve_lock, "", 1, FEW, PLAN_KEYS, {RETRY, KEY("O7")}},
     {&sql_resolve_insert, "", 1, FEW, PLAN_NONE,
-     {KEY("O7"), N(1000), S("F"), N(1), N(1000), N(1), S("why"), S("ann"), THREAD}},
+     {KEY("O7"), N(1000), S("F"), N(1), N(1000), N(1), S("why"), S("ann"), THREAD, LOG, N(0)}},
+    {&sql_resolve_insert, "clear", 1, FEW, PLAN_NONE,
+     {KEY("X7"), N(1000), S("C"), N(2), N(1000), N(1), S("why"), S("ann"), THREAD, LOG, N(0)}},
+    {&sql_resolve_insert, "paid", 1, FEW, PLAN_NONE,
+     {KEY("X7"), N(1000), S("Y"), N(2), N(1000), N(1), S("why"), S("ann"), THREAD, LOG, N(0)}},
+    {&sql_resolve_insert, "failed", 1, FEW, PLAN_NONE,
+     {KEY("Q7"), N(1000), S("F"), N(2), N(1000), N(1), S("why"), S("ann"), THREAD, LOG, N(0)}},
+    {&sql_resolve_refuse, "", 1, FEW, PLAN_NONE,
+     {S("C9"), S("Q9"), OP, N(1000), S("pending"), THREAD, LOG}},
     {&sql_resolve_list, "", 2, FEW, PLAN_KEYS, {KEY("W7")}},
-    {&sql_resolve_clear, "", 1, FEW, PLAN_KEYS,
-     {THREAD, LOG, FRESH, S("ann"), S("why"), KEY("X7"), N(1000)}},
-    {&sql_resolve_paid, "", 1, FEW, PLAN_KEYS,
-     {THREAD, LOG, FRESH, S("ann"), S("why"), KEY("X7"), N(1000)}},
-    {&sql_resolve_failed, "", 2, FEW, PLAN_KEYS,
-     {RETRY, THREAD, LOG, FRESH, S("ann"), S("why"), THREAD, LOG, FRESH, S("ann"),
-      S("why"), KEY("Q7"), N(1000)}},
     {&sql_evidence_list, "", 1, FEW, PLAN_KEYS, {KEY("W7")}},
     /* lists */
     {&sql_log_seen, "", 1, FEW, PLAN_KEYS, {KEY("W7"), LOG, LOG, LOG}},
@@ -298,6 +296,10 @@ const plan_case plan_cases[] = {
      {S("W5"), S("W5"), S("W5"), S("C5"), S("C5"), OP, OP, N(0), N(100)}},
     {&sql_audit_rows, "", 150, 1200, PLAN_KEYS,
      {S("C5"), S("C5"), S("C5"), S("W5"), S("W5"), OP, N(100)}},
+    {&sql_audit_run, "", 1, FEW, PLAN_NONE, {NONE}},
+    {&sql_audit_closing, "", 1, FEW, PLAN_KEYS, {FINDING}},
+    {&sql_audit_close, "", 1, FEW, PLAN_NONE,
+     {FINDING, N(2), S("gap"), KEY("W7"), N(1), S("why"), S("ann"), THREAD}},
     /* schema and server */
     {&sql_schema_version, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_schema_identity, "", 1, FEW, PLAN_KEYS, {NONE}},

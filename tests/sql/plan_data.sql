@@ -109,16 +109,32 @@ INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source,
     filed_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
     USER(), @now FROM seq_1_to_20000;
--- Failed, and in conflict: X1 ...; decided by two operators: W1 ...
+-- Failed, and in conflict: X1 ...; proposed by an operator: W1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, proof, conflict, success_epoch, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('X', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
     UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, 1, @now, @now FROM seq_1_to_50;
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
     reason, actor, thread_no, account)
-SELECT CONCAT('C', s.seq), CONCAT('W', s.seq), 'WITHDRAW', 1000, 'C', p.seq, 1000, 1, 'why',
-    'who', UUID(), CONCAT('operator', p.seq, '@localhost')
+SELECT CONCAT('C', s.seq), CONCAT('W', s.seq), 'WITHDRAW', 1000, ELT(p.seq, 'C', 'F'), 1,
+    1000, 1, 'why', 'who', UUID(), 'operator1@localhost'
 FROM seq_1_to_2000 s JOIN seq_1_to_2 p ORDER BY p.seq;
+-- Proposed, to be confirmed: X7, Q7; confirmed: Q9.
+INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
+    reason, actor, thread_no, account)
+VALUES ('C7', 'X7', 'WITHDRAW', 1000, 'C', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
+    ('C7', 'X7', 'WITHDRAW', 1000, 'Y', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
+    ('C7', 'Q7', 'WITHDRAW', 1000, 'F', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
+    ('C9', 'Q9', 'WITHDRAW', 1000, 'F', 1, 1000, 1, 'why', 'who', UUID(), 'o1@localhost'),
+    ('C9', 'Q9', 'WITHDRAW', 1000, 'F', 2, 1000, 1, 'why', 'who', UUID(), 'o2@localhost');
+-- Findings of audits: proposed to be closed.
+INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason,
+    actor, thread_no, account)
+SELECT CONCAT(MD5(seq)), 1, 'gap', 'C1', CONCAT('W', seq), 'WITHDRAW', 1, 'why', 'who', UUID(),
+    'operator1@localhost' FROM seq_1_to_2000
+UNION ALL
+SELECT '0123456789abcdef0123456789abcdef', 1, 'gap', 'C1', 'W7', 'WITHDRAW', 1, 'why', 'who',
+    UUID(), 'operator1@localhost';
 -- Resources: held by the living, and free ones.
 INSERT INTO resource_lock (resource, status, step, thread_no, session_id, token, fence, rev,
     max_hold_until, locked_at, created_at, updated_at)
@@ -148,5 +164,5 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
 COMMIT;
-ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, tl_session,
+ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
     resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;

@@ -146,10 +146,24 @@ static const struct right {
     const char *may; /* application, operator, reader */
     const char *sql;
 } rights[] = {
-    {"YYN", "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'none'"},
+    /* trades: an operator has the procedures below, and nothing that goes round them */
+    {"YNN", "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'none'"},
+    {"YNN", "UPDATE trade_lock SET status = 'F', proof = 'O' WHERE serial_no = 'none'"},
+    {"NNN", "UPDATE trade_lock_state SET status = 'Y' WHERE serial_no = 'none'"},
+    {"YNN", "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+            "thread_no, token, fence, rev, created_at, updated_at) SELECT cust_no, "
+            "serial_no, op_code, lane, status, step, thread_no, token, fence, rev, "
+            "created_at, updated_at FROM trade_lock WHERE FALSE"},
+    {"YYN", "CALL tl_operator_retry('c', 'none', 'WITHDRAW', 1, UUID(), NULL, 'x', 'a', "
+            "'r')"},
+    {"YNN", "CALL tl_resolution_refused('c', 'none', 'WITHDRAW', 1, 'r', UUID(), NULL)"},
+    {"YYY", "SELECT COUNT(*) FROM audit_closing"},
+    {"NNN", "UPDATE audit_closing SET part = 2"},
+    {"NNN", "DELETE FROM audit_closing"},
+    {"NNN", "INSERT INTO audit_closing SELECT * FROM audit_closing"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock_state"},
-    {"YYN", "UPDATE trade_lock_low_water SET low_water = low_water"},
+    {"YNN", "UPDATE trade_lock_low_water SET low_water = low_water"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock_low_water"},
     {"NNN", "DELETE FROM trade_lock_low_water"},
     {"YYY", "SELECT version FROM tl_schema"},
@@ -252,8 +266,170 @@ static void test_rights(void **state)
                                          "'%%trigger trade_resolution_inserted%%'"),
                          1);
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("app")), 0);
-    assert_int_equal(try(f->as[OPERATOR], INSERT_LOCK("op")), 0);
+    assert_true(is_refusal(try(f->as[OPERATOR], INSERT_LOCK("op"))));
     assert_true(is_refusal(try(f->as[READER], INSERT_LOCK("reader"))));
+}
+
+#define ROW_OF(serial) " FROM trade_lock WHERE serial_no = '" serial "' AND lane = 'S'"
+#define HALF(serial, verdict, part)                                                      \
+    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "    \
+    "fence, epoch, reason, actor, thread_no) VALUES ('c', '" serial                      \
+    "', 'WITHDRAW', @rev, '" verdict "', " part ", @fence, 1, 'r', 'a', UUID())"
+
+static void expect_words(MYSQL *connection, const char *sql, const char *words)
+{
+    if (try(connection, sql) == 0 || strstr(mysql_error(connection), words) == NULL)
+        fail_msg("%s: %s", sql, mysql_error(connection));
+}
+
+/* A trade in doubt whose lane is parked, and one that failed and is in conflict. */
+static void make_undecided(struct fixture *f)
+{
+    assert_int_equal(try(f->admin, INSERT_LOCK("two")), 0);
+    assert_int_equal(try(f->admin, "UPDATE trade_lock SET sends = 1, rev = rev + 1 WHERE "
+                                   "serial_no = 'two'"),
+                     0);
+    assert_int_equal(
+        try(f->admin,
+            "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+            "thread_no, token, fence, rev, parked, created_at, updated_at) VALUES ('c', "
+            "'two', 'WITHDRAW_RETRY', 'R', 'F', 'park', UUID(), '0123456789abcdef', 1, "
+            "1, "
+            "'why', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"),
+        0);
+    assert_int_equal(try(f->admin, INSERT_LOCK("odd")), 0);
+    assert_int_equal(try(f->admin, "UPDATE trade_lock SET status = 'F', proof = 'D', "
+                                   "conflict = 1, success_epoch = 1, rev = rev + 1 WHERE "
+                                   "serial_no = 'odd'"),
+                     0);
+}
+
+static void expect_undecided(struct fixture *f)
+{
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
+                                     "AND ((serial_no = 'two' AND status = 'P') OR "
+                                     "(serial_no = 'odd' AND status = 'F' AND conflict = "
+                                     "1)) AND rev = 2"),
+                     2);
+}
+
+/* In plain SQL, with an operator's own account: nothing that one may do does what needs two. */
+static void test_one_operator_decides_nothing(void **state)
+{
+    static const char *const tried[] = {
+        HALF("two", "F", "2"),
+        "UPDATE trade_resolution SET part = 2",
+        "INSERT INTO trade_resolution SET cust_no = 'c', serial_no = 'two', op_code = "
+        "'WITHDRAW', rev = @rev, verdict = 'F', part = 2, fence = @fence, epoch = 1, "
+        "reason = 'r', actor = 'a', thread_no = UUID(), account = 'bob@localhost'",
+        "CALL tl_resolution_refused('c', 'two', 'WITHDRAW', @rev, 'r', UUID(), NULL)",
+        HALF("two", "F", "3"),
+        "UPDATE trade_lock SET status = 'F', proof = 'O' WHERE serial_no = 'two'",
+        "INSERT INTO trade_lock SELECT * FROM trade_lock WHERE FALSE",
+    };
+    struct fixture *f = *state;
+    MYSQL *operator= f->as[OPERATOR];
+
+    make_undecided(f);
+    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("two")),
+                     0);
+    assert_int_equal(try(operator, HALF("two", "F", "1")), 0);
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++)
+        assert_int_not_equal(try(operator, tried[i]), 0);
+    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")),
+                     0);
+    assert_int_equal(try(operator, HALF("odd", "C", "1")), 0);
+    assert_int_equal(try(operator, HALF("odd", "Y", "1")), 0);
+    expect_words(operator, HALF("odd", "C", "2"), "cannot confirm");
+    expect_words(operator, HALF("odd", "Y", "2"), "cannot confirm");
+    expect_undecided(f);
+    /* One may have it looked at, and says why. */
+    expect_words(operator,
+                 "CALL tl_operator_retry('c', 'two', 'WITHDRAW', 1, UUID(), NULL, "
+                 "RANDOM_BYTES(16), 'ann', '')",
+                 "and why");
+    assert_int_equal(try(operator, "CALL tl_operator_retry('c', 'two', 'WITHDRAW', 1, "
+                                   "UUID(), NULL, RANDOM_BYTES(16), 'ann', 'r')"),
+                     0);
+    assert_int_equal(
+        database_number(f->admin,
+                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                        "'two' AND step = 'operator' AND account = "
+                        "'%s@localhost' AND (lane = 'R' OR (status = 'P' AND "
+                        "remark IS NULL))",
+                        f->account[OPERATOR]),
+        2);
+}
+
+/* Two can, and the step is by the account that confirmed. */
+static void test_two_operators_decide(void **state)
+{
+    struct fixture *f = *state;
+    char second[40];
+    MYSQL *other;
+
+    snprintf(second, sizeof second, "%s_b", f->account[OPERATOR]);
+    database_run(f->admin,
+                 "CREATE USER %1$s@localhost IDENTIFIED BY 'secret'; GRANT "
+                 "tradelock_operator TO %1$s@localhost; SET DEFAULT ROLE "
+                 "tradelock_operator FOR %1$s@localhost",
+                 second);
+    other = connect_as(f, second);
+    assert_int_equal(try(other, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")), 0);
+    assert_int_equal(try(other, HALF("odd", "C", "2")), 0);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                     "'odd' AND conflict = 0 AND step = 'resolve clear' "
+                                     "AND account = '%s@localhost'",
+                                     second),
+                     1);
+    mysql_close(other);
+    database_run(f->admin, "DROP USER %s@localhost", second);
+}
+
+/* What is filed has its effect whoever types it, and says who typed it. */
+static void test_evidence_says_who_filed_it(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->admin, INSERT_LOCK("filed")), 0);
+    assert_int_equal(
+        try(f->as[OPERATOR],
+            "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, "
+            "source, account, filed_at) VALUES ('c', 'filed', 'WITHDRAW', 1, "
+            "'SUCCEEDED', "
+            "'bank', 'nobody', '2001-01-01')"),
+        0);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock l JOIN "
+                                     "trade_evidence e USING (cust_no, serial_no, "
+                                     "op_code) WHERE l.serial_no = 'filed' AND "
+                                     "l.success_epoch = 1 AND l.step = 'evidence' AND "
+                                     "e.account = '%s@localhost' AND e.filed_at > "
+                                     "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
+                                     f->account[OPERATOR]),
+                     1);
+}
+
+/* Rights of an earlier version are taken back when the roles are granted anew. */
+static void test_old_rights_are_taken_back(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(try(f->admin, "GRANT UPDATE (remark), INSERT (remark) ON trade_lock "
+                                   "TO tradelock_operator"),
+                     0);
+    assert_int_equal(
+        try(f->admin, "GRANT UPDATE ON trade_lock_low_water TO tradelock_operator"), 0);
+    assert_int_equal(
+        try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE"), 0);
+    grant_roles(f);
+    assert_true(is_refusal(
+        try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE")));
+    assert_true(is_refusal(
+        try(f->as[OPERATOR], "UPDATE trade_lock_low_water SET low_water = low_water")));
+    assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
 static long long missing_revs(struct fixture *f, const char *serial)
@@ -278,11 +454,11 @@ static void test_sql_typed_by_hand_is_recorded(void **state)
     char *who;
 
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("hand")), 0);
-    assert_int_equal(try(f->as[OPERATOR],
+    assert_int_equal(try(f->as[APPLICATION],
                          "UPDATE trade_lock SET remark = 'I know better' "
                          "WHERE serial_no = 'hand'"),
                      0);
-    assert_int_equal(try(f->as[OPERATOR],
+    assert_int_equal(try(f->as[APPLICATION],
                          "UPDATE trade_lock SET status = 'F', proof = 'O' "
                          "WHERE serial_no = 'hand'"),
                      0);
@@ -292,7 +468,7 @@ static void test_sql_typed_by_hand_is_recorded(void **state)
                                   "ORDER BY rev) FROM trade_lock_log WHERE "
                                   "serial_no = 'hand' AND rev > 1");
     snprintf(expected, sizeof expected, "%s@localhost by hand P,%s@localhost by hand F",
-             f->account[OPERATOR], f->account[OPERATOR]);
+             f->account[APPLICATION], f->account[APPLICATION]);
     assert_string_equal(who, expected);
     free(who);
     assert_int_equal(database_number(f->admin,
@@ -409,7 +585,7 @@ static void test_a_key_never_changes(void **state)
     assert_int_equal(try(f->as[APPLICATION], INSERT_HOLDER("key")), 0);
     for (size_t i = 0; i < sizeof keyed / sizeof keyed[0]; i++)
         for (size_t c = 0; c < 3 && keyed[i].columns[c] != NULL; c++) {
-            expect_key_stays(f->as[OPERATOR], &keyed[i], keyed[i].columns[c]);
+            expect_key_stays(f->as[APPLICATION], &keyed[i], keyed[i].columns[c]);
             expect_key_stays(f->admin, &keyed[i], keyed[i].columns[c]);
         }
     assert_int_equal(log_rows(f, "key"), 1);
@@ -509,11 +685,10 @@ static void test_a_change_refused_leaves_nothing(void **state)
 /* All columns but those that the server fills in. */
 static void test_the_grants_name_every_column(void **state)
 {
-    static const char *const roles[] = {"tradelock_application", "tradelock_operator"};
     static const char *const may[] = {"INSERT", "UPDATE"};
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 2; i++)
         assert_int_equal(
             database_number(
                 f->admin,
@@ -524,7 +699,7 @@ static void test_the_grants_name_every_column(void **state)
                 "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
                 "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
                 "('logged_at', 'account', 'busy') OR c.column_name LIKE 'first\\_%%')",
-                may[i % 2], roles[i / 2]),
+                may[i], role_names[APPLICATION]),
             0);
 }
 
@@ -593,6 +768,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_one_operator_decides_nothing),
+        cmocka_unit_test(test_two_operators_decide),
+        cmocka_unit_test(test_evidence_says_who_filed_it),
+        cmocka_unit_test(test_old_rights_are_taken_back),
         cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
         cmocka_unit_test(test_history_is_not_forged_by_rev),
         cmocka_unit_test(test_who_and_when_are_the_servers_to_say),

@@ -57,7 +57,7 @@ static void assert_complete(const database *where)
     assert_int_equal(database_number(connection,
                                      "SELECT COUNT(*) FROM information_schema.triggers "
                                      "WHERE trigger_schema = DATABASE()"),
-                     13);
+                     17);
     mysql_close(connection);
 }
 

@@ -259,7 +259,7 @@ static void test_every_ending_is_late(void **state)
                   TL_LOST);
     assert_int_equal(calls, 0);
     caller = caller_new();
-    assert_status(tl_lock_finish_in(locks[1], caller, &ending), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(locks[1], caller, &ending, 0), TL_ROLL_BACK);
     mysql_close(caller);
     expect_lost(locks[1], serials[1]);
     assert_status(tl_lock_finish_submit(locks[2], &ending, NULL, NULL), TL_OK);

@@ -28,6 +28,8 @@
 #define REPLAYS                                                                          \
     .channel = {.name = "c", .idempotent = 1, .can_query = 1, .replays_first_answer = 1}
 
+/* Two operators said that it failed. */
+#define DECIDED .decided = TL_VERDICT_FAILED
 /* Nobody can send any more, the first "not found" is older than the grace. */
 #define COUNTS                                                                           \
     .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,             \
@@ -52,6 +54,7 @@ typedef struct row {
     tl_outcome outcome;             /* WAIT, PARK */
     int64_t not_before_us;          /* WAIT */
     int first, reset, seen, cancel; /* findings */
+    int refused;                    /* PARK: the operators' decision is over */
 } row;
 
 static const row rows[] = {
@@ -99,17 +102,77 @@ static const row rows[] = {
     {"nothing sent, but an older epoch was paid",
      {PLAIN, .sends = 0, .conflict = 1},
      PARKS(PARK_CONFLICT)},
-    {"two operators: failed",
-     {PLAIN, .sends = 1, .decided = TL_VERDICT_FAILED},
+    {"two operators: failed, and the channel cannot be asked",
+     {MUTE, .sends = 1, DECIDED},
      FAILS(TL_PROOF_OPERATORS)},
+    {"two operators: failed: the channel is asked",
+     {PLAIN, .sends = 1, DECIDED},
+     DOES(RESOLVE_QUERY)},
+    {"two operators: failed, nothing sent as far as we know: asked all the same",
+     {PLAIN, .sends = 0, DECIDED},
+     DOES(RESOLVE_QUERY)},
     {"two operators: failed, and a restore since: a send may be under way",
-     {PLAIN, .sends = 1, .decided = TL_VERDICT_FAILED, .send_until_us = AFTER_US},
+     {PLAIN, .sends = 1, DECIDED, .send_until_us = AFTER_US},
      WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
+    {"decided failed: it was paid",
+     {PLAIN, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_SUCCEEDED},
+     DOES(RESOLVE_SUCCEED)},
+    {"decided failed, and it did",
+     {CANCELS, .sends = 2, DECIDED, .queried = 1, .query = TL_QUERY_FAILED},
+     FAILS(TL_PROOF_OPERATORS)},
+    {"decided failed: not found",
+     {PLAIN, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND},
+     FAILS(TL_PROOF_OPERATORS)},
+    {"decided failed: no answer",
+     {PLAIN, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_UNREACHABLE},
+     WAITS(TL_OUTCOME_UNKNOWN, 0)},
+    {"decided failed: pending",
+     {PLAIN, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_PENDING},
+     PARKS(PARK_PENDING),
+     .outcome = TL_OUTCOME_PENDING,
+     .seen = 1,
+     .reset = 1,
+     .refused = 1},
+    {"decided failed, parked for another reason meanwhile: pending",
+     {PLAIN, .sends = 1, DECIDED, .parked = 1, .queried = 1, .query = TL_QUERY_PENDING},
+     PARKS(PARK_PENDING),
+     .outcome = TL_OUTCOME_PENDING,
+     .seen = 1,
+     .reset = 1,
+     .refused = 1},
+    {"decided failed although pending",
+     {PLAIN, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
+      .query = TL_QUERY_PENDING},
+     FAILS(TL_PROOF_OPERATORS)},
+    {"decided failed although pending: cancelled first",
+     {CANCELS, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
+      .query = TL_QUERY_PENDING},
+     DOES(RESOLVE_CANCEL)},
+    {"decided failed, not found: cancelled first",
+     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND},
+     DOES(RESOLVE_CANCEL)},
+    {"decided failed, and cancelled",
+     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND,
+      .cancelled = 1, .cancel = TL_CANCEL_CANCELLED},
+     FAILS(TL_PROOF_OPERATORS)},
+    {"decided failed, and the cancel has no answer",
+     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND,
+      .cancelled = 1, .cancel = TL_CANCEL_UNKNOWN},
+     FAILS(TL_PROOF_OPERATORS)},
+    {"decided failed, and too late to cancel: paid, whatever was said of pending",
+     {CANCELS, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
+      .query = TL_QUERY_NOT_FOUND, .cancelled = 1, .cancel = TL_CANCEL_ALREADY_DONE},
+     PARKS(PARK_PAID),
+     .outcome = TL_OUTCOME_PENDING,
+     .cancel = 1,
+     .seen = 1,
+     .reset = 1,
+     .refused = 1},
     {"two operators: paid",
      {PLAIN, .sends = 1, .decided = TL_VERDICT_PAID},
      DOES(RESOLVE_SUCCEED)},
     {"two operators: failed, and evidence of success",
-     {PLAIN, .sends = 1, .decided = TL_VERDICT_FAILED, .success_evidence = 1},
+     {PLAIN, .sends = 1, DECIDED, .success_evidence = 1},
      DOES(RESOLVE_SUCCEED)},
     {"nothing is sent after a cancel",
      {PLAIN, .sends = 0, .cancel_tried = 1},
@@ -392,7 +455,8 @@ static int check_row(const row *r)
         wrong |= action.findings.not_found_first != r->first ||
                  action.findings.not_found_reset != r->reset ||
                  action.findings.seen_by_channel != r->seen ||
-                 action.findings.cancel_tried != r->cancel;
+                 action.findings.cancel_tried != r->cancel ||
+                 action.refused != r->refused;
     if (wrong)
         print_error("%s: step %d proof %c reason %s outcome %d not before %lld findings "
                     "%d %d %d %d\n",

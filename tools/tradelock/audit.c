@@ -5,61 +5,120 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { OPTION_STATEMENT = OPTION_OWN };
+enum { OPTION_STATEMENT = OPTION_OWN, OPTION_CLOSED, OPTION_REASON, OPTION_ACTOR };
+
+/* What people type of a finding's name; more of it is taken too. */
+#define SHORT 16
+#define FINDING_LEAST 8
+
+struct request {
+    const char *path; /* of the statement */
+    struct statement statement;
+    int closed; /* closed findings are listed too */
+    /* Closing one; finding NULL: no. */
+    const char *finding, *reason, *actor;
+    int confirms;
+};
 
 struct output {
+    const struct request *request;
     struct table *table;
     json_t *violations;
 };
 
-static int add_violation(void *context, const tl_violation *violation)
+/* ------------------------------------------------------------------ auditing -- */
+
+static json_t *json_violation(const tl_violation *v)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+        "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no, "cust_no",
+        v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
+        v->rev != 0 ? json_integer((json_int_t)v->rev) : json_null(), "sentence",
+        v->sentence, "account", json_text(v->account), "logged_at",
+        json_time(v->logged_us), "closed", v->closed, "proposed_by",
+        json_text(v->proposed_by), "proposed_reason", json_text(v->proposed_reason),
+        "closed_by", json_text(v->closed_by), "closed_reason",
+        json_text(v->closed_reason), "closed_at", json_time(v->closed_us));
+}
+
+/* What became of it: open, to be confirmed, or closed by whom. */
+static const char *fate(char *to, size_t space, const tl_violation *v)
+{
+    char when[TIME_TEXT];
+
+    if (v->closed)
+        snprintf(to, space, "closed by %s (%s) and %s (%s), %s", v->proposed_by,
+                 v->proposed_reason, v->closed_by, v->closed_reason,
+                 time_text(when, v->closed_us));
+    else if (v->proposed_by[0] != '\0')
+        snprintf(to, space, "%s proposes to close it: %s", v->proposed_by,
+                 v->proposed_reason);
+    else
+        to[0] = '\0';
+    return to;
+}
+
+static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
-    char rev[24] = "";
+    char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
-    if (violation->rev != 0)
-        snprintf(rev, sizeof rev, "%" PRIu64, violation->rev);
-    json_array_append_new(
-        output->violations,
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:s}", "rule", violation->rule, "serial_no",
-                  violation->key.serial_no, "cust_no", violation->key.cust_no, "op_code",
-                  json_text(violation->key.op_code), "rev",
-                  violation->rev != 0 ? json_integer((json_int_t)violation->rev)
-                                      : json_null(),
-                  "sentence", violation->sentence));
-    table_add(output->table, violation->rule, violation->key.serial_no,
-              violation->key.cust_no, violation->key.op_code, rev, violation->sentence);
+    if (v->closed && !output->request->closed)
+        return 0;
+    if (v->rev != 0)
+        snprintf(rev, sizeof rev, "%" PRIu64, v->rev);
+    snprintf(name, sizeof name, "%.*s", SHORT, v->finding);
+    json_array_append_new(output->violations, json_violation(v));
+    table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code,
+              rev, v->account, time_text(when, v->logged_us), v->sentence, name,
+              fate(became, sizeof became, v));
     return 0;
 }
 
 static int print_counts(const tl_audit_counts *counts, const struct output *output,
                         const struct common *common, int code)
 {
+    char when[TIME_TEXT];
+
     if (common->json)
         return print_json(
-            json_pack("{s:I, s:I, s:I, s:I, s:O}", "rows", (json_int_t)counts->rows,
-                      "steps", (json_int_t)counts->steps, "grants",
-                      (json_int_t)counts->grants, "payments",
-                      (json_int_t)counts->payments, "violations", output->violations),
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:O}", "account",
+                      counts->account, "server", counts->server, "audited_at",
+                      json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
+                      (json_int_t)counts->steps, "grants", (json_int_t)counts->grants,
+                      "payments", (json_int_t)counts->payments, "closed",
+                      (json_int_t)counts->closed, "violations", output->violations),
             code);
-    if (counts->violations > 0)
+    printf("audited by %s on %s at %s\n", counts->account, counts->server,
+           time_text(when, counts->at_us));
+    fflush(stdout);
+    if (json_array_size(output->violations) > 0)
         table_print(output->table);
     printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
-           " payments: %" PRIu64 " violations\n",
+           " payments: %" PRIu64 " violations",
            counts->rows, counts->steps, counts->grants, counts->payments,
            counts->violations);
+    if (counts->closed > 0)
+        printf(", %" PRIu64 " closed by two operators (--closed lists them)",
+               counts->closed);
+    putchar('\n');
     return finish_output(code);
 }
 
-static int work(tl_client *client, const struct common *common,
-                const struct statement *statement)
+static int work_audit(tl_client *client, const struct common *common,
+                      const struct request *request)
 {
-    struct output output = {
-        table_new("RULE", "SERIAL", "CUST", "OP", "REV", "WHAT", NULL), json_array()};
+    struct output output = {request,
+                            table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
+                                      "WHAT", "FINDING", "CLOSING", NULL),
+                            json_array()};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_status status = tl_audit(client, statement->payments, statement->count,
-                                add_violation, &output, &counts);
+    tl_status status =
+        tl_audit(client, request->statement.payments, request->statement.count,
+                 add_violation, &output, &counts);
     int code = EXIT_DONE;
 
     if (status != TL_OK)
@@ -72,48 +131,178 @@ static int work(tl_client *client, const struct common *common,
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+/* ------------------------------------------------------------------- closing -- */
+
+/* The finding as the audit has it now: nobody closes one that is not there. */
+struct found {
+    const char *wanted;
+    unsigned count;
+    uint64_t rev;
+    char finding[80], rule[32], sentence[512];
+    char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
+};
+
+static int take_wanted(void *context, const tl_violation *v)
+{
+    struct found *found = context;
+
+    if (strncmp(v->finding, found->wanted, strlen(found->wanted)) != 0 ||
+        strcmp(v->finding, found->finding) == 0)
+        return 0;
+    found->count++;
+    found->rev = v->rev;
+    snprintf(found->finding, sizeof found->finding, "%s", v->finding);
+    snprintf(found->rule, sizeof found->rule, "%s", v->rule);
+    snprintf(found->sentence, sizeof found->sentence, "%s", v->sentence);
+    snprintf(found->serial_no, sizeof found->serial_no, "%s", v->key.serial_no);
+    snprintf(found->cust_no, sizeof found->cust_no, "%s", v->key.cust_no);
+    snprintf(found->op_code, sizeof found->op_code, "%s", v->key.op_code);
+    return 0;
+}
+
+static int print_closed(const struct found *found, const struct common *common,
+                        int confirms)
+{
+    if (common->json)
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "finding",
+                                    found->finding, "rule", found->rule, "serial_no",
+                                    found->serial_no, "cust_no", found->cust_no,
+                                    "sentence", found->sentence, "confirmed", confirms),
+                          EXIT_DONE);
+    printf("%s %s %s: %s; %s.\n", found->rule, found->serial_no, found->cust_no,
+           found->sentence,
+           confirms ? "closed, and open again should anything of it change"
+                    : "another operator closes it with `tradelock audit close confirm`");
+    return finish_output(EXIT_DONE);
+}
+
+static int work_close(tl_client *client, const struct common *common,
+                      const struct request *request)
+{
+    struct found found = {.wanted = request->finding};
+    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_status status = tl_audit(client, request->statement.payments,
+                                request->statement.count, take_wanted, &found, &counts);
+    tl_closing closing = {.version = TL_CLOSING_VERSION,
+                          .finding = found.finding,
+                          .rule = found.rule,
+                          .key = {found.serial_no, found.cust_no, found.op_code},
+                          .confirms = request->confirms,
+                          .actor = request->actor,
+                          .reason = request->reason};
+
+    closing.rev = found.rev;
+    if (status == TL_OK && found.count != 1)
+        status = tl_error_report(
+            found.count == 0 ? TL_NOT_FOUND : TL_INVALID,
+            found.count == 0 ? "the audit finds nothing of that name now (with the same "
+                               "--statement, if there was one)"
+                             : "several findings begin so: give more of the name");
+    if (status == TL_OK)
+        status = tl_audit_close(client, &closing);
+    return status == TL_OK ? print_closed(&found, common, request->confirms)
+                           : report(status);
+}
+
+/* ------------------------------------------------------------------- command -- */
+
+/* close propose|confirm FINDING; nothing else may follow. */
+static int read_operands(const struct command *self, struct request *request, int argc,
+                         char **argv)
+{
+    const char *verb = optind + 1 < argc ? argv[optind + 1] : "";
+
+    if (optind == argc)
+        return EXIT_DONE;
+    request->confirms = strcmp(verb, "confirm") == 0;
+    if (strcmp(argv[optind], "close") != 0 || optind + 3 != argc ||
+        (!request->confirms && strcmp(verb, "propose") != 0))
+        return usage_error(self, "audit takes no operand but `close propose FINDING` and "
+                                 "`close confirm FINDING`");
+    request->finding = argv[optind + 2];
+    if (strlen(request->finding) < FINDING_LEAST ||
+        strspn(request->finding, "0123456789abcdef") != strlen(request->finding))
+        return usage_error(self,
+                           "a finding is named by the digits that the audit prints, "
+                           "not '%s'",
+                           request->finding);
+    if (request->reason == NULL || request->reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    return EXIT_DONE;
+}
+
+static int read_options(const struct command *self, struct common *common,
+                        struct request *request, int argc, char **argv, int *code)
 {
     static const struct option options[] = {
         {"statement", required_argument, NULL, OPTION_STATEMENT},
+        {"closed", no_argument, NULL, OPTION_CLOSED},
+        {"reason", required_argument, NULL, OPTION_REASON},
+        {"actor", required_argument, NULL, OPTION_ACTOR},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
+        if (option == OPTION_STATEMENT)
+            request->path = optarg;
+        else if (option == OPTION_CLOSED)
+            request->closed = 1;
+        else if (option == OPTION_REASON)
+            request->reason = optarg;
+        else
+            request->actor = optarg;
+    }
+    return option != COMMON_STOP;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
     struct common common = {0};
-    struct statement statement = {0};
-    const char *path = NULL;
+    struct request request = {.actor = person()};
     char problem[512];
     tl_client *client = NULL;
-    int option, code = EXIT_DONE;
+    int code = EXIT_DONE;
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        path = optarg;
-    if (option == COMMON_STOP)
+    if (!read_options(self, &common, &request, argc, argv, &code))
         return code;
-    if (optind < argc)
-        return usage_error(self, "audit takes no operand: %s", argv[optind]);
-    if (path != NULL && statement_read(&statement, path, problem, sizeof problem) != 0)
+    code = read_operands(self, &request, argc, argv);
+    if (code != EXIT_DONE)
+        return code;
+    if (request.path != NULL &&
+        statement_read(&request.statement, request.path, problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
     code = open_client(&client, &common, 0);
     if (code == EXIT_DONE)
-        code = work(client, &common, &statement);
+        code = request.finding != NULL ? work_close(client, &common, &request)
+                                       : work_audit(client, &common, &request);
     tl_client_close(client);
-    statement_free(&statement);
+    statement_free(&request.statement);
     return code;
 }
 
 const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
-    .arguments = "[--statement FILE.csv] [--json]",
+    .arguments = "[close propose|confirm FINDING --reason TEXT] [--statement FILE.csv]",
     .text =
         "Reads every row and its whole history, and names each trade that breaks a "
         "rule:\n"
         "a gap in its history, a fence that did not rise, two holds at once, a success\n"
         "that was repeated, late or followed by anything, a failure without a proof, a\n"
         "change by hand.  With the channel's ledger or statement it also names who was\n"
-        "paid twice, after a failure, or not at all.\n",
+        "paid twice, after a failure, or not at all.  Says who wrote what breaks the "
+        "rule, "
+        "by\n"
+        "the server's word.  Two operators with accounts of their own close a finding "
+        "that "
+        "is\n"
+        "dealt with: it is counted, and no violation any more, until its facts change.\n",
     .options =
         "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
-        "                        and where there are op_code, channel_key, channel_ref\n",
+        "                        and where there are op_code, channel_key, channel_ref\n"
+        "  --closed              list the closed findings too\n"
+        "  --reason TEXT         close: why, for the record\n"
+        "  --actor NAME          close: who (the login name)\n",
     .run = run,
 };

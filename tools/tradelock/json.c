@@ -245,6 +245,8 @@ json_t *json_resolution(const tl_resolution_row *row)
     set_number(o, "epoch", row->epoch);
     set(o, "verdict", json_text(tl_verdict_name(row->verdict)));
     set(o, "confirms", json_boolean(row->confirms));
+    set(o, "refused", json_boolean(row->refused));
+    set(o, "although_pending", json_boolean(row->although_pending));
     set(o, "account", json_text(row->account));
     set(o, "actor", json_text(row->actor));
     set(o, "reason", json_text(row->reason));

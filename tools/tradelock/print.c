@@ -207,3 +207,12 @@ void print_bytes(const char *name, const void *data, size_t size)
             printf("%02x", bytes[i]);
     putchar('\n');
 }
+
+const char *resolution_part(const tl_resolution_row *row)
+{
+    if (row->refused)
+        return "not carried out";
+    if (row->confirms)
+        return row->although_pending ? "confirmed, although pending" : "confirmed";
+    return "proposed";
+}

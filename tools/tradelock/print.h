@@ -47,6 +47,8 @@ json_t *json_step(const tl_step *step);
 json_t *json_resource(const tl_resource_view *view);
 json_t *json_evidence(const tl_evidence_row *row);
 json_t *json_resolution(const tl_resolution_row *row);
+/* "proposed", "confirmed", or how else. */
+const char *resolution_part(const tl_resolution_row *row);
 
 /* What was listed about one trade, for people and for programs. */
 struct listing {

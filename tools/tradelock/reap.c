@@ -51,7 +51,8 @@ const struct command command_reap = {
         "heartbeat for a whole time-out (session_ms; it takes as long), and opens the\n"
         "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
         "holders of read-write locks are freed.  Any number may run at once, and the\n"
-        "living are not touched.\n",
+        "living are not touched.  Needs an account with the role "
+        "tradelock_application.\n",
     .options = "",
     .run = run,
 };

@@ -1,11 +1,18 @@
 #include "command.h"
 
 #include "print.h"
+#include "said.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_AS = OPTION_OWN, OPTION_FENCE, OPTION_REASON, OPTION_ACTOR };
+enum {
+    OPTION_AS = OPTION_OWN,
+    OPTION_FENCE,
+    OPTION_REASON,
+    OPTION_ACTOR,
+    OPTION_ALTHOUGH_PENDING
+};
 
 static int take_verdict(const struct command *self, tl_resolution *resolution)
 {
@@ -32,6 +39,9 @@ static int take_option(const struct command *self, tl_resolution *resolution,
     case OPTION_ACTOR:
         resolution->actor = optarg;
         return EXIT_DONE;
+    case OPTION_ALTHOUGH_PENDING:
+        resolution->although_pending = 1;
+        return EXIT_DONE;
     default:
         *has_fence = read_number(optarg, INT64_MAX, &resolution->fence);
         return *has_fence ? EXIT_DONE
@@ -51,6 +61,7 @@ static int read_options(const struct command *self, struct common *common,
         {"fence", required_argument, NULL, OPTION_FENCE},
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
+        {"although-pending", no_argument, NULL, OPTION_ALTHOUGH_PENDING},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
@@ -65,12 +76,13 @@ static int read_options(const struct command *self, struct common *common,
 
 /* ------------------------------------------------------------------ deciding -- */
 
-static void tell(const tl_resolution *resolution, int confirms)
+static void tell(const tl_resolution *resolution, int confirms, const char *said)
 {
     static const char *const next[] = {
         "another operator confirms it with `tradelock resolve confirm`, or nothing "
         "happens",
-        "a worker that has the operation registered carries it out, with its books"};
+        "a worker that has the operation registered asks the channel, where that can be, "
+        "and carries it out, with its books"};
     const tl_key *key = &resolution->key;
 
     printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed",
@@ -79,30 +91,37 @@ static void tell(const tl_resolution *resolution, int confirms)
            confirms && resolution->verdict == TL_VERDICT_CLEAR
                ? "nothing contradicts the row any more"
                : next[confirms]);
+    printf("The channel last said: %s.\n", said);
 }
 
 static int work_decide(tl_client *client, const struct common *common,
                        const tl_resolution *resolution, int confirms)
 {
     const tl_key *key = &resolution->key;
-    tl_status status = confirms ? tl_resolution_confirm(client, resolution)
-                                : tl_resolution_propose(client, resolution);
+    struct said said = {.when_us = 0};
+    char sentence[SAID_SENTENCE];
+    /* Without the right to read the log nothing is known of it. */
+    tl_status status = said_read(client, key, &said);
 
+    if (status == TL_OK || status == TL_ACCESS_DENIED)
+        status = confirms ? tl_resolution_confirm(client, resolution)
+                          : tl_resolution_propose(client, resolution);
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "serial_no",
-                                    key->serial_no, "cust_no", key->cust_no, "op_code",
-                                    key->op_code, "verdict",
-                                    tl_verdict_name(resolution->verdict), "confirmed",
-                                    confirms, "status", tl_status_name(status)),
-                          EXIT_DONE);
-    tell(resolution, confirms);
+        return print_json(
+            json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no",
+                      key->serial_no, "cust_no", key->cust_no, "op_code", key->op_code,
+                      "verdict", tl_verdict_name(resolution->verdict), "confirmed",
+                      confirms, "status", tl_status_name(status), "channel_said",
+                      json_text(said.text), "channel_said_at", json_time(said.when_us)),
+            EXIT_DONE);
+    tell(resolution, confirms, said_text(sentence, &said));
     return finish_output(EXIT_DONE);
 }
 
 static int check(const struct command *self, const tl_resolution *resolution,
-                 int has_fence)
+                 int has_fence, int confirms)
 {
     if (tl_verdict_name(resolution->verdict)[0] == '\0')
         return usage_error(self, "--as is missing: clear, paid or failed");
@@ -112,6 +131,10 @@ static int check(const struct command *self, const tl_resolution *resolution,
                            "saw, and `tradelock show` prints it");
     if (resolution->reason == NULL || resolution->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
+    if (resolution->although_pending &&
+        (!confirms || resolution->verdict != TL_VERDICT_FAILED))
+        return usage_error(self, "--although-pending is said by whoever confirms that a "
+                                 "trade failed");
     return EXIT_DONE;
 }
 
@@ -125,8 +148,8 @@ static int add_row(void *context, const tl_resolution_row *row)
     json_array_append_new(listing->rows, json_resolution(row));
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     table_add(listing->table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), row->confirms ? "confirmed" : "proposed",
-              row->account, row->actor, row->reason);
+              tl_verdict_name(row->verdict), resolution_part(row), row->account,
+              row->actor, row->reason);
     return 0;
 }
 
@@ -162,7 +185,7 @@ static int run(const struct command *self, int argc, char **argv)
     if (!read_key(self, &resolution.key, argc, argv, &code))
         return code;
     if (!lists)
-        code = check(self, &resolution, has_fence);
+        code = check(self, &resolution, has_fence, confirms);
     if (code == EXIT_DONE)
         code = open_client(&client, &common, 0);
     if (code == EXIT_DONE)
@@ -187,13 +210,21 @@ const struct command command_resolve = {
         "registered,\n"
         "with the business rows in the same transaction; nothing is sent any more.  A "
         "trade\n"
-        "that succeeded stays so.  `ls` prints who proposed and who confirmed what.\n",
+        "that succeeded stays so.  Before `failed` is booked a channel that can be asked "
+        "is\n"
+        "asked: what it paid becomes paid, what it calls pending is not carried out, and "
+        "the\n"
+        "trade is parked.  `ls` prints who proposed and who confirmed what, and what was "
+        "not\n"
+        "carried out.\n",
     .options =
         "  --as clear      the conflict is cleared: the evidence was wrong\n"
         "  --as paid       a failure in conflict was paid after all\n"
         "  --as failed     a trade in doubt, or parked, failed: no money moved or will\n"
         "  --fence N       the fence of the row as `tradelock show` printed it\n"
         "  --reason TEXT   why, for the record\n"
-        "  --actor NAME    who decided (the login name)\n",
+        "  --actor NAME    who decided (the login name)\n"
+        "  --although-pending  confirm: book `failed` although the channel says "
+        "pending\n",
     .run = run,
 };

@@ -2,10 +2,14 @@
 
 #include "explain.h"
 #include "print.h"
+#include "said.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* An account, and the name that was typed. */
+#define BY_TEXT 512
 
 /* Everything is read before anything is printed, so that an error leaves no half page. */
 struct shown {
@@ -17,6 +21,8 @@ struct shown {
     struct table *evidence_table, *resolution_table, *steps;
     int64_t first_us;
     char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
+    char by[2][BY_TEXT];               /* who did it */
+    struct said said;
     void *kept[4];
     unsigned kept_count;
 };
@@ -67,24 +73,30 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     json_array_append_new(shown->resolutions, json_resolution(row));
     table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), row->confirms ? "confirmed" : "proposed",
-              row->account, row->actor, row->reason);
+              tl_verdict_name(row->verdict), resolution_part(row), row->account,
+              row->actor, row->reason);
     return 0;
 }
 
-/* Claims, armings and endings leave what an earlier step remarked on the row; it was not
- * they who said it. */
+/* What an earlier step remarked is not shown of those that leave it on the row. */
 static const char *own_remark(struct shown *shown, const tl_step *step, int retry)
 {
-    static const char *const silent[] = {"claim", "arm", "end"};
     char *last = shown->remark[retry];
-    int carried = step->remark != NULL && strcmp(step->remark, last) == 0, says = 1;
+    int carried = step->remark != NULL && strcmp(step->remark, last) == 0;
 
     snprintf(last, sizeof shown->remark[0], "%s",
              step->remark != NULL ? step->remark : "");
-    for (size_t i = 0; carried && i < sizeof silent / sizeof silent[0]; i++)
-        says &= strcmp(step->step, silent[i]) != 0;
-    return says ? step->remark : NULL;
+    return carried && said_is_carried(step->step) ? NULL : step->remark;
+}
+
+/* The account is the server's word, the name only what somebody typed. */
+static const char *by_text(char to[BY_TEXT], const char *account, const char *actor)
+{
+    if (actor == NULL || actor[0] == '\0')
+        snprintf(to, BY_TEXT, "%s", account);
+    else
+        snprintf(to, BY_TEXT, "%s (as %s)", account, actor);
+    return to;
 }
 
 static int take_step(void *context, const tl_step *step)
@@ -99,6 +111,8 @@ static int take_step(void *context, const tl_step *step)
 
     if (shown->first_us == 0)
         shown->first_us = step->logged_us;
+    if (!retry)
+        said_take(&shown->said, step);
     snprintf(counts, sizeof counts, "%u/%u/%u", step->epoch, step->sends, step->attempts);
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)step->fence);
     json_array_append_new(shown->timeline, json_step(step));
@@ -106,7 +120,7 @@ static int take_step(void *context, const tl_step *step)
               distance_text(since, shown->first_us, step->logged_us),
               retry ? "retry" : "sync", step->step, status, counts, fence,
               step->conflict ? "conflict" : step->parked, own_remark(shown, step, retry),
-              step->actor != NULL ? step->actor : step->account);
+              by_text(shown->by[retry], step->account, step->actor));
     return 0;
 }
 
@@ -140,7 +154,7 @@ static void print_times(const tl_view *view)
     print_moment("not found since", view, view->not_found_since_us);
 }
 
-static void print_row(const tl_view *view)
+static void print_row(const tl_view *view, const char *by)
 {
     print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
     print_pair("conflict", view->conflict ? "yes" : "");
@@ -160,7 +174,8 @@ static void print_row(const tl_view *view)
     print_pair("channel ref", view->channel_ref);
     print_pair("seen by channel", view->seen_by_channel ? "yes" : "");
     print_pair("cancel tried", view->cancel_tried ? "yes" : "");
-    print_pair("actor", view->actor);
+    print_pair(by[0] != '\0' ? "by" : "actor, as typed",
+               by[0] != '\0' ? by : view->actor);
     print_pair("remark", view->remark);
     print_bytes("payload", view->payload, view->payload_size);
     print_bytes("result", view->result, view->result_size);
@@ -168,17 +183,20 @@ static void print_row(const tl_view *view)
 
 static int print_shown(struct shown *shown, const char *sentence, int code)
 {
+    char said[SAID_SENTENCE];
     const tl_view *main_view =
         &shown->view[shown->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
     printf("%s %s %s\n%s\n\n", main_view->serial_no, main_view->cust_no,
            main_view->op_code, sentence);
-    print_row(main_view);
+    print_row(main_view, shown->by[main_view->lane == 'R']);
+    if (shown->said.text[0] != '\0')
+        print_pair("channel said", said_text(said, &shown->said));
     if (shown->has[TL_LANE_SYNC] && shown->has[TL_LANE_RETRY]) {
         const tl_view *retry = &shown->view[TL_LANE_RETRY];
 
         printf("\nRetry lane %s\n", retry->op_code);
-        print_row(retry);
+        print_row(retry, shown->by[TL_LANE_RETRY]);
     }
     if (json_array_size(shown->evidence) > 0)
         puts("\nEvidence");
@@ -202,12 +220,14 @@ static json_t *or_null(json_t *value)
 
 static int print_shown_json(const struct shown *shown, const char *sentence, int code)
 {
-    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "sync",
+    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "sync",
                                 or_null(shown->rows[TL_LANE_SYNC]), "retry",
                                 or_null(shown->rows[TL_LANE_RETRY]), "explanation",
                                 sentence, "evidence", or_null(shown->evidence),
                                 "resolutions", or_null(shown->resolutions), "timeline",
-                                or_null(shown->timeline)),
+                                or_null(shown->timeline), "channel_said",
+                                json_text(shown->said.text), "channel_said_at",
+                                json_time(shown->said.when_us)),
                       code);
 }
 

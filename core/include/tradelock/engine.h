@@ -64,10 +64,10 @@ TL_EXPORT size_t tl_utf8_size(const char *character);
 
 /* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
  * send_until.  TL_OK: the send may go out (while tl_may_send()).  TL_LOST.  TL_EVIDENCE:
- * conflict, success evidence, a tried cancel or the deadline forbid it; still held.
- * TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out.  An ending
- * as NOT_SENT or RETRY_LATER takes the last arming back, and with the only one of this hold
- * what it added to send_until. */
+ * conflict, success evidence, a tried cancel, what operators decided or the deadline forbid it;
+ * still held.  TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out.
+ * An ending as NOT_SENT or RETRY_LATER takes the last arming back, and with the only one of
+ * this hold what it added to send_until. */
 TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
 
 /* What a compensating attempt learned besides the outcome; with tl_lock_put_back(). */
@@ -121,7 +121,7 @@ TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void 
 
 /* The janitor's round, once: ends sessions that were observed expired, opens the lanes of
  * P rows without a living holder, frees the dead holders of read-write locks.  Any number
- * may run at once. */
+ * may run at once.  Needs a service's account: operators write no trades. */
 typedef struct tl_reaped {
     uint64_t sessions, opened, freed;
 } tl_reaped;
@@ -288,10 +288,13 @@ typedef struct tl_resolution {
     tl_key key;
     uint64_t fence; /* of the sync row, as it was seen */
     tl_verdict verdict;
-    const char *actor, *reason; /* mandatory; for the record */
+    const char *actor, *reason; /* mandatory; for the record, and for no customer */
+    /* The confirmation of a failure: it is to be booked although the channel calls the
+     * payment pending. */
+    int although_pending;
 } tl_resolution;
 
-#define TL_RESOLUTION_VERSION 1u
+#define TL_RESOLUTION_VERSION 2u
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the
@@ -301,7 +304,9 @@ typedef struct tl_resolution {
  *
  * The confirmation raises the fence and clears the conflict, or makes the retry lane due:
  * then whoever has the workflow registered carries the decision out, with the business rows
- * in the transaction that ends the trade.  Nothing is sent for it any more.
+ * in the transaction that ends the trade.  Nothing is sent for it any more.  A channel that
+ * can be asked is asked before a failure is booked: one that it paid becomes Y, and of one that
+ * it calls pending the decision is not carried out (tl_resolution_refuse()).
  *
  * TL_OK.  TL_LOST.  TL_NOT_FOUND: no such trade, or nothing proposed.  TL_REFUSED: the row
  * is not one that this can be decided of, or this account has proposed it itself.  TL_BUSY:
@@ -323,12 +328,21 @@ typedef struct tl_resolution_row {
     int own;      /* by the account that asks now */
     const char *reason, *actor, *account;
     int64_t decided_us;
+    int refused; /* neither: a worker did not carry out what was confirmed */
+    int although_pending;
 } tl_resolution_row;
 
-/* Proposals and confirmations of a trade, in the order of its revisions. */
+/* Proposals and confirmations of a trade, in the order of its revisions; a refusal follows
+ * what it refuses. */
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
 TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key,
                                        tl_resolution_fn each, void *context);
+
+/* For whoever carries decisions out: the failure that was decided about this revision is not
+ * booked, since the channel says that the payment lives.  The decision is over with that;
+ * repeating it is harmless. */
+TL_EXPORT tl_status tl_resolution_refuse(tl_client *client, const tl_key *key,
+                                         uint64_t rev, const char *reason);
 
 /* ------------------------------------------------------------------- audit -- */
 
@@ -346,6 +360,17 @@ typedef struct tl_violation {
     tl_key key;   /* op_code as on the row; _RETRY for the retry lane */
     uint64_t rev; /* of the step; 0: of the row, or of the statement */
     const char *sentence;
+    /* Who wrote the step or the row, as the server says, and when; "" and 0: there is none. */
+    const char *account;
+    int64_t logged_us;
+    /* Its name: all of the above and the row's revision, as 64 hexadecimal digits.  Other facts
+     * or another revision are another finding. */
+    const char *finding;
+    /* 1: two accounts closed it, and it is not counted as a violation. */
+    int closed;
+    const char *proposed_by, *proposed_reason; /* "": nobody has proposed to close it */
+    const char *closed_by, *closed_reason;
+    int64_t closed_us;
 } tl_violation;
 
 /* A callback returns 0 to go on. */
@@ -354,9 +379,13 @@ typedef int (*tl_violation_fn)(void *context, const tl_violation *violation);
 typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */
     uint64_t rows, steps, grants, payments, violations;
+    uint64_t closed; /* found too, and closed by two accounts */
+    /* Who audited, which server, and when it began, by the server's word. */
+    char account[385], server[512];
+    int64_t at_us;
 } tl_audit_counts;
 
-#define TL_AUDIT_COUNTS_VERSION 1u
+#define TL_AUDIT_COUNTS_VERSION 2u
 
 /*
  * Reads rows and history, page by page, and believes nothing else: no history has a gap,
@@ -364,11 +393,32 @@ typedef struct tl_audit_counts {
  * holder, and nothing follows, every failure has its proof, nothing was changed by hand.
  * With payments (NULL: without) it also compares them with the rows: nobody paid twice,
  * nothing paid that failed, nothing succeeded that was not paid.  TL_OK also with
- * violations, which are counted.  Needs an operator's or reader's account.
+ * violations, which are counted; `each` gets the closed ones too.  Needs an operator's or
+ * reader's account.
  */
 TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments,
                              size_t payment_count, tl_violation_fn each, void *context,
                              tl_audit_counts *counts);
+
+/* One half of closing what an audit found: rule, key, rev and finding as it said them. */
+typedef struct tl_closing {
+    unsigned version; /* TL_CLOSING_VERSION */
+    const char *finding, *rule;
+    tl_key key;
+    uint64_t rev;
+    int confirms;               /* 0: proposes */
+    const char *actor, *reason; /* mandatory; for the record */
+} tl_closing;
+
+#define TL_CLOSING_VERSION 1u
+
+/*
+ * Two accounts close a finding, told apart by the server, as they decide about a trade.  TL_OK,
+ * also when this account has done so before.  TL_NOT_FOUND: nobody has proposed it.
+ * TL_REFUSED: this account has proposed it itself.  TL_BUSY: another one has proposed it
+ * already.  TL_ALREADY_DONE: it is closed.  Needs an operator's account.
+ */
+TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing);
 
 /*
  * After a restore, or on a server that was promoted, payments may be missing.  Declared (or
