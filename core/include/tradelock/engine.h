@@ -26,6 +26,11 @@ extern "C" {
  * leaves no row behind; TL_TRY_AGAIN says that the last statement met 1213, 1205 or 1020, and
  * needs nothing done before it; anything else fails the transaction.  Asking for a lock inside
  * is refused with TL_IN_CALLBACK.
+ *
+ * It is to return.  Where it does not - an exception passes through the library, its thread ends,
+ * a longjmp goes past - its connection is closed, which undoes what it did, and the handle
+ * settles its step with the next call, as after TL_UNKNOWN.  That is at once, but after a
+ * longjmp when the thread next calls the library or ends.  The same holds for what a list calls.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 
