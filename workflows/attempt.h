@@ -10,7 +10,7 @@
  */
 typedef struct attempt {
     const workflow *workflow;
-    tl_attempt seen;   /* points into the members below */
+    tl_attempt seen; /* points into the members below */
     char serial_no[TL_SERIAL_MAX + 1];
     char cust_no[TL_CUST_MAX + 1];
     char channel_key[TL_CHANNEL_KEY_MAX + 1];

@@ -208,9 +208,14 @@ static void unwound(const struct place *place)
         let_go(context);
 }
 
-/* The frame of the call is the one that the rest is found by: this function is never a part
- * of another. */
-__attribute__((noinline)) int thread_context_call_out(const call_out *call)
+/* What the rest is found by is this function's frame: it is never a part of another, and there
+ * is no second one of it. */
+#ifdef __clang__
+__attribute__((noinline))
+#else
+__attribute__((noipa))
+#endif
+int thread_context_call_out(const call_out *call)
 {
     struct thread_context *context = context_now();
     __attribute__((cleanup(unwound))) struct place place = {++context->calls};
@@ -252,6 +257,37 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *co
     return _URC_NO_REASON;
 }
 
+/* Whether the place is this function's still; below 0: nobody can tell. */
+static int is_still_there(uintptr_t frame)
+{
+    struct walk walk = {.frame = frame};
+
+    _Unwind_Backtrace(look_at_frame, &walk);
+    return walk.passed ? walk.is_call : -1;
+}
+
+static int find_itself(void *unused)
+{
+    const struct thread_context *context = context_now();
+
+    (void)unused;
+    return is_still_there(context->under_way[context->calls - 1].frame) > 0;
+}
+
+static void nothing_is_left(void *of, void *what)
+{
+    (void)of;
+    (void)what;
+}
+
+/* Whether a call that is under way is found so, in this build, on this stack. */
+static int walks_are_true(const struct thread_context *context)
+{
+    const call_out call = {.fn = find_itself, .left = nothing_is_left};
+
+    return context->calls < CALLS_MAX && thread_context_call_out(&call);
+}
+
 static int is_of_this_stack(uintptr_t address)
 {
     pthread_attr_t attributes;
@@ -275,12 +311,10 @@ static int is_of_this_stack(uintptr_t address)
 static int was_left(const struct under_way *call)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    struct walk walk = {.frame = call->frame};
 
     if (here > call->frame)
         return is_of_this_stack(here) && is_of_this_stack(call->frame);
-    _Unwind_Backtrace(look_at_frame, &walk);
-    return walk.passed && !walk.is_call;
+    return is_still_there(call->frame) == 0 && walks_are_true(context_now());
 }
 
 void thread_context_come_in(void)

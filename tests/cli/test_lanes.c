@@ -118,6 +118,53 @@ static void test_evidence_against_a_failure(void **state)
     output_free(o);
 }
 
+/* After the deadline nobody promises a send that never comes. */
+static void expect_no_send(const char *serial, const char *shown, const char *retried)
+{
+    char fence[32];
+    output *o;
+
+    database_run(w.f.sql,
+                 "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6) - INTERVAL 1 "
+                 "SECOND WHERE serial_no = '%s'",
+                 serial);
+    o = RUN("show", serial, "C1", "WITHDRAW", "--config", w.config);
+    EXPECT_WORDS(o, shown);
+    assert_null(strstr(o->out, "could send it"));
+    assert_null(strstr(o->out, "will send it"));
+    output_free(o);
+    snprintf(fence, sizeof fence, "%lld",
+             database_number(w.f.sql,
+                             "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND "
+                             "lane = 'S'",
+                             serial));
+    o = RUN("retry", "--config", w.config, serial, "C1", "WITHDRAW", "--fence", fence,
+            "--reason", "test");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, retried);
+    assert_null(strstr(o->out, "before it sends"));
+    output_free(o);
+}
+
+static void test_past_the_deadline(void **state)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_ending not_sent = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    options.deadline_ms = 60000;
+    not_sent.outcome = TL_OUTCOME_NOT_SENT;
+    lock = granted(w.f.client, "P1", "C1", &options);
+    assert_status(tl_lock_finish(lock, &not_sent), TL_QUEUED);
+    tl_lock_free(lock);
+    expect_no_send("P1", "Nothing has been sent before its deadline, and nothing will be",
+                   "a retry worker ends it as failed");
+    make_waiting("P2");
+    expect_no_send("P2", "Its deadline is over: nothing is sent for it any more",
+                   "nothing is sent any more");
+}
+
 static void test_evidence_is_refused(void **state)
 {
     static const char *const wrong[][8] = {
@@ -464,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evidence_makes_due),
         cmocka_unit_test(test_evidence_against_a_failure),
+        cmocka_unit_test(test_past_the_deadline),
         cmocka_unit_test(test_evidence_is_refused),
         cmocka_unit_test(test_reap_meets_another),
         cmocka_unit_test(test_reap),

@@ -24,6 +24,22 @@ static void takes_what_fits(void **state)
     free(reply);
 }
 
+/* What would not be stored as it is, is refused, and the reference before it stays. */
+static void refuses_references_that_are_no_text(void **state)
+{
+    static const char *const bad[] = {"R\xff", "R\xe9\x74\xe9", "R\xc3", "R\n1", "R\x7f"};
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    assert_int_equal(tl_reply_ref(reply, "R\xc3\xa9-1"), TL_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(tl_reply_ref(reply, bad[i]), TL_INVALID);
+        assert_non_null(strstr(tl_error_message(), "byte 2 of a channel reference"));
+        assert_string_equal(reply->channel_ref, "R\xc3\xa9-1");
+    }
+    free(reply);
+}
+
 static void takes_results_up_to_the_limit(void **state)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
@@ -106,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_fits),
+        cmocka_unit_test(refuses_references_that_are_no_text),
         cmocka_unit_test(takes_results_up_to_the_limit),
         cmocka_unit_test(cuts_remarks_between_characters),
         cmocka_unit_test(cleans_odd_bytes),

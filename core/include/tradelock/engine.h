@@ -33,6 +33,11 @@ extern "C" {
  * What it changes of the session (SET, USE, SET ROLE, temporary tables) governs nobody else:
  * the connection is closed after the transaction, which costs the next one a connection to
  * make, and the log a warning.
+ *
+ * It is to return.  Where it does not - an exception passes through the library, its thread ends,
+ * a longjmp goes past - its connection is closed, which undoes what it did, and the handle
+ * settles its step with the next call, as after TL_UNKNOWN.  That is at once, but after a
+ * longjmp when the thread next calls the library or ends.  The same holds for what a list calls.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 

@@ -63,8 +63,9 @@
  * but is used by one at a time.  After fork() neither may be used in the child: calls
  * return TL_WRONG_PROCESS, and the child must open a client of its own; freeing them there
  * is allowed and frees memory only.  Returned pointers are borrowed from the handle and
- * live until its next call.  Outputs are untouched when a call fails.  Destructors accept
- * NULL.  Times that end in _ms are milliseconds, relative; times that end in _us are
+ * live until its next call.  Outputs are untouched when a call fails.  No NULL ends the
+ * process: destructors accept it, getters answer as if there were nothing, all else is
+ * TL_INVALID.  Times that end in _ms are milliseconds, relative; times that end in _us are
  * microseconds since 1970 UTC by the server's clock.
  *
  * ERRORS
@@ -182,8 +183,8 @@ TL_EXPORT const char *tl_status_text(tl_status status);
 TL_EXPORT tl_class tl_status_class(tl_status status);
 TL_EXPORT const char *tl_class_name(tl_class class_);
 
-/* The last problem of the calling thread, one sentence, "" when there was none.  Valid
- * until the thread's next call into the library. */
+/* The last problem of the calling thread, one sentence, "" when there was none: a call that
+ * succeeds leaves none.  Valid until the thread's next call into the library. */
 TL_EXPORT const char *tl_error_message(void);
 
 TL_EXPORT const char *tl_version(void);
@@ -285,9 +286,18 @@ typedef struct tl_client_options {
  * its heartbeat thread. */
 TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
 
-/* Ends the session and frees the client.  Free every handle first.  A trade that one of them
+/*
+ * Ends the session and frees the client.  Free every handle first.  A trade that one of them
  * left in process is opened to the retry lane by the next janitor's round; where all ended,
- * nobody looks for any. */
+ * nobody looks for any.
+ *
+ * What comes too early is told by tl_error_message() and an alarm in the log.  While a
+ * registry of workflows, a mutex or a read-write lock stands on the client it is not closed at
+ * all, and goes on.  A tl_lock that is freed later answers TL_WRONG_STATE until then.  While
+ * another thread is inside a call, or left a callback by longjmp and has not come back, the
+ * session ends, and the connections stay until the process does.  Closed twice in a row: the
+ * second call does nothing, as long as no other client was opened in between.
+ */
 TL_EXPORT void tl_client_close(tl_client *client);
 
 /* The UUID of the session as it is now, "" without one.  After a loss it is another; what was
@@ -426,7 +436,7 @@ typedef struct tl_view {
 #define TL_ASK_REPEATABLE 2u
 /* Retry lane only: no sync row; the retry row alone decides. */
 #define TL_ASK_STANDALONE 4u
-/* Try a proven, retryable failure anew; names the epoch, and may name the fence, that was
+/* Try a proven, retryable failure anew; must name the epoch, and may name the fence, that was
  * seen. */
 #define TL_ASK_RECLAIM 8u
 /* Operator: a parked or not yet due row, bound to the fence that was seen. */
@@ -490,7 +500,8 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  */
 TL_EXPORT tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms);
 
-/* The row as the last call saw it; never NULL. */
+/* The row as the last call saw it, or as the handle's own ending left it, which is not read
+ * for that: moments that the server chose are 0 then.  Never NULL. */
 TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
 
 /*
@@ -520,7 +531,7 @@ typedef enum tl_outcome {
 typedef struct tl_ending {
     unsigned version; /* TL_ENDING_VERSION */
     tl_outcome outcome;
-    tl_proof proof;          /* FAILURE: mandatory */
+    tl_proof proof;          /* FAILURE: mandatory; else none */
     int retryable;           /* FAILURE: may be tried anew as another epoch */
     int64_t next_run_ms;     /* opened: when the next compensating attempt is due */
     const char *park_reason; /* opened: wait for a person, because */

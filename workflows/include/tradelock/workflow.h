@@ -109,7 +109,8 @@ typedef struct tl_reply {
     unsigned char result[TL_RESULT_MAX]; /* kept with Y, given to every later ask */
 } tl_reply;
 
-/* TL_OK, or TL_INVALID and the reply unchanged: too long, or NULL. */
+/* TL_OK, or TL_INVALID and the reply unchanged: too long, NULL, or a reference that is not
+ * UTF-8 without control characters and would not be stored as it is. */
 TL_EXPORT tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref);
 TL_EXPORT tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size);
 /* Cut when too long, never inside a character. */
@@ -158,7 +159,13 @@ typedef enum tl_cancel {
  * The callbacks.
  *
  * execute, query, cancel run outside any transaction, with no connection of the library's
- * pools held.  They must return within attempt->timeout_ms; what comes later is fenced out.
+ * pools held.  They must return within attempt->timeout_ms; what comes later is fenced out,
+ * and a warning in the log says how long it took, for an execute without a remark the row too.
+ *
+ * They all return.  One that does not, since an exception or a longjmp left it, leaves an answer
+ * that tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a
+ * worker's thread nobody catches an exception, which C++ takes for the end of the process: catch
+ * it yourself.  A thread that ends there is replaced, and its trade waits for its max_hold.
  *
  * prepare, apply_success, apply_failure run inside the library's transaction, on its
  * connection, where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot conflict),
@@ -231,7 +238,8 @@ typedef struct tl_workflows tl_workflows;
 /* An empty registry.  The client must outlive it. */
 TL_EXPORT tl_status tl_workflows_new(tl_workflows **out, tl_client *client);
 
-/* No run and no worker may be under way. */
+/* No run may be under way.  While a worker stands on it the registry is not freed, and an alarm
+ * says so. */
 TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
 
 /*
@@ -271,7 +279,7 @@ typedef struct tl_answer {
     unsigned version; /* TL_ANSWER_VERSION */
     tl_status status; /* what tl_workflow_run() returned */
     int own;          /* this call was the attempt; 0: the trade belongs to another one */
-    uint32_t epoch;   /* 0: there is no row */
+    uint32_t epoch;   /* of the row; 0: there is none */
     tl_proof proof;   /* TL_FAILED: why it is certain */
     int retryable;    /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
     int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; 0: not known */
@@ -353,8 +361,9 @@ TL_EXPORT void tl_worker_stop(tl_worker *worker);
 
 /*
  * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on).
- * TL_OK: it was told to stop and everything it held is finished.  A session that is lost
- * does not stop it: what it held is lost, and it claims under the client's next one.
+ * TL_OK: it was told to stop and everything it held is finished.  TL_NO_MEMORY: callbacks
+ * ended its threads, and no others could be started.  A session that is lost does not stop
+ * it: what it held is lost, and it claims under the client's next one.
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 
