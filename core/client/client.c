@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "client/clock_watch.h"
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
@@ -78,18 +79,24 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
-/* What follows each confirmed beat, on a thread of the session's that no beat waits for. */
+/* What follows each confirmed beat, on a thread of the session's that no beat waits for.
+ * By a clock that was set nobody is overdue: the janitor settles that first. */
 static void run_round(void *context)
 {
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
+    int64_t budget_ms = client->config.beat_ms / 2;
 
     restored_look_again(client);
+    if (clock_watch_look(client) != TL_OK)
+        log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
-    if (janitor_round(client->transitions, &client->logger, client->actor,
-                      client->config.beat_ms / 2, &client->janitor_place, &opened,
-                      &freed) != TL_OK)
+    if (clock_watch_check(client) != TL_OK &&
+        clock_watch_settle(client, budget_ms) != TL_OK)
+        return;
+    if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
+                      &client->janitor_place, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -185,6 +192,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
+        status = clock_watch_open(client);
+    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
         status = start_session(client, options);
     return status;
 }
@@ -213,6 +222,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     client->generation = thread_context_generation();
     client->flags = options->flags;
     pthread_mutex_init(&client->claims_mutex, NULL);
+    clock_watch_init(&client->clock);
     status = open_parts(client, options);
     if (status != TL_OK) {
         tl_client_close(client);
@@ -241,6 +251,7 @@ void tl_client_close(tl_client *client)
     shared_reads_free(client->reads);
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
+    clock_watch_end(&client->clock);
     memory_free(client);
 }
 
@@ -339,10 +350,17 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     tl_reaped done = {0, 0, 0};
     janitor_place place = {.from_us = 0};
 
+    /* A step of the server's clock before, and one while the others are observed. */
+    if (status == TL_OK)
+        status = clock_watch_open(client);
     if (status == TL_OK)
         status = session_observe_once(client->connections, &client->logger,
                                       client->config.session_ms, client->config.beat_ms,
                                       &done.sessions);
+    if (status == TL_OK)
+        status = clock_watch_look(client);
+    if (status == TL_OK && clock_watch_check(client) != TL_OK)
+        status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor,
                                TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "client/clock_watch.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
 #include "janitor/janitor.h"
@@ -56,6 +57,7 @@ struct tl_client {
     size_t claim_count;
     _Atomic(client_part *) leases;
     atomic_int restored; /* restored.h */
+    clock_watch clock;
 };
 
 /* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_INVALID for NULL. */

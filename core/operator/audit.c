@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/store_clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -252,11 +253,24 @@ static void check_statement(struct comparison *c)
     }
 }
 
+/* What a step was is known but for the time of a look. */
+#define STEP_SLACK_US INT64_C(60000000)
+
+int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us)
+{
+    for (size_t row = 0; row < self->back.rows; row++)
+        if (first_us - then_us <= -db_get_int(&self->back, row, 0) + STEP_SLACK_US &&
+            then_us >= db_get_int(&self->back, row, 1) - STEP_SLACK_US)
+            return 1;
+    return 0;
+}
+
 tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                    tl_violation_fn each, void *context, tl_audit_counts *counts)
 {
     tl_audit_counts counted = {.version = TL_AUDIT_COUNTS_VERSION};
-    audit self = {.each = each, .context = context, .counts = &counted};
+    audit self = {
+        .each = each, .context = context, .counts = &counted, .back = DB_RESULT_INIT};
     struct comparison c = {.audit = &self};
     tl_status status;
 
@@ -266,7 +280,10 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
     status = read_begin(client, &self.connection);
     if (status != TL_OK)
         return status;
-    status = take_payments(&c, payments, payment_count);
+    status = read_status(self.connection, store_clock_steps(self.connection, &self.back),
+                         "reading the steps of the clock");
+    if (status == TL_OK)
+        status = take_payments(&c, payments, payment_count);
     /* First the rows, then their history: one that is changed for the first time meanwhile is
      * read twice, and never not at all. */
     if (status == TL_OK)
@@ -276,6 +293,7 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
     if (status == TL_OK && c.given)
         check_statement(&c);
     memory_free(c.paid);
+    db_result_free(&self.back);
     read_end(client, self.connection);
     if (status == TL_OK)
         *counts = counted;

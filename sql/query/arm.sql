@@ -1,6 +1,7 @@
 -- The committed step before a compensating attempt sends: one more send may have left,
 -- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
--- success evidence, a deadline that passed, or after a cancel.
+-- success evidence, a deadline that passed, or after a cancel; nor by a clock that was set:
+-- while that is not settled, or when it is not between the moments where its sender expects it.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,
@@ -12,3 +13,6 @@ WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence =
     AND token = ? AND conflict = 0 AND cancel_tried = 0
     AND (success_epoch IS NULL OR success_epoch <> epoch)
     AND (deadline_at IS NULL OR deadline_at > UTC_TIMESTAMP(6))
+    AND UTC_TIMESTAMP(6) BETWEEN CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+        AND CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+    AND EXISTS (SELECT 1 FROM tl_clock c WHERE c.one = 1 AND c.steps = c.settled)

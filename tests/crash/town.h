@@ -14,7 +14,7 @@
 #define TOWN_SETTINGS                                                                    \
     "site=town\nmax_hold_ms=1200ms\nexecute_ms=500ms\n"                                  \
     "commit_ms=500ms\nschedule=50ms\nattempts=500\npoison=90\ndeadline_ms=10m\n"         \
-    "grace_ms=200ms\nbusiness_lock_wait_s=1\n"
+    "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=1\n"
 
 typedef struct town {
     server *own;

@@ -124,7 +124,7 @@ const plan_case plan_cases[] = {
      {N(0), N(90000), NONE, NONE, KEY("L7"), TOKEN_7, N(0)}},
     {&sql_open_dead, "", 1, FEW, PLAN_KEYS, {FRESH, NONE, KEY("D7"), N(1000)}},
     {&sql_arm, "", 1, FEW, PLAN_KEYS,
-     {THREAD, LOG, FRESH, N(60000), KEY("K7"), N(1000), TOKEN_7}},
+     {THREAD, LOG, FRESH, N(60000), KEY("K7"), N(1000), TOKEN_7, N(0), N(NEVER)}},
     {&sql_close_retry, "", 1, FEW, PLAN_KEYS,
      {RETRY, THREAD, FRESH, S("C3001"), S("W3001"), OP}},
     /* the retry lane */
@@ -175,6 +175,14 @@ const plan_case plan_cases[] = {
      {OP, LOW_WATER, N(NEVER), LOW_WATER, N(NEVER)}},
     {&sql_low_water_back, "", 0, FEW, PLAN_KEYS, {OP}},
     {&sql_low_water_reset, "", 1, FEW, PLAN_WALK, {NONE}},
+    /* the server's clock: the procedures' own statements are by key, or walk a page */
+    {&sql_clock_look, "", 1, FEW, PLAN_KEYS, {NONE}},
+    {&sql_clock_open, "", 1, 60, PLAN_WALK, {NONE}},
+    {&sql_clock_last, "", 1, FEW, PLAN_KEYS, {NONE}},
+    {&sql_clock_steps, "", 0, FEW, PLAN_WALK, {NONE}},
+    {&sql_clock_stepped, "", 1, FEW, PLAN_NONE, {N(7), N(1000000), N(1000000), S("ann")}},
+    {&sql_clock_settle, "", 0, FEW, PLAN_NONE, {N(100), THREAD, S("ann")}},
+    {&sql_clock_settled, "", 1, FEW, PLAN_NONE, {NONE}},
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      {NEW_SESSION, S("p"), S("h"), N(1), NONE, LOG, N(10000), N(10000)}},
     {&sql_session_beat, "", 1, FEW, PLAN_KEYS, {ALIVE}},
