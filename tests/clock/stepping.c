@@ -66,7 +66,6 @@ stepping *stepping_start(void)
 
 void stepping_free(stepping *self)
 {
-    server_free(self->server);
     unlink(self->file);
     rmdir(self->dir);
     free(self);

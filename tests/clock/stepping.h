@@ -13,6 +13,7 @@
 typedef struct stepping stepping;
 
 stepping *stepping_start(void);
+/* The server itself is freed by whoever uses it, or with the process. */
 void stepping_free(stepping *self);
 server *stepping_server(stepping *self);
 

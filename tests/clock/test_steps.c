@@ -4,7 +4,7 @@
  */
 #include "stepping.h"
 
-#include "house.h"
+#include "workflows/house.h"
 #include "support/crew.h"
 #include "workflows/cmocka_all.h"
 
@@ -36,6 +36,7 @@ static int close_house(void **state)
 {
     (void)state;
     house_close(&self);
+    server_free(stepping_server(server_here));
     stepping_free(server_here);
     return 0;
 }

@@ -181,7 +181,7 @@ const plan_case plan_cases[] = {
     {&sql_clock_last, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_clock_steps, "", 0, FEW, PLAN_WALK, {NONE}},
     {&sql_clock_stepped, "", 1, FEW, PLAN_NONE, {N(7), N(1000000), N(1000000), S("ann")}},
-    {&sql_clock_settle, "", 0, FEW, PLAN_NONE, {N(100), THREAD, S("ann")}},
+    {&sql_clock_settle, "", 1, FEW, PLAN_NONE, {N(100), THREAD, S("ann")}},
     {&sql_clock_settled, "", 1, FEW, PLAN_NONE, {NONE}},
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      {NEW_SESSION, S("p"), S("h"), N(1), NONE, LOG, N(10000), N(10000)}},
