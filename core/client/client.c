@@ -17,6 +17,8 @@
 #define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
+/* Rows from the future are looked for in every so many rounds. */
+#define SEARCH_ROUNDS 8
 
 tl_status client_check(const tl_client *client)
 {
@@ -92,6 +94,8 @@ static void run_round(void *context)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
+    if (client->janitor_place.rounds % SEARCH_ROUNDS == 0)
+        (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
         clock_watch_settle(client, budget_ms) != TL_OK)
         return;
@@ -359,6 +363,8 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
                                       &done.sessions);
     if (status == TL_OK)
         status = clock_watch_look(client);
+    if (status == TL_OK)
+        status = clock_watch_search(client);
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
         status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)

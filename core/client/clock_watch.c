@@ -170,6 +170,47 @@ tl_status clock_watch_look(tl_client *client)
     return look(client, 0);
 }
 
+static tl_status search(db *connection, int64_t *future_us)
+{
+    store_operation operation = {"", 0};
+    int64_t found_us;
+    db_answer answer;
+
+    *future_us = 0;
+    do {
+        answer = store_operation_next(connection, &operation);
+        if (answer != DB_DONE || operation.op_code[0] == '\0')
+            break;
+        answer = store_clock_future(connection, operation.op_code, &found_us);
+        if (answer == DB_DONE && found_us > *future_us)
+            *future_us = found_us;
+    } while (answer == DB_DONE);
+    return answer == DB_DONE
+               ? TL_OK
+               : db_read_status(connection, answer, "looking for rows from the future");
+}
+
+tl_status clock_watch_search(tl_client *client)
+{
+    db *connection = NULL;
+    store_clock found;
+    steady_look now;
+    int64_t future_us;
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
+
+    if (status == TL_OK)
+        status = search(connection, &future_us);
+    if (status == TL_OK && future_us > margin_us(client)) {
+        status = read_clock(connection, 0, &found, &now);
+        if (status == TL_OK && found.unsettled == 0)
+            status =
+                record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
+    }
+    pool_put(client->connections, connection);
+    return status;
+}
+
 /* How many steps are left after a page. */
 static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
                              unsigned long *changed)
@@ -227,14 +268,26 @@ tl_status clock_watch_check(const tl_client *client)
                      "are not looked through yet");
 }
 
-int clock_watch_fits(tl_client *client, int64_t server_us, int64_t before_us)
+/* How far moments of the row lie behind what they can be. */
+static int64_t too_late_us(const tl_view *view)
+{
+    const int64_t sent_us =
+        view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
+    const int64_t asked_us = view->not_found_since_us - view->now_us;
+
+    return sent_us > asked_us ? sent_us : asked_us;
+}
+
+int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
 {
     clock_watch *watch = &client->clock;
-    const steady_look seen = {server_us, before_us, clock_boottime_us()};
+    const steady_look seen = {view->now_us, before_us, clock_boottime_us()};
     int64_t off_us;
 
     pthread_mutex_lock(&watch->mutex);
     off_us = steady_off_us(&watch->steady, &seen, margin_us(client));
+    if (off_us == 0 && too_late_us(view) > margin_us(client))
+        off_us = too_late_us(view);
     if (off_us != 0) {
         watch->doubt_us = off_us;
         atomic_store(&watch->unclear, 1);

@@ -19,7 +19,7 @@
 #include "base/random.h"
 #include "base/steady.h"
 
-#include <tradelock/tradelock.h>
+#include <tradelock/engine.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,6 +45,9 @@ void clock_watch_end(clock_watch *self);
 tl_status clock_watch_open(struct tl_client *client);
 /* One look. */
 tl_status clock_watch_look(struct tl_client *client);
+/* Looks for rows that were written while the clock was set forward and back between two
+ * looks.  For the janitor, every so often. */
+tl_status clock_watch_search(struct tl_client *client);
 /* Goes on with what is not settled; TL_OK when nothing is left, TL_TRY_AGAIN when the time
  * is over or another process is at it. */
 tl_status clock_watch_settle(struct tl_client *client, int64_t budget_ms);
@@ -52,9 +55,10 @@ tl_status clock_watch_settle(struct tl_client *client, int64_t budget_ms);
 /* TL_OK; TL_TRY_AGAIN with a sentence while nothing may rest on the server's clock. */
 tl_status clock_watch_check(const struct tl_client *client);
 
-/* Whether the moment that the server told between two of CLOCK_BOOTTIME is where its clock
- * must be; if not, nothing rests on it until the next look. */
-int clock_watch_fits(struct tl_client *client, int64_t server_us, int64_t before_us);
+/* Whether the moment of the view, which the server told after that one of CLOCK_BOOTTIME, is
+ * where its clock must be, and no other moment of it is one that cannot be; if not, nothing
+ * rests on them until the next look. */
+int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t before_us);
 
 /* Between which moments the server's clock is now; without a look all will do. */
 void clock_watch_now(struct tl_client *client, int64_t *least_us, int64_t *most_us);

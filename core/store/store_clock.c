@@ -37,6 +37,18 @@ db_answer store_clock_open(db *connection, store_clock *found)
     return read_clock(connection, &sql_clock_open, found);
 }
 
+db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)
+{
+    const db_value values[] = {db_text(op_code)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer =
+        db_run(connection, &sql_clock_future, values, COUNT(values), &result);
+
+    *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
+    db_result_free(&result);
+    return answer;
+}
+
 db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us,
                               int64_t before_us, const char *actor)
 {

@@ -14,6 +14,8 @@ typedef struct store_clock {
 
 db_answer store_clock_look(db *connection, store_clock *found);
 db_answer store_clock_open(db *connection, store_clock *found);
+/* How far the last step of one operation's rows in process lies in the future, at most. */
+db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
 /* known: how many steps this process knew of; before_us: how long before now it may have
  * been at most. */
 db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us,

@@ -61,8 +61,7 @@ static tl_status arm_refused(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
-    if (lock_still_holds(lock) &&
-        !clock_watch_fits(lock->client, lock->view.now_us, before_us))
+    if (lock_still_holds(lock) && !clock_watch_fits(lock->client, &lock->view, before_us))
         return clock_watch_check(lock->client);
     if (lock_still_holds(lock))
         return error_set(TL_EVIDENCE,

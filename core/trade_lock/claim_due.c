@@ -201,8 +201,7 @@ static void take_claim(struct batch *b, tl_lock *lock, const transition *granted
     tl_status status =
         granted != NULL ? ask_granted(lock, granted, b->before_ms) : settle_claim(lock);
 
-    if (status == TL_GRANTED &&
-        !clock_watch_fits(b->client, lock->view.now_us, before_us)) {
+    if (status == TL_GRANTED && !clock_watch_fits(b->client, &lock->view, before_us)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
