@@ -162,8 +162,6 @@ static void fresh_trades_are_not_purged(void **state)
     free(text);
 }
 
-/* ------------------------------------------------------- behind the low-water mark -- */
-
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -177,6 +175,93 @@ static tl_client *client_without_janitor(const char *settings)
     free(file);
     return client;
 }
+
+/* A claim was made by the clock as it was: by another one nothing is sent for it. */
+static void nothing_is_armed_by_another_clock(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"ARM", "C1", WITHDRAW_OP};
+    tl_client *client;
+    tl_lock *lock = NULL;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    client = client_without_janitor("beat_ms=60s\nsession_ms=10m\n" MARGIN);
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    options.lane = TL_LANE_RETRY;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    stepping_set(server_here, -12000);
+    assert_status(tl_lock_arm(lock, 1000), TL_TRY_AGAIN);
+    assert_int_equal(database_number(self.sql, "SELECT %s", ROW("sends")), 1);
+    /* Not either while others settle it. */
+    assert_true(becomes("steps > 0 FROM tl_clock"));
+    stepping_set(server_here, 0);
+    assert_status(tl_lock_arm(lock, 1000), TL_TRY_AGAIN);
+    assert_int_equal(database_number(self.sql, "SELECT %s", ROW("sends")), 1);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+/* ------------------------------------------------------------ while nobody lived -- */
+
+static int find_clock_step(void *context, const tl_finding *finding)
+{
+    if (strcmp(finding->check, "clock step") == 0)
+        *(int *)context = (int)finding->level;
+    return 0;
+}
+
+static int level_of_step(tl_client *client, tl_status expected)
+{
+    int level = -1;
+
+    assert_status(tl_doctor(client, find_clock_step, &level), expected);
+    return level;
+}
+
+/* The database itself shows that its clock went back; a job from cron settles it. */
+static void a_step_while_nobody_lived(void **state)
+{
+    tl_reaped reaped;
+    tl_client *late;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    assert_int_equal(level_of_step(self.client, TL_OK), -1);
+    tl_client_close(self.client);
+    self.client = NULL;
+    stepping_set(server_here, -3600000);
+    late = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN);
+    assert_int_equal(level_of_step(late, TL_SERVER_UNSAFE), TL_FINDING_UNSAFE);
+    assert_int_not_equal(
+        mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"), 0);
+    assert_status(tl_reap(late, &reaped), TL_OK);
+    assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);
+    /* The deadline is earlier by an hour, about, and the send is not over for one hold. */
+    assert_int_equal(
+        database_number(self.sql,
+                        "SELECT deadline_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL "
+                        "1 MINUTE AND UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE AND "
+                        "send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND AND "
+                        "step = 'clock' FROM trade_lock WHERE lane = 'S'"),
+        1);
+    assert_int_equal(database_number(self.sql, "SELECT %s",
+                                     LANE("next_run_at <= "
+                                          "UTC_TIMESTAMP(6)")),
+                     1);
+    tl_client_close(late);
+}
+
+/* ------------------------------------------------------- behind the low-water mark -- */
 
 /* It asks, and is killed before its first beat. */
 static void ask_and_die(void *context, int number)
@@ -242,6 +327,8 @@ int main(int count, char **arguments)
         TEST(a_window_is_not_stretched),
         TEST(no_lane_is_due_in_a_month),
         TEST(fresh_trades_are_not_purged),
+        TEST(nothing_is_armed_by_another_clock),
+        TEST(a_step_while_nobody_lived),
         TEST(what_a_dead_process_held_is_found),
     };
 
