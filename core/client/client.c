@@ -97,8 +97,11 @@ static void run_round(void *context)
     if (client->janitor_place.rounds % SEARCH_ROUNDS == 0)
         (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
-        clock_watch_settle(client, budget_ms) != TL_OK)
+        clock_watch_settle(client, client->config.session_ms) != TL_OK) {
+        log_line(&client->logger, TL_WARNING, NULL, 0, "a step of the clock: %s",
+                 tl_error_message());
         return;
+    }
     if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
                       &client->janitor_place, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",

@@ -211,12 +211,13 @@ tl_status clock_watch_search(tl_client *client)
     return status;
 }
 
-/* How many steps are left after a page. */
+/* How many steps are left after a page.  TL_TRY_AGAIN: another process is at it, or has a row
+ * of the page. */
 static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
                              unsigned long *changed)
 {
     db_result result = DB_RESULT_INIT;
-    unsigned rows = 0;
+    unsigned rows = 0, mine = 0;
     db_answer answer =
         store_clock_settle(connection, PAGE, tl_thread_uuid(), client->actor);
     tl_status status;
@@ -226,13 +227,18 @@ static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
     status = answer == DB_DONE
                  ? TL_OK
                  : db_error_status(connection, answer, "settling a step of the clock");
-    if (status == TL_OK && sscanf(db_get_text(&result, 0, 0), "%u %u", left, &rows) != 2)
+    if (status == TL_OK &&
+        sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
         status = error_set(TL_INTERNAL, "the settling did not say what it did");
+    else if (status == TL_OK && !mine)
+        status = error_set(TL_TRY_AGAIN, "another process settles the step of the clock");
     *changed += rows;
     db_result_free(&result);
     return status;
 }
 
+/* On a connection that waits for rows: with one that does not, somebody would always be at
+ * one of so many. */
 tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
 {
     const int64_t deadline_ms = clock_deadline(budget_ms);
@@ -240,7 +246,7 @@ tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
     unsigned left = 1;
     unsigned long changed = 0;
     tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
+        pool_get(client->connections, POOL_BUSINESS, client->config.beat_ms, &connection);
 
     while (status == TL_OK && left > 0 && clock_left_ms(deadline_ms) > 0)
         status = settle_page(client, connection, &left, &changed);

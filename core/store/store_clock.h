@@ -22,7 +22,7 @@ db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us,
                               int64_t before_us, const char *actor);
 db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
                              const char *actor);
-/* One text: how many steps are left, how many rows were changed. */
+/* One text: how many steps are left, how many rows were changed, 0 when another is at it. */
 db_answer store_clock_settled(db *connection, db_result *result);
 
 /* (steps, unsettled, size, age in microseconds, actor) */

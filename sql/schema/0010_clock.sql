@@ -59,7 +59,8 @@ END;
 
 -- One page of the rows in the order of their key learns of the oldest step that is not
 -- settled, each row once, whoever dies in between: how far it has come is written with the
--- rows.  In `settled`: how many steps are left, and how many rows were changed.
+-- rows.  In `settled`: how many steps are left, how many rows were changed, and 0 when another
+-- process is at it.
 --   A trade in process: its last send may be under way for one hold from now, and "no such
 -- payment" is counted anew.  Of a clock that was set back the deadline comes as much
 -- earlier, so that it is no later than it was; it never comes later.  A holder has its hold.
@@ -72,6 +73,7 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE due, done INT UNSIGNED DEFAULT NULL;
     DECLARE rows_changed INT UNSIGNED DEFAULT 0;
+    DECLARE mine TINYINT DEFAULT 1;
     DECLARE size BIGINT DEFAULT 0;
     DECLARE since DATETIME(6);
     DECLARE cust, last_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
@@ -90,10 +92,15 @@ BEGIN
         INTO due, done, cust, serial, op
         FROM tl_clock c WHERE c.one = 1 FOR UPDATE SKIP LOCKED;
     IF due IS NULL THEN
-        SET due = 1, done = 0;
+        SET due = 1, done = 0, mine = 0;
     ELSEIF done < due THEN
         SELECT s.size_us, s.earliest_at INTO size, since
             FROM tl_clock_step s WHERE s.step_no = done + 1;
+        -- By which clock a row was written is certain of rows from before the step, while it
+        -- is the only one.
+        IF done + 1 < due THEN
+            SET since = CAST('1970-01-01' AS DATETIME(6));
+        END IF;
         SELECT t.cust_no, t.serial_no, t.op_code INTO last_cust, last_serial, last_op
             FROM trade_lock t FORCE INDEX (PRIMARY)
             WHERE t.cust_no >= cust AND (t.cust_no > cust OR (t.cust_no = cust
@@ -124,8 +131,8 @@ BEGIN
         IF size < 0 THEN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
-                next_run_at = IF(updated_at >= since AND updated_at <= UTC_TIMESTAMP(6),
-                    UTC_TIMESTAMP(6), next_run_at + INTERVAL size MICROSECOND),
+                next_run_at = IF(updated_at < since,
+                    next_run_at + INTERVAL size MICROSECOND, UTC_TIMESTAMP(6)),
                 updated_at = UTC_TIMESTAMP(6)
             WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
                     AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
@@ -143,7 +150,7 @@ BEGIN
         SET due = due - (last_cust IS NULL);
     END IF;
     COMMIT;
-    SET settled = CONCAT_WS(' ', due - done, rows_changed);
+    SET settled = CONCAT_WS(' ', due - done, rows_changed, mine);
 END;
 
 -- The longest that a trade was ever held for, as its row tells it, at most the longest that
@@ -155,8 +162,7 @@ RETURNS BIGINT NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
 RETURN LEAST(604800000000, GREATEST(0,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, made, first_until), 0),
     COALESCE(TIMESTAMPDIFF(MICROSECOND, written, held_until), 0),
-    IF(written >= since AND written <= UTC_TIMESTAMP(6), 0,
-        COALESCE(TIMESTAMPDIFF(MICROSECOND, written, sent_until), 0))));
+    IF(written < since, COALESCE(TIMESTAMPDIFF(MICROSECOND, written, sent_until), 0), 0)));
 
 -- Before which moment a row is certainly older than that, whatever the clock did since.  A
 -- step forward makes rows look older: all that may have come since are taken off.

@@ -246,6 +246,7 @@ static void a_step_while_nobody_lived(void **state)
         mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"), 0);
     assert_status(tl_reap(late, &reaped), TL_OK);
     assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
     /* The deadline is earlier by an hour, about, and the send is not over for one hold. */
     assert_int_equal(
         database_number(self.sql,
