@@ -31,6 +31,10 @@ GRANT SELECT,
         actor, created_at, updated_at)
     ON trade_lock TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
+GRANT SELECT ON tl_clock TO tradelock_application;
+GRANT SELECT ON tl_clock_step TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_clock_stepped TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_clock_settle TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 -- Whoever has the workflow registered carries out what operators decided.
@@ -63,6 +67,8 @@ GRANT SELECT ON trade_lock TO tradelock_operator;
 GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
 REVOKE ALL PRIVILEGES ON trade_lock_low_water FROM tradelock_operator;
 GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
+GRANT SELECT ON tl_clock TO tradelock_operator;
+GRANT SELECT ON tl_clock_step TO tradelock_operator;
 GRANT SELECT ON trade_lock_state TO tradelock_operator;
 GRANT SELECT ON trade_lock_past TO tradelock_operator;
 GRANT SELECT ON trade_lock_first TO tradelock_operator;
@@ -98,6 +104,8 @@ GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_operator;
 CREATE ROLE IF NOT EXISTS tradelock_reader;
 GRANT SELECT ON trade_lock TO tradelock_reader;
 GRANT SELECT ON trade_lock_low_water TO tradelock_reader;
+GRANT SELECT ON tl_clock TO tradelock_reader;
+GRANT SELECT ON tl_clock_step TO tradelock_reader;
 GRANT SELECT ON trade_lock_state TO tradelock_reader;
 GRANT SELECT ON trade_lock_past TO tradelock_reader;
 GRANT SELECT ON trade_lock_first TO tradelock_reader;

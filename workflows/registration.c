@@ -104,6 +104,7 @@ static tl_status check_ranges(const tl_workflow *w)
         {"commit_ms", policy->commit_ms, 1, TL_HOLD_MAX_MS},
         {"deadline_ms", policy->deadline_ms, 1, year_ms},
         {"grace_ms", policy->grace_ms, 0, year_ms},
+        {"clock_margin_ms", policy->clock_margin_ms, 0, INT64_C(3600000)},
         {"attempts", policy->attempts, 1, 1000},
         {"poison", policy->poison, 1, 100},
         {"the number of schedule entries", policy->schedule_count, 1, TL_SCHEDULE_MAX},
@@ -127,11 +128,19 @@ static tl_status check_ranges(const tl_workflow *w)
     return TL_OK;
 }
 
+/* How far the server's clock may be off by the deadline without a step of it: what is not
+ * noticed, and what a clock drifts that is slewed. */
+static int64_t drift_ms(const tl_policy *policy)
+{
+    return policy->clock_margin_ms + policy->deadline_ms / 1000;
+}
+
 static tl_status check_safety(const tl_workflow *w)
 {
     const tl_channel *channel = &w->channel;
     const tl_policy *policy = &w->policy;
     int64_t call_ms = policy->execute_ms + policy->commit_ms;
+    int64_t late_ms = policy->max_hold_ms + channel->latency_ms + drift_ms(policy);
 
     if (!channel->can_query && !channel->idempotent)
         return tl_error_report(
@@ -151,23 +160,25 @@ static tl_status check_safety(const tl_workflow *w)
                                "answer in time could come too late",
                                w->op_code, policy->max_hold_ms, call_ms);
     /* A send that was armed just before the deadline may leave until its max_hold. */
-    if (channel->window_ms > 0 &&
-        policy->deadline_ms + policy->max_hold_ms + channel->latency_ms >
-            channel->window_ms)
+    if (channel->window_ms > 0 && policy->deadline_ms + late_ms > channel->window_ms)
         return tl_error_report(
             TL_UNSAFE,
-            "operation %s: deadline_ms, max_hold_ms and the channel's latency_ms "
+            "operation %s: deadline_ms, max_hold_ms, the channel's latency_ms and what "
+            "the "
+            "server's clock may be off (clock_margin_ms and a thousandth of the "
+            "deadline) "
             "together (%" PRId64 ") reach beyond the window of channel "
             "%s (%" PRId64 "): a late send could be paid as a new one",
-            w->op_code, policy->deadline_ms + policy->max_hold_ms + channel->latency_ms,
-            channel->name, channel->window_ms);
-    if (policy->grace_ms < channel->latency_ms)
+            w->op_code, policy->deadline_ms + late_ms, channel->name, channel->window_ms);
+    if (policy->grace_ms < channel->latency_ms + policy->clock_margin_ms)
         return tl_error_report(TL_UNSAFE,
-                               "operation %s: grace_ms %" PRId64 " is shorter than the "
-                               "latency of channel %s (%" PRId64 "), so \"not found\" "
-                               "could be believed too early",
+                               "operation %s: grace_ms %" PRId64
+                               " is shorter than the latency of channel %s "
+                               "and clock_margin_ms together (%" PRId64
+                               "), so \"not found\" could be "
+                               "believed too early",
                                w->op_code, policy->grace_ms, channel->name,
-                               channel->latency_ms);
+                               channel->latency_ms + policy->clock_margin_ms);
     return TL_OK;
 }
 

@@ -100,6 +100,8 @@ tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
         policy.deadline_ms = defaults->deadline_ms;
     if (policy.grace_ms == 0)
         policy.grace_ms = defaults->grace_ms;
+    if (policy.clock_margin_ms == 0)
+        policy.clock_margin_ms = defaults->clock_margin_ms;
     if (policy.attempts == 0)
         policy.attempts = defaults->attempts;
     if (policy.poison == 0)

@@ -340,6 +340,7 @@ void config_policy(tl_policy *policy, const struct config *config)
     policy->schedule_count = config->schedule.count;
     policy->attempts = config->attempts;
     policy->poison = config->poison;
+    policy->clock_margin_ms = config->clock_margin_ms;
 }
 
 tl_status config_load_policy(tl_policy *policy, const char *file)

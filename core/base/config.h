@@ -59,6 +59,10 @@
     X(MS, grace_ms, "10m", 0, 30 * CONFIG_DAY,                                           \
       "How long a channel must go on saying that it knows no such payment before that "  \
       "counts.")                                                                         \
+    X(MS, clock_margin_ms, "2s", 10, CONFIG_HOUR,                                        \
+      "By how much the server's clock may be set, forward or back, before that counts "  \
+      "as a step that everything in process has to be looked through for. Workflows "    \
+      "keep as much away from the end of a channel's window and of its latency.")        \
     X(MS, ask_wait_min_ms, "5ms", 1, 10 * CONFIG_SECOND,                                 \
       "The first delay of a caller that waits for a lock; it doubles with each ask.")    \
     X(MS, ask_wait_max_ms, "200ms", 1, CONFIG_MINUTE,                                    \

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "client/clock_watch.h"
 #include "client/open_clients.h"
 #include "client/restored.h"
 #include "client/server.h"
@@ -18,6 +19,8 @@
 #define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
+/* Rows from the future are looked for in every so many rounds. */
+#define SEARCH_ROUNDS 8
 
 tl_status client_check(const tl_client *client)
 {
@@ -115,18 +118,29 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
-/* What follows each confirmed beat, on a thread of the session's that no beat waits for. */
+/* What follows each confirmed beat, on a thread of the session's that no beat waits for.
+ * By a clock that was set nobody is overdue: the janitor settles that first. */
 static void run_round(void *context)
 {
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
+    int64_t budget_ms = client->config.beat_ms / 2;
 
     restored_look_again(client);
+    if (clock_watch_look(client) != TL_OK)
+        log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
-    if (janitor_round(client->transitions, &client->logger, client->actor,
-                      client->config.beat_ms / 2, &client->janitor_place, &opened,
-                      &freed) != TL_OK)
+    if (client->janitor_place.rounds % SEARCH_ROUNDS == 0)
+        (void)clock_watch_search(client);
+    if (clock_watch_check(client) != TL_OK &&
+        clock_watch_settle(client, client->config.session_ms) != TL_OK) {
+        log_line(&client->logger, TL_WARNING, NULL, 0, "a step of the clock: %s",
+                 tl_error_message());
+        return;
+    }
+    if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
+                      &client->janitor_place, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -223,6 +237,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
+        status = clock_watch_open(client);
+    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
         status = start_session(client, options);
     return status;
 }
@@ -265,6 +281,7 @@ static void close_parts(tl_client *client)
     shared_reads_free(client->reads);
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
+    clock_watch_end(&client->clock);
     client_release(client);
 }
 
@@ -293,6 +310,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     client->flags = options->flags;
     atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
+    clock_watch_init(&client->clock);
     status = open_parts(client, options);
     if (status != TL_OK) {
         close_parts(client);
@@ -458,10 +476,19 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status != TL_OK)
         return status;
     status = check_may_open(client);
+    /* A step of the server's clock before, and one while the others are observed. */
+    if (status == TL_OK)
+        status = clock_watch_open(client);
     if (status == TL_OK)
         status = session_observe_once(client->connections, &client->logger,
                                       client->config.session_ms, client->config.beat_ms,
                                       &done.sessions);
+    if (status == TL_OK)
+        status = clock_watch_look(client);
+    if (status == TL_OK)
+        status = clock_watch_search(client);
+    if (status == TL_OK && clock_watch_check(client) != TL_OK)
+        status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor,
                                TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "client/clock_watch.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
 #include "janitor/janitor.h"
@@ -56,6 +57,7 @@ struct tl_client {
     size_t claim_count;
     _Atomic(client_part *) leases;
     atomic_int restored; /* restored.h */
+    clock_watch clock;
     /* Its memory stays until the last handle is freed, so that a call with one is answered after
      * the client was closed, too. */
     atomic_uint refs;

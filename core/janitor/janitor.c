@@ -18,6 +18,8 @@
 #define RECENT_US (60 * (int64_t)1000000)
 /* Behind a stretch that is not settled the rest is looked through every so many rounds. */
 #define UNSETTLED_ROUNDS 8
+/* next_run_at = 0 is never due. */
+#define FIRST_US 1
 
 struct janitor {
     transition_engine *engine;
@@ -385,21 +387,16 @@ static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_o
     return status;
 }
 
-/* One pass over all operations, in the order of their names; it goes on in the next round
- * where the time was over.  The operations are read now: the session is ended, and has no
- * trade in one that is not there yet.  *done: the pass came to its end, and opened all. */
-static tl_status reap_all_of_session(struct janitor *j, const char *session_id, int *done)
+/* One of two passes over all operations, in the order of their names; it goes on in the next
+ * round where the time was over.  The operations are read now: the session is ended, and has
+ * no trade in one that is not there yet.  *done: the pass came to its end, and opened all. */
+static tl_status pass_for_session(struct janitor *j, const char *session_id, int *done)
 {
     janitor_place *place = j->place;
     store_operation operation = {"", 0};
     tl_status status;
     int out_of_time = 0;
 
-    if (strcmp(place->session_id, session_id) != 0 || place->op_code[0] == '\0') {
-        text_copy(place->session_id, sizeof place->session_id, session_id);
-        place->op_code[0] = place->after[0] = '\0';
-        place->kept = 0;
-    }
     text_copy(operation.op_code, sizeof operation.op_code, place->after);
     do {
         struct scope scope = {.op_code = operation.op_code, .session_id = session_id};
@@ -408,7 +405,7 @@ static tl_status reap_all_of_session(struct janitor *j, const char *session_id, 
         status = next_operation(j, &operation);
         if (status != TL_OK || operation.op_code[0] == '\0')
             break;
-        scope.stretch.from_us = operation.low_water_us;
+        scope.stretch.from_us = place->everywhere ? FIRST_US : operation.low_water_us;
         if (strcmp(operation.op_code, place->op_code) == 0 &&
             place->from_us > scope.stretch.from_us)
             scope.stretch.from_us = place->from_us;
@@ -417,15 +414,43 @@ static tl_status reap_all_of_session(struct janitor *j, const char *session_id, 
             continue;
         text_copy(place->op_code, sizeof place->op_code, scope.op_code);
         place->from_us = scope.stretch.from_us;
-        /* The server's clock went back, and a row may have been written before the mark. */
-        if (scope.part.now_us < operation.low_water_us)
-            place->kept = 1;
     } while (status == TL_OK && !out_of_time);
     *done = status == TL_OK && !out_of_time && !place->kept;
     /* The next pass begins anew; but for want of a connection none has to. */
     if (!out_of_time && tl_status_class(status) != TL_CLASS_RETRY)
         place->op_code[0] = '\0';
     return status;
+}
+
+static void begin_pass(janitor_place *place, int everywhere)
+{
+    /* No operation yet, and yet it is under way. */
+    text_copy(place->op_code, sizeof place->op_code, "-");
+    place->after[0] = '\0';
+    place->from_us = 0;
+    place->kept = 0;
+    place->everywhere = everywhere;
+}
+
+/* From the low-water marks on, where it has its trades; and then everywhere: before a mark one
+ * stands that was written by a clock that had been set back, which perhaps nobody saw.  The
+ * second pass only walks through the index. */
+static tl_status reap_all_of_session(struct janitor *j, const char *session_id, int *done)
+{
+    janitor_place *place = j->place;
+    tl_status status = TL_OK;
+
+    if (strcmp(place->session_id, session_id) != 0 || place->op_code[0] == '\0') {
+        text_copy(place->session_id, sizeof place->session_id, session_id);
+        begin_pass(place, 0);
+    }
+    if (!place->everywhere) {
+        status = pass_for_session(j, session_id, done);
+        if (status != TL_OK || !*done)
+            return status;
+        begin_pass(place, 1);
+    }
+    return pass_for_session(j, session_id, done);
 }
 
 /* -------------------------------------------------- holders of read-write locks -- */

@@ -18,7 +18,8 @@ typedef struct janitor_place {
      * op_code "": it was gone through. */
     char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1], after[TL_OP_MAX + 1];
     int64_t from_us;
-    int kept; /* this pass has left rows that it could not open */
+    int kept;       /* this pass has left rows that it could not open */
+    int everywhere; /* it is the one that begins before the low-water marks */
     /* Where a look behind rows that cannot be opened ran out of time; "": nowhere. */
     char overdue_op[TL_OP_MAX + 1];
     int64_t overdue_us;

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "store/store_clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -312,6 +313,18 @@ static void check_statement(struct comparison *c)
     }
 }
 
+/* What a step was is known but for the time of a look. */
+#define STEP_SLACK_US INT64_C(60000000)
+
+int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us)
+{
+    for (size_t row = 0; row < self->back.rows; row++)
+        if (first_us - then_us <= -db_get_int(&self->back, row, 0) + STEP_SLACK_US &&
+            then_us >= db_get_int(&self->back, row, 1) - STEP_SLACK_US)
+            return 1;
+    return 0;
+}
+
 /* At the head of every audit. */
 static tl_status read_run(const audit *self)
 {
@@ -334,6 +347,10 @@ static int audit_all(void *context)
     struct comparison *c = context;
     tl_status status = read_run(c->audit);
 
+    if (status == TL_OK)
+        status = read_status(c->audit->connection,
+                             store_clock_steps(c->audit->connection, &c->audit->back),
+                             "reading the steps of the clock");
     /* First the rows, then their history: one that is changed for the first time meanwhile is
      * read twice, and never not at all. */
     if (status == TL_OK)
@@ -350,7 +367,12 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
 {
     tl_audit_counts counted = {.version = TL_AUDIT_COUNTS_VERSION};
     audit self = {
-        .each = each, .context = context, .counts = &counted, .closings = TL_OK};
+        .each = each,
+        .context = context,
+        .counts = &counted,
+        .closings = TL_OK,
+        .back = DB_RESULT_INIT,
+    };
     struct comparison c = {.audit = &self};
     tl_status status;
 
@@ -364,6 +386,7 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
     if (status == TL_OK)
         status = read_and_show(client, self.connection, audit_all, &c);
     memory_free(c.paid);
+    db_result_free(&self.back);
     read_end(client, self.connection);
     if (status == TL_OK)
         *counts = counted;

@@ -11,11 +11,16 @@ typedef struct audit {
     tl_audit_counts *counts;
     int stopped;
     tl_status closings; /* of reading what was closed */
+    db_result back;     /* the steps back of the server's clock */
 } audit;
 
 /* Reports one violation of the row named by the place. */
 void audit_report(audit *self, const char *rule, const store_audit_place *at,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Whether the server's clock was set back so that what came first may have the later
+ * moment. */
+int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us);
 
 int audit_is_retry_op(const char *op_code);
 /* Takes key, account and moment of a page's row. */

@@ -69,8 +69,9 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
 
 static int may_begin(const struct entry *e)
 {
-    static const char *const never[] = {"claim",   "arm",      "end",      "close",
-                                        "reclaim", "evidence", "operator", "by hand"};
+    static const char *const never[] = {"claim",    "arm",      "end",
+                                        "close",    "clock",    "reclaim",
+                                        "evidence", "operator", "by hand"};
 
     if (!audit_is_retry_op(e->at.op_code))
         return is_step(e, "ask") || is_step(e, "reask");
@@ -127,16 +128,24 @@ static void check_order(struct history *h, const struct entry *e)
         audit_report(h->audit, "removed", &e->at, "the row was removed by hand");
 }
 
-static int holder_was_dead(const struct entry *last, const struct entry *e)
+static int is_later(const struct history *h, int64_t first_us, const struct entry *e)
 {
-    return last->max_hold_us <= e->logged_us ||
-           (last->ended_us != 0 && last->ended_us <= e->logged_us);
+    return first_us <= e->logged_us ||
+           audit_clock_went_back(h->audit, first_us, e->logged_us);
+}
+
+static int holder_was_dead(const struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+
+    return is_later(h, last->max_hold_us, e) ||
+           (last->ended_us != 0 && is_later(h, last->ended_us, e));
 }
 
 /* A mutex is taken over from a holder that is dead; everything else is opened first. */
-static int hold_was_over(const struct entry *last, const struct entry *e)
+static int hold_was_over(const struct history *h, const struct entry *e)
 {
-    return is_step(e, "reask") && holder_was_dead(last, e);
+    return is_step(e, "reask") && holder_was_dead(h, e);
 }
 
 static void check_holds(struct history *h, const struct entry *e)
@@ -146,13 +155,13 @@ static void check_holds(struct history *h, const struct entry *e)
                 is_step(e, "reclaim") || is_step(e, "reask");
 
     if (e->status == 'P' && e->session_id[0] != '\0' && last->status == 'P' &&
-        last->session_id[0] != '\0' && other && !hold_was_over(last, e))
+        last->session_id[0] != '\0' && other && !hold_was_over(h, e))
         audit_report(h->audit, "overlap", &e->at,
                      "session %s got the lock while session %s held it", e->session_id,
                      last->session_id);
     /* Whoever got it next held it beside the one that was living still. */
     if (is_step(e, "reap") && last->status == 'P' && last->session_id[0] != '\0' &&
-        !holder_was_dead(last, e))
+        !holder_was_dead(h, e))
         audit_report(h->audit, "overlap", &e->at,
                      "it was taken from session %s as from a dead one, which lived",
                      last->session_id);

@@ -47,6 +47,8 @@ static int look_at_all(void *context)
     if (status == TL_OK)
         status = doctor_schema(d);
     if (status == TL_OK && d->schema == TL_OK)
+        status = doctor_clock(d);
+    if (status == TL_OK && d->schema == TL_OK)
         status = doctor_parts(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_history(d);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "store/store_clock.h"
 #include "store/store_operator.h"
 
 #include <stdio.h>
@@ -227,6 +228,35 @@ tl_status doctor_server(doctor *d)
                         db_get_text(&r, 0, SERVER_CIPHER));
         text_copy(d->account, sizeof d->account, db_get_text(&r, 0, SERVER_ACCOUNT));
         text_copy(d->role, sizeof d->role, db_get_text(&r, 0, SERVER_ROLE));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* A step of the clock that is on record. */
+tl_status doctor_clock(doctor *d)
+{
+    enum { STEPS, UNSETTLED, SIZE, AGE, ACTOR };
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_clock_last(d->connection, &r),
+                                   "asking for steps of the clock");
+    char found[64];
+
+    if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, STEPS) > 0) {
+        snprintf(found, sizeof found, "%+.3f s, %.0f s ago",
+                 (double)db_get_int(&r, 0, SIZE) / 1e6,
+                 (double)db_get_int(&r, 0, AGE) / 1e6);
+        if (db_get_int(&r, 0, UNSETTLED) > 0)
+            doctor_tell(
+                d, TL_FINDING_UNSAFE, "clock step", found,
+                "the server's clock was set, as %s saw, and the trades in process "
+                "are not looked through yet: nothing is sent again, failed or "
+                "purged; a janitor does that, or `tradelock reap`",
+                db_get_text(&r, 0, ACTOR));
+        else
+            doctor_tell(d, TL_FINDING_OK, "clock step", found,
+                        "the last time that the server's clock was set; every trade in "
+                        "process was looked through since");
     }
     db_result_free(&r);
     return status;

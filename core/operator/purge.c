@@ -1,20 +1,22 @@
-/* Purging, page by page; what may go is decided in the database (sql/schema/0005, 0006 and
- * 0007). */
+/* Purging, page by page; what may go is decided in the database (sql/schema/0010). */
 #include "operator/read.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/store_clock.h"
 #include "store/store_operator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Small enough to be over before anybody waits for a row of it. */
 #define OLDEST_MS INT64_C(3155760000000) /* 36525 days, as in the settings */
 #define PAGE 200
+#define CLOCKS_APART_S (5 * 60)
 /* Pages that met a row lock or a deadlock are run again. */
 #define REPEATS 20
 #define REPEAT_MS 50
@@ -139,6 +141,33 @@ static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *pur
     return status;
 }
 
+/* A purge from cron is too short to see a step of the server's clock: it asks the clock of
+ * its own machine. */
+static tl_status compare_clocks(db *connection)
+{
+    store_clock found;
+    struct timespec now;
+    int64_t ahead_s;
+    tl_status status = read_status(connection, store_clock_look(connection, &found),
+                                   "looking at the server's clock");
+
+    if (status != TL_OK)
+        return status;
+    if (found.unsettled > 0)
+        return error_set(TL_TRY_AGAIN,
+                         "the server's clock was set, and the trades in process are not "
+                         "looked through yet: nothing is purged");
+    clock_gettime(CLOCK_REALTIME, &now);
+    ahead_s = found.now_us / 1000000 - now.tv_sec;
+    if (ahead_s > CLOCKS_APART_S || ahead_s < -CLOCKS_APART_S)
+        return error_set(
+            TL_SERVER_UNSAFE,
+            "the server's clock is %" PRId64 " s %s of this machine's, so it "
+            "is not certain what is old enough: nothing is purged",
+            ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "behind that" : "ahead");
+    return TL_OK;
+}
+
 tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
 {
     tl_purged done = {.trades = 0};
@@ -164,6 +193,7 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
                           &connection);
     if (status != TL_OK)
         return status;
+    status = compare_clocks(connection);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
         status = purge_kind(connection, &kinds[i], older_ms, &done);
     if (status == TL_OK)

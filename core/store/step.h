@@ -50,6 +50,7 @@ typedef struct step {
     char lane, status; /* status: of the ending */
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
+    int64_t least_us, most_us; /* of ARM: between which the server's clock must be */
     int exclusive, retryable;
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;

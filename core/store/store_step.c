@@ -391,6 +391,8 @@ static db_answer arm(db *connection, step *s, store_way way)
         db_text(s->op_code),
         db_uint(s->held_fence),
         db_bytes(s->held_token, STEP_TOKEN),
+        db_int(s->least_us),
+        db_int(s->most_us),
     };
 
     s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */

@@ -68,10 +68,13 @@ tl_status lock_check_ending(tl_lock *lock)
 static tl_status arm_refused(tl_lock *lock)
 {
     tl_key key = lock_key(lock);
+    int64_t before_us = clock_boottime_us();
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
+    if (lock_still_holds(lock) && !clock_watch_fits(lock->client, &lock->view, before_us))
+        return clock_watch_check(lock->client);
     if (lock_still_holds(lock)) {
         status =
             error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
@@ -94,6 +97,7 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
     lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
     lock_begin_step(lock, &t, STEP_ARM, 1);
     t.step.max_hold_ms = max_hold_ms;
+    clock_watch_now(lock->client, &t.step.least_us, &t.step.most_us);
     transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
     switch (t.verdict) {
     case VERDICT_APPLIED:
@@ -124,6 +128,8 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
     if (status == TL_OK)
         status = restored_check(lock->client);
+    if (status == TL_OK)
+        status = clock_watch_check(lock->client);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
     return error_over(status == TL_OK && !armed ? arm(lock, max_hold_ms) : status);

@@ -181,13 +181,29 @@ static tl_status settle_claim(tl_lock *lock)
     return ask_granted(lock, &t, clock_boottime_ms());
 }
 
+/* The server's clock was set since it was last looked at: by what it says now nothing may be
+ * decided. */
+static void give_back(tl_lock *lock)
+{
+    const tl_findings nothing = {0};
+    tl_ending what = TL_ENDING_INIT;
+
+    what.outcome = TL_OUTCOME_UNKNOWN;
+    what.next_run_ms = lock->client->config.beat_ms;
+    (void)tl_lock_put_back(lock, &what, &nothing);
+    tl_lock_free(lock);
+}
+
 /* granted: its claim, when that and the row are known. */
 static void take_claim(struct batch *b, tl_lock *lock, const transition *granted)
 {
+    int64_t before_us = granted != NULL ? b->before_ms * 1000 : clock_boottime_us();
     tl_status status =
         granted != NULL ? ask_granted(lock, granted, b->before_ms) : settle_claim(lock);
 
-    if (status == TL_GRANTED) {
+    if (status == TL_GRANTED && !clock_watch_fits(b->client, &lock->view, before_us)) {
+        give_back(lock);
+    } else if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
     } else if (status == TL_UNKNOWN && client_keep_claim(b->client, lock)) {
         b->doubtful = 1;
@@ -325,6 +341,11 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
     status = key_check(&(tl_key){"-", "-", options->op_code});
     if (status != TL_OK)
         return status;
+    if (clock_watch_check(client) != TL_OK) {
+        error_clear();
+        *count = 0;
+        return TL_OK;
+    }
     b.limit = *count < TL_CLAIM_MAX ? *count : TL_CLAIM_MAX;
     b.deadline_ms = clock_deadline(client->config.pool_wait_ms);
     b.steps = memory_new_array(TL_CLAIM_MAX, sizeof *b.steps);

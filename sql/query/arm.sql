@@ -1,7 +1,8 @@
 -- The committed step before a compensating attempt sends: one more send may have left,
 -- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
 -- success evidence, a deadline that passed, after a cancel, or once two operators have decided
--- that it failed (and no worker has refused that).
+-- that it failed (and no worker has refused that); nor by a clock that was set: while that is
+-- not settled, or when it is not between the moments where its sender expects it.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,
@@ -20,3 +21,6 @@ WHERE cust_no = ? AND serial_no = ? AND op_code = ? AND status = 'P' AND fence =
         WHERE d.cust_no = trade_lock.cust_no AND d.serial_no = trade_lock.serial_no
             AND d.op_code = trade_lock.op_code AND d.epoch = trade_lock.epoch
             AND d.verdict = 'F' AND d.part = 2 AND n.part IS NULL)
+    AND UTC_TIMESTAMP(6) BETWEEN CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+        AND CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+    AND EXISTS (SELECT 1 FROM tl_clock c WHERE c.one = 1 AND c.steps = c.settled)

@@ -33,6 +33,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.poison, 3);
     assert_int_equal(config.deadline_ms, 72 * 3600000);
     assert_int_equal(config.grace_ms, 600000);
+    assert_int_equal(config.clock_margin_ms, 2000);
     assert_int_equal(config.ask_wait_min_ms, 5);
     assert_int_equal(config.ask_wait_max_ms, 200);
     assert_int_equal(config.business_lock_wait_s, 5);
@@ -79,6 +80,7 @@ static const char every_setting[] = "; a comment\n"
                                     "poison = 5\n"
                                     "deadline_ms = 2h\n"
                                     "grace_ms = 0\n"
+                                    "clock_margin_ms = 100\n"
                                     "ask_wait_min_ms = 10\n"
                                     "ask_wait_max_ms = 10\n"
                                     "business_lock_wait_s = 1\n"
@@ -117,6 +119,7 @@ static void test_every_setting(void **state)
     assert_int_equal(config.poison, 5);
     assert_int_equal(config.deadline_ms, 7200000);
     assert_int_equal(config.grace_ms, 0);
+    assert_int_equal(config.clock_margin_ms, 100);
     assert_int_equal(config.ask_wait_min_ms, 10);
     assert_int_equal(config.ask_wait_max_ms, 10);
     assert_int_equal(config.business_lock_wait_s, 1);
@@ -261,6 +264,7 @@ static void test_policy(void **state)
     assert_int_equal(policy.grace_ms, 2000);
     assert_int_equal(policy.deadline_ms, 3600000);
     assert_int_equal(policy.poison, 2);
+    assert_int_equal(policy.clock_margin_ms, 2000);
     assert_int_equal(policy.max_hold_ms, 9000);
     assert_int_equal(policy.execute_ms, 4000);
     assert_int_equal(policy.commit_ms, 3000);

@@ -14,6 +14,7 @@
 #define SETTINGS                                                                         \
     "site=test\nbeat_ms=100ms\nsession_ms=1m\nmax_hold_ms=1m\nexecute_ms=20s\n"          \
     "commit_ms=5s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=10m\ngrace_ms=200ms\n"   \
+    "clock_margin_ms=50ms\n"                                                             \
     "business_lock_wait_s=1\n"
 
 struct operators operators;

@@ -37,7 +37,8 @@ static char *config(town *self, const char *more)
 {
     char settings[1024];
 
-    snprintf(settings, sizeof settings, TOWN_SETTINGS "%s", more);
+    snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline,
+             more);
     return database_option_file_at(self->db, server_socket(self->own), settings);
 }
 
@@ -54,11 +55,17 @@ static void start_channel(town *self)
 
 void town_open(town *self, const char *kind, const char *const options[])
 {
+    town_open_on(self, kind, server_start(options), "10m");
+}
+
+void town_open_on(town *self, const char *kind, server *where, const char *deadline)
+{
     memset(self, 0, sizeof *self);
     self->kind = kind;
+    self->deadline = deadline;
     strcpy(self->dir, "/tmp/tl-town-XXXXXX");
     assert_non_null(mkdtemp(self->dir));
-    self->own = server_start(options);
+    self->own = where;
     self->db = database_new(self->own, TOWN_SETTINGS SLOW_BEATS);
     self->sql = database_connect(self->db);
     make_tables(self);

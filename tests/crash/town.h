@@ -11,17 +11,19 @@
 
 /* Short, so that thousands of deaths pass in minutes.  Deaths and attempts are never used
  * up: what a test must not do is park its own evidence away. */
-#define TOWN_SETTINGS                                                                    \
+#define TOWN_SETTINGS_OF(deadline)                                                       \
     "site=town\nmax_hold_ms=1200ms\nexecute_ms=500ms\n"                                  \
-    "commit_ms=500ms\nschedule=50ms\nattempts=500\npoison=90\ndeadline_ms=10m\n"         \
-    "grace_ms=200ms\nbusiness_lock_wait_s=1\n"
+    "commit_ms=500ms\nschedule=50ms\nattempts=500\npoison=90\ndeadline_ms=" deadline     \
+    "\n"                                                                                 \
+    "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=1\n"
+#define TOWN_SETTINGS TOWN_SETTINGS_OF("10m")
 
 typedef struct town {
     server *own;
     database *db;
     MYSQL *sql;
     struct sim sim;
-    const char *kind;
+    const char *kind, *deadline;
     char url[64], dir[64];
     char *service_config; /* TOWN_SETTINGS, no janitor: only what it is told dies */
     char *worker_config;  /* the same with a janitor, which finishes what is left */
@@ -32,6 +34,8 @@ typedef struct town {
 
 /* options: of mariadbd, or NULL. */
 void town_open(town *self, const char *kind, const char *const options[]);
+/* The same on a server that the caller has started, and with another deadline. */
+void town_open_on(town *self, const char *kind, server *where, const char *deadline);
 void town_close(town *self);
 /* After a restart of the server. */
 void town_reconnect(town *self);

@@ -73,6 +73,7 @@ tl_workflow channel_workflow(const char *op_code)
     w.policy.execute_ms = 1000;
     w.policy.commit_ms = 2000;
     w.policy.grace_ms = 100;
+    w.policy.clock_margin_ms = 50;
     w.policy.schedule_count = 1;
     w.policy.schedule_ms[0] = 50;
     w.prepare = prepare;

@@ -25,7 +25,8 @@
 /* Whoever puts things right looks often. */
 #define NURSE                                                                            \
     "beat_ms=100ms\nsession_ms=60s\nschedule=50ms,100ms\nexecute_ms=1s\ncommit_ms=2s\n"  \
-    "max_hold_ms=60s\ngrace_ms=100ms\ndeadline_ms=1h\nattempts=1000\npoison=100\n"
+    "max_hold_ms=60s\ngrace_ms=100ms\nclock_margin_ms=50ms\ndeadline_ms=1h\nattempts="   \
+    "1000\npoison=100\n"
 
 static scene s;
 static char *nurse_file;

@@ -18,6 +18,7 @@
     "site=test\nbeat_ms=100ms\nsession_ms=" session_ms                                   \
     "\nmax_hold_ms=2s\nexecute_ms=800ms\n"                                               \
     "commit_ms=1s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=30s\ngrace_ms=200ms\n"   \
+    "clock_margin_ms=50ms\n"                                                             \
     "business_lock_wait_s=1\n"
 #define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
 /* The longest that a worker may take for what is left to it. */

@@ -37,7 +37,7 @@ static tl_workflow good(void)
     w.op_code = "WITHDRAW";
     w.channel.name = "fastpay";
     w.channel.idempotent = 1;
-    w.channel.window_ms = 100500;
+    w.channel.window_ms = 100696;
     w.channel.can_query = 1;
     w.channel.not_found_final = 1;
     w.channel.cancel_final = 1;
@@ -47,11 +47,12 @@ static tl_workflow good(void)
     w.policy.execute_ms = 3000;
     w.policy.commit_ms = 1000;
     w.policy.deadline_ms = 96000;
-    w.policy.grace_ms = 500;
+    w.policy.grace_ms = 600;
     w.policy.schedule_ms[0] = 1000;
     w.policy.schedule_count = 1;
     w.policy.attempts = 20;
     w.policy.poison = 3;
+    w.policy.clock_margin_ms = 100;
     w.execute = execute;
     w.query = query;
     w.cancel = cancel;
@@ -109,7 +110,7 @@ static void refuses_sends_beyond_the_window(void **state)
     (void)state;
     w.policy.deadline_ms++;
     refused(&w, TL_UNSAFE,
-            "(100501) reach beyond the window of channel fastpay (100500)");
+            "(100697) reach beyond the window of channel fastpay (100696)");
 }
 
 static void refuses_a_short_grace(void **state)
@@ -118,7 +119,7 @@ static void refuses_a_short_grace(void **state)
 
     (void)state;
     w.policy.grace_ms--;
-    refused(&w, TL_UNSAFE, "grace_ms 499 is shorter than the latency");
+    refused(&w, TL_UNSAFE, "grace_ms 599 is shorter than the latency");
 }
 
 static void refuses_short_keys(void **state)

@@ -141,6 +141,7 @@ typedef struct tl_policy {
     int64_t max_hold_ms, execute_ms, commit_ms, deadline_ms, grace_ms;
     int64_t schedule_ms[TL_SCHEDULE_MAX];
     unsigned schedule_count, attempts, poison;
+    int64_t clock_margin_ms; /* so far the server's clock may be off unnoticed */
 } tl_policy;
 
 TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);

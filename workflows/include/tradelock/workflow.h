@@ -230,7 +230,8 @@ typedef struct tl_workflow {
 #define TL_WORKFLOW_INIT                                                                 \
     {                                                                                    \
         TL_WORKFLOW_VERSION, NULL, {NULL, 0, 0, 0, 0, 0, 0, 0, 0},                       \
-            {0, 0, 0, 0, 0, {0}, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL   \
+            {0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL,     \
+            NULL                                                                         \
     }
 
 typedef struct tl_workflows tl_workflows;
@@ -247,8 +248,9 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  * another.  TL_UNSAFE: complete, but it could pay twice or lose a payment; refused are
  *   - a channel that is neither idempotent nor can be queried,
  *   - max_hold shorter than the execute time-out and the commit budget together,
- *   - deadline, max_hold and the channel's latency together beyond its window,
- *   - a grace shorter than the channel's latency,
+ *   - deadline, max_hold, the channel's latency and what the server's clock may be off
+ *     (clock_margin and a thousandth of the deadline) together beyond its window,
+ *   - a grace shorter than the channel's latency and clock_margin,
  *   - fewer than 80 bits of channel key.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows,

@@ -1,0 +1,40 @@
+/*
+ * Whether another machine's clock runs steadily, by this machine's CLOCK_BOOTTIME.
+ *
+ * A look at the other clock falls between two moments of ours, so how far it is ahead is
+ * known as an interval.  What is remembered is an interval too, which widens by the drift
+ * that a clock may have and narrows with each look.  A look that lies wholly beside it by
+ * more than the margin shows that the clock was set; a slow answer, or a process that was
+ * stopped in between, only makes for a wide interval, which shows nothing.
+ */
+#ifndef TL_BASE_STEADY_H
+#define TL_BASE_STEADY_H
+
+#include <stdint.h>
+
+/* Of one second in a thousand; clocks that are slewed into place stay within half of it. */
+#define STEADY_DRIFT 1000
+
+typedef struct steady_look {
+    int64_t other_us, before_us, after_us; /* the other clock; ours before and after */
+} steady_look;
+
+/* {0}: nothing is known, and the first look is believed. */
+typedef struct steady {
+    int known;
+    int64_t least_us, most_us; /* the other clock less ours */
+    int64_t at_us;             /* by ours, as of when */
+} steady;
+
+/* How far the look lies beside what is remembered, at the least: below 0 the clock was set
+ * back, above 0 forward, 0 when it lies within the margin. */
+int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margin_us);
+
+/* Learns from a look that lies within the margin. */
+void steady_learn(steady *self, const steady_look *look);
+
+/* Between which moments the other clock now is, the margin included; 0: nothing is known. */
+int steady_now(const steady *self, int64_t now_us, int64_t margin_us, int64_t *least_us,
+               int64_t *most_us);
+
+#endif

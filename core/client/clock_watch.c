@@ -1,0 +1,316 @@
+#include "client/clock_watch.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "store/store.h"
+#include "store/store_clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAGE 1000
+/* Of a step while nobody lived it is not known when it was. */
+#define LONG_AGO_US (366 * INT64_C(86400000000))
+/* Where somebody is silent as if the clock had been set, whoever lives tells by then. */
+#define TRIAL_LOOKS 2
+
+void clock_watch_init(clock_watch *self)
+{
+    pthread_mutex_init(&self->mutex, NULL);
+}
+
+void clock_watch_end(clock_watch *self)
+{
+    pthread_mutex_destroy(&self->mutex);
+}
+
+static int64_t margin_us(const tl_client *client)
+{
+    return client->config.clock_margin_ms * 1000;
+}
+
+/* What the server's clock says, and between which moments of ours. */
+static tl_status read_clock(db *connection, int opening, store_clock *found,
+                            steady_look *look)
+{
+    db_answer answer;
+
+    look->before_us = clock_boottime_us();
+    answer = opening ? store_clock_open(connection, found)
+                     : store_clock_look(connection, found);
+    look->after_us = clock_boottime_us();
+    look->other_us = found->now_us;
+    return answer == DB_DONE
+               ? TL_OK
+               : db_read_status(connection, answer, "looking at the server's clock");
+}
+
+/* Needs: watch->mutex held. */
+static void believe(tl_client *client, const store_clock *found, const steady_look *look)
+{
+    clock_watch *watch = &client->clock;
+
+    memset(&watch->steady, 0, sizeof watch->steady);
+    watch->doubt_us = 0;
+    steady_learn(&watch->steady, look);
+    watch->steps = found->steps;
+    text_copy(watch->session, sizeof watch->session, session_id(client->session));
+}
+
+/* How far the clock was set; 0: it was not, or another process has told.  Needs:
+ * watch->mutex held. */
+static int64_t judge(tl_client *client, const store_clock *found, const steady_look *look)
+{
+    clock_watch *watch = &client->clock;
+    int64_t off_us;
+
+    if (watch->session[0] == '\0')
+        text_copy(watch->session, sizeof watch->session, session_id(client->session));
+    if (!watch->steady.known || found->steps != watch->steps ||
+        strcmp(watch->session, session_id(client->session)) != 0) {
+        believe(client, found, look);
+        return 0;
+    }
+    off_us = steady_off_us(&watch->steady, look, margin_us(client));
+    if (off_us == 0)
+        steady_learn(&watch->steady, look);
+    /* It was set, and set right again, between two looks. */
+    if (off_us == 0)
+        off_us = -watch->doubt_us;
+    return off_us;
+}
+
+static tl_status record(tl_client *client, db *connection, uint32_t known,
+                        int64_t size_us, int64_t before_us)
+{
+    db_answer answer =
+        store_clock_stepped(connection, known, size_us, before_us, client->actor);
+
+    if (answer != DB_DONE)
+        return db_error_status(connection, answer, "recording a step of the clock");
+    log_line(&client->logger, TL_ALARM, NULL, 0,
+             "the server's clock was set %s by %lld.%03d s: nothing is sent again, "
+             "failed or purged until every trade in process was looked through",
+             size_us < 0 ? "back" : "forward",
+             (long long)((size_us < 0 ? -size_us : size_us) / 1000000),
+             (int)((size_us < 0 ? -size_us : size_us) / 1000 % 1000));
+    return TL_OK;
+}
+
+/* Also when it could not be recorded: the next look tries again. */
+static tl_status record_and_believe(tl_client *client, db *connection, int64_t size_us,
+                                    int64_t before_us, store_clock *found)
+{
+    steady_look look;
+    tl_status status;
+
+    atomic_store(&client->clock.unclear, 1);
+    status = record(client, connection, found->steps, size_us, before_us);
+    if (status == TL_OK)
+        status = read_clock(connection, 0, found, &look);
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&client->clock.mutex);
+    believe(client, found, &look);
+    pthread_mutex_unlock(&client->clock.mutex);
+    return TL_OK;
+}
+
+static tl_status look_once(tl_client *client, db *connection, int opening)
+{
+    clock_watch *watch = &client->clock;
+    int64_t size_us, before_us;
+    store_clock found;
+    steady_look look;
+    tl_status status = read_clock(connection, opening, &found, &look);
+
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&watch->mutex);
+    before_us = look.after_us - watch->steady.at_us + margin_us(client);
+    size_us = judge(client, &found, &look);
+    if (opening && found.behind_us > margin_us(client)) {
+        size_us = -found.behind_us;
+        before_us = LONG_AGO_US;
+    }
+    if (opening && found.silent)
+        watch->trial = TRIAL_LOOKS;
+    else if (watch->trial > 0)
+        watch->trial--;
+    pthread_mutex_unlock(&watch->mutex);
+    if (size_us != 0)
+        status = record_and_believe(client, connection, size_us, before_us, &found);
+    if (status == TL_OK)
+        atomic_store(&watch->unclear, found.unsettled > 0 || watch->trial > 0);
+    return status;
+}
+
+static tl_status look(tl_client *client, int opening)
+{
+    db *connection = NULL;
+    tl_status status = pool_get(
+        client->connections, POOL_QUICK,
+        opening ? client->config.pool_wait_ms : client->config.beat_ms, &connection);
+
+    if (status == TL_OK)
+        status = look_once(client, connection, opening);
+    pool_put(client->connections, connection);
+    return status;
+}
+
+tl_status clock_watch_open(tl_client *client)
+{
+    return look(client, 1);
+}
+
+tl_status clock_watch_look(tl_client *client)
+{
+    return look(client, 0);
+}
+
+static tl_status search(db *connection, int64_t *future_us)
+{
+    store_operation operation = {"", 0};
+    int64_t found_us;
+    db_answer answer;
+
+    *future_us = 0;
+    do {
+        answer = store_operation_next(connection, &operation);
+        if (answer != DB_DONE || operation.op_code[0] == '\0')
+            break;
+        answer = store_clock_future(connection, operation.op_code, &found_us);
+        if (answer == DB_DONE && found_us > *future_us)
+            *future_us = found_us;
+    } while (answer == DB_DONE);
+    return answer == DB_DONE
+               ? TL_OK
+               : db_read_status(connection, answer, "looking for rows from the future");
+}
+
+tl_status clock_watch_search(tl_client *client)
+{
+    db *connection = NULL;
+    store_clock found;
+    steady_look now;
+    int64_t future_us;
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
+
+    if (status == TL_OK)
+        status = search(connection, &future_us);
+    if (status == TL_OK && future_us > margin_us(client)) {
+        status = read_clock(connection, 0, &found, &now);
+        if (status == TL_OK && found.unsettled == 0)
+            status =
+                record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
+    }
+    pool_put(client->connections, connection);
+    return status;
+}
+
+/* How many steps are left after a page.  TL_TRY_AGAIN: another process is at it, or has a row
+ * of the page. */
+static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
+                             unsigned long *changed)
+{
+    db_result result = DB_RESULT_INIT;
+    unsigned rows = 0, mine = 0;
+    db_answer answer =
+        store_clock_settle(connection, PAGE, tl_thread_uuid(), client->actor);
+    tl_status status;
+
+    if (answer == DB_DONE)
+        answer = store_clock_settled(connection, &result);
+    status = answer == DB_DONE
+                 ? TL_OK
+                 : db_error_status(connection, answer, "settling a step of the clock");
+    if (status == TL_OK &&
+        sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
+        status = error_set(TL_INTERNAL, "the settling did not say what it did");
+    else if (status == TL_OK && !mine)
+        status = error_set(TL_TRY_AGAIN, "another process settles the step of the clock");
+    *changed += rows;
+    db_result_free(&result);
+    return status;
+}
+
+/* On a connection that waits for rows: with one that does not, somebody would always be at
+ * one of so many. */
+tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
+{
+    const int64_t deadline_ms = clock_deadline(budget_ms);
+    db *connection = NULL;
+    unsigned left = 1;
+    unsigned long changed = 0;
+    tl_status status =
+        pool_get(client->connections, POOL_BUSINESS, client->config.beat_ms, &connection);
+
+    while (status == TL_OK && left > 0 && clock_left_ms(deadline_ms) > 0)
+        status = settle_page(client, connection, &left, &changed);
+    pool_put(client->connections, connection);
+    if (status == TL_OK && left > 0)
+        return error_set(TL_TRY_AGAIN, "a step of the server's clock is not settled yet");
+    if (status == TL_OK && changed > 0)
+        log_line(&client->logger, TL_WARNING, NULL, 0,
+                 "a step of the server's clock is settled: %lu rows were changed",
+                 changed);
+    if (status == TL_OK) {
+        pthread_mutex_lock(&client->clock.mutex);
+        atomic_store(&client->clock.unclear, client->clock.trial > 0);
+        pthread_mutex_unlock(&client->clock.mutex);
+    }
+    return status;
+}
+
+tl_status clock_watch_check(const tl_client *client)
+{
+    if (!atomic_load(&client->clock.unclear))
+        return TL_OK;
+    return error_set(TL_TRY_AGAIN,
+                     "the server's clock was set, and the trades in process "
+                     "are not looked through yet");
+}
+
+/* How far moments of the row lie behind what they can be. */
+static int64_t too_late_us(const tl_view *view)
+{
+    const int64_t sent_us =
+        view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
+    const int64_t asked_us = view->not_found_since_us - view->now_us;
+
+    return sent_us > asked_us ? sent_us : asked_us;
+}
+
+int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
+{
+    clock_watch *watch = &client->clock;
+    const steady_look seen = {view->now_us, before_us, clock_boottime_us()};
+    int64_t off_us;
+
+    pthread_mutex_lock(&watch->mutex);
+    off_us = steady_off_us(&watch->steady, &seen, margin_us(client));
+    if (off_us == 0 && too_late_us(view) > margin_us(client))
+        off_us = too_late_us(view);
+    if (off_us != 0) {
+        watch->doubt_us = off_us;
+        atomic_store(&watch->unclear, 1);
+    }
+    pthread_mutex_unlock(&watch->mutex);
+    return off_us == 0;
+}
+
+void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
+{
+    clock_watch *watch = &client->clock;
+
+    pthread_mutex_lock(&watch->mutex);
+    if (!steady_now(&watch->steady, clock_boottime_us(), margin_us(client), least_us,
+                    most_us)) {
+        *least_us = 0;
+        *most_us = STRETCH_END_US;
+    }
+    pthread_mutex_unlock(&watch->mutex);
+}

@@ -1,0 +1,26 @@
+-- The same for a process that begins and has nothing to compare it with: how far the last beat
+-- or the end of another, or a low-water mark, lies in the future, which only a clock that was
+-- set back explains, if it is later than what steps on record explain; and whether another is
+-- silent, or the clock was set forward just now.
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), c.steps,
+    c.steps - c.settled,
+    IF(s.latest > s.explained,
+        GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), s.latest)), 0),
+    EXISTS (SELECT 1 FROM tl_session x FORCE INDEX (to_sweep)
+        WHERE x.swept_at IS NULL AND x.ended_at IS NULL
+            AND x.alive_until < UTC_TIMESTAMP(6))
+FROM tl_clock c
+JOIN (SELECT GREATEST(
+        COALESCE((SELECT MAX(x.alive_until - INTERVAL x.timeout_ms * 1000 MICROSECOND)
+            FROM tl_session x FORCE INDEX (to_sweep)
+            WHERE x.swept_at IS NULL AND x.ended_at IS NULL), CAST('1970-01-01' AS DATETIME(6))),
+        COALESCE((SELECT MAX(x.ended_at) FROM tl_session x FORCE INDEX (to_sweep)
+            WHERE x.swept_at IS NULL), CAST('1970-01-01' AS DATETIME(6))),
+        COALESCE((SELECT MAX(x.swept_at) FROM tl_session x FORCE INDEX (to_sweep)),
+            CAST('1970-01-01' AS DATETIME(6))),
+        COALESCE((SELECT MAX(w.low_water) FROM trade_lock_low_water w),
+            CAST('1970-01-01' AS DATETIME(6)))) AS latest,
+    COALESCE((SELECT MAX(t.noticed_at - INTERVAL t.size_us MICROSECOND)
+        FROM tl_clock_step t WHERE t.size_us < 0),
+        CAST('1970-01-01' AS DATETIME(6))) AS explained) s
+WHERE c.one = 1

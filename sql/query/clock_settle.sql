@@ -1,0 +1,2 @@
+-- One page of settling a step of the clock; the procedure decides and commits by itself.
+CALL tl_clock_settle(?, ?, ?, @tl_clock_settled)

@@ -1,0 +1,2 @@
+-- A step was seen: the procedure records it once for all who saw it.
+CALL tl_clock_stepped(?, ?, ?, ?)

@@ -1,0 +1,77 @@
+#include "stepping.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LIBRARY "faketime/libfaketimeMT.so.1"
+
+struct stepping {
+    server *server;
+    char dir[64], file[96];
+};
+
+/* As the loader finds it in Debian's directory of this architecture. */
+static void find_library(char *path, size_t space)
+{
+    static const char *const places[] = {"/usr/lib/" TESTS_CLOCK_TRIPLET, "/usr/lib"};
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, space, "%s/%s", places[i], LIBRARY);
+        if (access(path, R_OK) == 0)
+            return;
+    }
+    server_panic("libfaketime is not installed: tools/dev/packages test");
+}
+
+/* One file takes the other's place: half of it is never read. */
+void stepping_set(stepping *self, int64_t ahead_ms)
+{
+    char fresh[sizeof self->file + 8];
+    FILE *file;
+
+    snprintf(fresh, sizeof fresh, "%s.new", self->file);
+    file = fopen(fresh, "we");
+    if (file == NULL ||
+        fprintf(file, "%s%" PRId64 ".%03d\n", ahead_ms < 0 ? "-" : "+",
+                (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000,
+                (int)((ahead_ms < 0 ? -ahead_ms : ahead_ms) % 1000)) < 0 ||
+        fclose(file) != 0 || rename(fresh, self->file) != 0)
+        server_panic("%s cannot be written", self->file);
+}
+
+/* The server alone gets it, through the environment of what starts it. */
+stepping *stepping_start(void)
+{
+    stepping *self = calloc(1, sizeof *self);
+    char library[128];
+
+    if (self == NULL)
+        server_panic("out of memory");
+    snprintf(self->dir, sizeof self->dir, "/tmp/tl-clock-XXXXXX");
+    if (mkdtemp(self->dir) == NULL)
+        server_panic("no directory %s", self->dir);
+    snprintf(self->file, sizeof self->file, "%s/ahead", self->dir);
+    stepping_set(self, 0);
+    find_library(library, sizeof library);
+    setenv("FAKETIME_TIMESTAMP_FILE", self->file, 1);
+    setenv("FAKETIME_NO_CACHE", "1", 1);
+    setenv("DONT_FAKE_MONOTONIC", "1", 1);
+    setenv("LD_PRELOAD", library, 1);
+    self->server = server_start(NULL);
+    unsetenv("LD_PRELOAD");
+    return self;
+}
+
+void stepping_free(stepping *self)
+{
+    unlink(self->file);
+    rmdir(self->dir);
+    free(self);
+}
+
+server *stepping_server(stepping *self)
+{
+    return self->server;
+}

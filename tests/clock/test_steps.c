@@ -1,0 +1,338 @@
+/*
+ * The server's clock is set, forward and back, while payments are in doubt, while a process
+ * dies, and before a purge.  What the rules rest on must hold in real time all the same.
+ */
+#include "stepping.h"
+
+#include "workflows/house.h"
+#include "support/crew.h"
+#include "workflows/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SETTINGS                                                                         \
+    "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"       \
+    "commit_ms=1s\nschedule=100ms\nattempts=500\nbusiness_lock_wait_s=1\n"
+#define MARGIN "clock_margin_ms=100ms\n"
+#define PATIENCE_MS 40000
+#define DAY_MS INT64_C(86400000)
+
+static stepping *server_here;
+static house self;
+
+static void open_house(withdraw_kind kind, const char *settings)
+{
+    server_here = stepping_start();
+    house_open(&self, kind, settings, stepping_server(server_here));
+    house_account(&self, "C1", 1000000);
+}
+
+static int close_house(void **state)
+{
+    (void)state;
+    house_close(&self);
+    server_free(stepping_server(server_here));
+    stepping_free(server_here);
+    return 0;
+}
+
+/* A worker that goes on until it is stopped. */
+static tl_worker *start_worker(void)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker *worker = NULL;
+
+    options.threads = 2;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, self.workflows, &options), TL_OK);
+    return worker;
+}
+
+/* Whether it became true in time. */
+__attribute__((format(printf, 1, 2))) static int becomes(const char *format, ...)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char condition[600];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(condition, sizeof condition, format, arguments);
+    va_end(arguments);
+    while (!database_number(self.sql, "SELECT %s", condition)) {
+        if (crew_now_ms() >= end_ms)
+            return 0;
+        usleep(10000);
+    }
+    return 1;
+}
+
+#define ROW(columns) "(SELECT " columns " FROM trade_lock WHERE lane = 'S')"
+#define LANE(columns) "(SELECT " columns " FROM trade_lock WHERE lane = 'R')"
+
+/* Forward 700 s: a grace of ten minutes is not over, and what is on its way may be paid. */
+static void a_grace_is_not_ended(void **state)
+{
+    tl_worker *worker;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n");
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    worker = start_worker();
+    assert_true(becomes("%s", ROW("not_found_since IS NOT NULL")));
+    stepping_set(server_here, 700000);
+    /* The channel was asked again since, and the grace began anew. */
+    assert_true(becomes("status = 'F' OR not_found_since > UTC_TIMESTAMP(6) - INTERVAL 9 "
+                        "MINUTE FROM trade_lock WHERE lane = 'S'"));
+    tl_worker_free(worker);
+    house_row(&self, "W1", "P 1 1 -");
+}
+
+/* Back 12 s: the channel's window, and with it the deadline, comes no later. */
+static void a_window_is_not_stretched(void **state)
+{
+    int64_t asked_ms;
+    tl_worker *worker;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=400ms\ndeadline_ms=3s\n" MARGIN);
+    asked_ms = crew_now_ms();
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    stepping_set(server_here, -12000);
+    while (crew_now_ms() < asked_ms + 4000)
+        usleep(10000);
+    worker = start_worker();
+    assert_true(becomes("status = 'Y' OR (SELECT parked IS NOT NULL FROM trade_lock "
+                        "WHERE lane = 'R') FROM trade_lock WHERE lane = 'S'"));
+    tl_worker_free(worker);
+    house_row(&self, "W1", "P 1 1 -");
+    house_retry_row(&self, "W1", "F", "in doubt after the deadline");
+}
+
+/* Forward 30 days and back: what was put back meanwhile is not due in a month. */
+static void no_lane_is_due_in_a_month(void **state)
+{
+    tl_worker *worker;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\n");
+    house_rule(&self, "{\"kind\":\"drop_after\",\"count\":1}");
+    house_rule(&self, "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":0}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    worker = start_worker();
+    stepping_set(server_here, 30 * DAY_MS);
+    assert_true(becomes("%s", LANE("updated_at > UTC_TIMESTAMP(6) - INTERVAL 1 DAY AND "
+                                   "status = 'F' AND next_run_at > UTC_TIMESTAMP(6)")));
+    stepping_set(server_here, 0);
+    sim_expect(&self.sim, "DELETE", "/v1/faults", NULL, 200, NULL, NULL);
+    if (!becomes("%s", ROW("status = 'Y'")))
+        fail_msg("the lane stays due in %lld s",
+                 database_number(self.sql,
+                                 "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP()," LANE(
+                                     "next_run_at") ")"));
+    tl_worker_free(worker);
+    house_books(&self, 1);
+}
+
+/* Forward 100 days: what succeeded a moment ago is not old, whoever asks for the purge. */
+static void fresh_trades_are_not_purged(void **state)
+{
+    tl_purged purged;
+    char *text;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT,
+               SETTINGS "grace_ms=3s\ndeadline_ms=50s\nretention_ms=1d\n");
+    house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
+    stepping_set(server_here, 100 * DAY_MS);
+    assert_status(tl_purge(self.client, 90 * DAY_MS, &purged), TL_SERVER_UNSAFE);
+    house_row(&self, "W1", "Y 1 1 -");
+    /* Once it is known, the procedure itself says so: another machine may be off, too. */
+    assert_true(becomes("steps = 1 AND settled = 1 FROM tl_clock"));
+    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+                 (long long)(90 * DAY_MS));
+    text = database_text(self.sql, "SELECT @purged");
+    assert_string_equal(text, "0 1 C1 W1 WITHDRAW");
+    free(text);
+}
+
+static tl_client *client_without_janitor(const char *settings)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    char *file = database_option_file_at(
+        self.db, server_socket(stepping_server(server_here)), settings);
+    tl_client *client = NULL;
+
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    free(file);
+    return client;
+}
+
+/* A claim was made by the clock as it was: by another one nothing is sent for it. */
+static void nothing_is_armed_by_another_clock(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"ARM", "C1", WITHDRAW_OP};
+    tl_client *client;
+    tl_lock *lock = NULL;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    client = client_without_janitor("beat_ms=60s\nsession_ms=10m\n" MARGIN);
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    options.lane = TL_LANE_RETRY;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    stepping_set(server_here, -12000);
+    assert_status(tl_lock_arm(lock, 1000), TL_TRY_AGAIN);
+    assert_int_equal(database_number(self.sql, "SELECT %s", ROW("sends")), 1);
+    /* Not either while others settle it. */
+    assert_true(becomes("steps > 0 FROM tl_clock"));
+    stepping_set(server_here, 0);
+    assert_status(tl_lock_arm(lock, 1000), TL_TRY_AGAIN);
+    assert_int_equal(database_number(self.sql, "SELECT %s", ROW("sends")), 1);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+/* ------------------------------------------------------------ while nobody lived -- */
+
+static int find_clock_step(void *context, const tl_finding *finding)
+{
+    if (strcmp(finding->check, "clock step") == 0)
+        *(int *)context = (int)finding->level;
+    return 0;
+}
+
+static int level_of_step(tl_client *client, tl_status expected)
+{
+    int level = -1;
+
+    assert_status(tl_doctor(client, find_clock_step, &level), expected);
+    return level;
+}
+
+/* The database itself shows that its clock went back; a job from cron settles it. */
+static void a_step_while_nobody_lived(void **state)
+{
+    tl_reaped reaped;
+    tl_client *late;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    assert_int_equal(level_of_step(self.client, TL_OK), -1);
+    tl_client_close(self.client);
+    self.client = NULL;
+    stepping_set(server_here, -3600000);
+    late = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN);
+    assert_int_equal(level_of_step(late, TL_SERVER_UNSAFE), TL_FINDING_UNSAFE);
+    assert_int_not_equal(
+        mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"), 0);
+    assert_status(tl_reap(late, &reaped), TL_OK);
+    assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+    /* The deadline is earlier by an hour, about, and the send is not over for one hold. */
+    assert_int_equal(
+        database_number(self.sql,
+                        "SELECT deadline_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL "
+                        "1 MINUTE AND UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE AND "
+                        "send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND AND "
+                        "step = 'clock' FROM trade_lock WHERE lane = 'S'"),
+        1);
+    assert_int_equal(database_number(self.sql, "SELECT %s",
+                                     LANE("next_run_at <= "
+                                          "UTC_TIMESTAMP(6)")),
+                     1);
+    tl_client_close(late);
+}
+
+/* ------------------------------------------------------- behind the low-water mark -- */
+
+/* It asks, and is killed before its first beat. */
+static void ask_and_die(void *context, int number)
+{
+    tl_client *client =
+        client_without_janitor("beat_ms=60s\nsession_ms=10m\nclock_margin_ms=1h\n");
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {"BEHIND", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    (void)context;
+    (void)number;
+    options.max_hold_ms = 1000;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    raise(SIGKILL);
+}
+
+static void what_a_dead_process_held_is_found(void **state)
+{
+    tl_reaped reaped;
+    tl_client *cron;
+    pid_t child;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
+    tl_client_close(self.client);
+    self.client = NULL;
+    cron = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n");
+    /* Its mark has come by the trade that is finished. */
+    do
+        assert_status(tl_reap(cron, &reaped), TL_OK);
+    while (!database_number(self.sql,
+                            "SELECT EXISTS (SELECT 1 FROM trade_lock_low_water w "
+                            "JOIN trade_lock t USING (op_code) WHERE "
+                            "w.low_water > t.next_run_at)"));
+    tl_client_close(cron);
+    stepping_set(server_here, -60000);
+    child = crew_fork(ask_and_die, NULL, 0);
+    assert_int_not_equal(crew_wait(child), 0);
+    stepping_set(server_here, 0);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock t JOIN "
+                                     "trade_lock_low_water w USING (op_code) WHERE "
+                                     "t.serial_no = 'BEHIND' AND t.status = 'P' AND "
+                                     "t.next_run_at < w.low_water"),
+                     1);
+    database_run(self.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) "
+                           "WHERE ended_at IS NULL");
+    cron = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n");
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    assert_int_equal(reaped.opened, 1);
+    tl_client_close(cron);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_house)
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_grace_is_not_ended),
+        TEST(a_window_is_not_stretched),
+        TEST(no_lane_is_due_in_a_month),
+        TEST(fresh_trades_are_not_purged),
+        TEST(nothing_is_armed_by_another_clock),
+        TEST(a_step_while_nobody_lived),
+        TEST(what_a_dead_process_held_is_found),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
