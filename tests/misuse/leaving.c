@@ -16,7 +16,7 @@ struct leaving {
     void *context;
 };
 
-const char *way_name(way way)
+const char *way_name(leave_way way)
 {
     static const char *const names[] = {"longjmp", "the end of its thread", "exception"};
 
@@ -37,7 +37,7 @@ static void jump(const struct leaving *leaving)
         leaving->fn(leaving->context);
 }
 
-void leave_by(way way, void (*fn)(void *context), void *context)
+void leave_by(leave_way way, void (*fn)(void *context), void *context)
 {
     struct leaving leaving = {fn, context};
     pthread_t thread;
@@ -62,7 +62,7 @@ void leave_by(way way, void (*fn)(void *context), void *context)
     }
 }
 
-void leave_now(way way)
+void leave_now(leave_way way)
 {
     switch (way) {
     case BY_LONGJMP:

@@ -2,19 +2,19 @@
 #ifndef TESTS_MISUSE_LEAVING_H
 #define TESTS_MISUSE_LEAVING_H
 
-typedef enum way {
+typedef enum leave_way {
     BY_LONGJMP,
     BY_THE_END_OF_ITS_THREAD,
 #ifdef TESTS_HAVE_CXX
     BY_EXCEPTION,
 #endif
     WAYS
-} way;
+} leave_way;
 
-const char *way_name(way way);
+const char *way_name(leave_way way);
 
 /* Runs fn(context), which leaves by leave_now(), and comes back. */
-void leave_by(way way, void (*fn)(void *context), void *context);
-_Noreturn void leave_now(way way);
+void leave_by(leave_way way, void (*fn)(void *context), void *context);
+_Noreturn void leave_now(leave_way way);
 
 #endif

@@ -63,7 +63,7 @@ static int teardown(void **state)
 struct trade {
     tl_lock *lock;
     char serial[40];
-    way way;
+    leave_way way;
     int leaves;  /* so many times */
     int commits; /* before it leaves */
     int64_t wait_ms;
@@ -97,7 +97,7 @@ static tl_status write_note(void *context, struct st_mysql *connection)
     return TL_OK;
 }
 
-static void begin(struct trade *t, way way)
+static void begin(struct trade *t, leave_way way)
 {
     static int number;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -135,7 +135,7 @@ static void *ask_elsewhere(void *context)
 }
 
 /* The one connection is there for another thread, as soon as this one has come in again. */
-static void assert_others_can(way way)
+static void assert_others_can(leave_way way)
 {
     struct trade other;
     pthread_t thread;
@@ -151,7 +151,7 @@ static void assert_others_can(way way)
 
 /* ------------------------------------------------------------------------- the tests -- */
 
-static void leave_prepare(way way, int64_t wait_ms)
+static void leave_prepare(leave_way way, int64_t wait_ms)
 {
     struct trade t;
     int before = atomic_load(&alarms);
@@ -177,7 +177,7 @@ static void leave_prepare(way way, int64_t wait_ms)
 static void test_prepare_is_left(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         print_message("%s\n", way_name(way));
         leave_prepare(way, 0);
     }
@@ -187,7 +187,7 @@ static void test_prepare_is_left(void **state)
 static void test_prepare_is_left_while_waiting(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         print_message("%s\n", way_name(way));
         leave_prepare(way, 60000);
     }
@@ -196,7 +196,7 @@ static void test_prepare_is_left_while_waiting(void **state)
 static void test_an_ending_is_left(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
         print_message("%s\n", way_name(way));
@@ -219,7 +219,7 @@ static void test_an_ending_is_left(void **state)
 static void test_an_ending_is_committed_and_left(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
         print_message("%s\n", way_name(way));
@@ -241,7 +241,7 @@ static void test_an_ending_is_committed_and_left(void **state)
 static void test_a_handle_is_freed(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
         begin(&t, way);
@@ -277,7 +277,7 @@ static void test_a_thread_jumps_and_ends(void **state)
 static int leave_list(void *context, const tl_view *view)
 {
     (void)view;
-    leave_now(*(const way *)context);
+    leave_now(*(const leave_way *)context);
 }
 
 static void list(void *context)
@@ -291,7 +291,7 @@ static void list(void *context)
 static int leave_doctor(void *context, const tl_finding *finding)
 {
     (void)finding;
-    leave_now(*(const way *)context);
+    leave_now(*(const leave_way *)context);
 }
 
 static void doctor(void *context)
@@ -303,7 +303,7 @@ static void doctor(void *context)
 static void test_a_list_is_left(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++) {
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         int64_t due_ms;
 
         leave_by(way, list, &way);

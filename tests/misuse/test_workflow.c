@@ -37,7 +37,7 @@ static void keep_alarms(void *context, const tl_log_line *line)
 static void leave_here(enum place place)
 {
     if (atomic_load(&leaving_place) == (int)place && atomic_fetch_sub(&leaves, 1) > 0)
-        leave_now((way)atomic_load(&leaving_way));
+        leave_now((leave_way)atomic_load(&leaving_way));
 }
 
 static void note(const tl_attempt *attempt, const char *what, MYSQL *connection)
@@ -152,7 +152,7 @@ static long long count(const struct run *r, const char *what)
 }
 
 /* Whoever catches it can settle the answer: what never returned is not known. */
-static void leave_run(enum place place, way way, int settles)
+static void leave_run(enum place place, leave_way way, int settles)
 {
     struct run r;
 
@@ -181,7 +181,7 @@ static void leave_run(enum place place, way way, int settles)
 static void test_a_run_is_left(void **state)
 {
     (void)state;
-    for (way way = BY_LONGJMP; way < WAYS; way++)
+    for (leave_way way = BY_LONGJMP; way < WAYS; way++)
         for (enum place place = IN_PREPARE; place < PLACES; place++) {
             print_message("%s, place %d\n", way_name(way), (int)place);
             leave_run(place, way, 1);
