@@ -95,9 +95,9 @@ static void run_round(void *context)
     client_add(&client->counters.opened, opened);
 }
 
-static void look_at_new_connection(void *context, db *connection)
+static tl_status look_at_new_connection(void *context, db *connection)
 {
-    restored_look(context, connection);
+    return restored_look(context, connection);
 }
 
 /* A heartbeat on a connection that died in silence is given up early enough for two more
@@ -148,6 +148,8 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .loss_context = options->loss_context,
         .round = run_round,
         .round_context = client,
+        .confirmed = restored_confirmed,
+        .confirmed_context = client,
     };
 
     return session_start(&client->session, client->connections, &wanted);
@@ -213,6 +215,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     client->generation = thread_context_generation();
     client->flags = options->flags;
     pthread_mutex_init(&client->claims_mutex, NULL);
+    pthread_mutex_init(&client->witness.mutex, NULL);
     status = open_parts(client, options);
     if (status != TL_OK) {
         tl_client_close(client);

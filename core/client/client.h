@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "client/restored.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
 #include "janitor/janitor.h"
@@ -56,6 +57,8 @@ struct tl_client {
     size_t claim_count;
     _Atomic(client_part *) leases;
     atomic_int restored; /* restored.h */
+    atomic_int_fast64_t accepted_us;
+    restored_witness witness; /* under its own mutex */
 };
 
 /* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_INVALID for NULL. */

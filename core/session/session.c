@@ -73,9 +73,11 @@ static void close_connection(session *s)
 
 /* Life is counted from before the request left: however long the answer took, no observer
  * can have begun to count earlier. */
-static void confirm(session *s, int64_t before_ms)
+static void confirm(session *s, uint64_t number, int64_t before_ms)
 {
     atomic_store(&s->alive_until_ms, before_ms + s->options.timeout_ms);
+    if (s->options.confirmed != NULL)
+        s->options.confirmed(s->options.confirmed_context, s->id, number, before_ms);
 }
 
 static enum beat beat(session *s)
@@ -93,7 +95,7 @@ static enum beat beat(session *s)
     if (sent == DB_DONE) {
         answer = result.affected == 1 ? BEAT_CONFIRMED : BEAT_LOST;
         if (answer == BEAT_CONFIRMED)
-            confirm(s, before_ms);
+            confirm(s, result.insert_id, before_ms);
     } else {
         /* For the log; a beat that did arrive does no harm. */
         (void)db_read_status(s->connection, sent, "the heartbeat");
@@ -154,6 +156,7 @@ static void round_once(session *s)
         after_confirmed(s);
         break;
     case BEAT_LOST:
+        wake_following(s); /* perhaps its row went with a restore */
         lose(s);
         break;
     case BEAT_UNREACHABLE:
@@ -229,7 +232,7 @@ static tl_status insert_row(session *s)
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     s->last_confirmed_ms = before_ms;
-    confirm(s, before_ms);
+    confirm(s, 0, before_ms);
     return TL_OK;
 }
 

@@ -97,6 +97,7 @@ static db_answer apply_paid(db *connection, const store_resolution *r, int *chan
         db_text(r->key->serial_no),
         db_text(r->key->op_code),
         TOKEN(r),
+        db_int(0),
         db_int(1),
     };
     db_answer answer = apply_to_row(connection, &sql_resolve_paid, r, changed);

@@ -1,4 +1,5 @@
 -- The server on which the schema was made, written once.
 UPDATE tl_schema
-SET server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
-WHERE one = 1 AND server_identity IS NULL
+SET identity = tl_identity(),
+    server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
+WHERE one = 1 AND identity IS NULL
