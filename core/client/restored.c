@@ -123,12 +123,18 @@ static void judge(struct tl_client *client, db *connection, const db_result *see
 static tl_status cannot_look(db *connection, db_answer answer)
 {
     schema_found found;
-    tl_status status = TL_OK;
+    char sentence[ERROR_MAX];
+    tl_status status = db_read_status(connection, answer, "looking for a restore"), schema;
 
-    if (answer == DB_ERROR && schema_read(connection, &found) == TL_OK)
-        status = schema_judge(&found);
-    return status != TL_OK ? status
-                           : db_read_status(connection, answer, "looking for a restore");
+    if (answer != DB_ERROR)
+        return status;
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    if (schema_read(connection, &found) == TL_OK) {
+        schema = schema_judge(&found);
+        if (schema != TL_OK)
+            return schema;
+    }
+    return error_set(status, "%s", sentence);
 }
 
 tl_status restored_look(struct tl_client *client, db *connection)
@@ -146,7 +152,8 @@ tl_status restored_look(struct tl_client *client, db *connection)
     if (answer != DB_DONE)
         status = cannot_look(connection, answer);
     else if (seen.rows != 1)
-        status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
+        status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run "
+                                         "`tradelock migrate`");
     else
         judge(client, connection, &seen, &witness);
     db_result_free(&seen);

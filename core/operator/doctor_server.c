@@ -299,21 +299,6 @@ static void judge_restore(doctor *d, const db_result *r)
                     "granted, sent or failed: see `tradelock restore status`");
 }
 
-static tl_status judge_server(doctor *d)
-{
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_restore_status(d->connection, &r),
-                    "asking which server this is");
-
-    if (status == TL_OK && r.rows == 1) {
-        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
-        judge_restore(d, &r);
-    }
-    db_result_free(&r);
-    return status;
-}
-
 tl_status doctor_schema(doctor *d)
 {
     schema_found found;
@@ -331,5 +316,20 @@ tl_status doctor_schema(doctor *d)
         return TL_OK;
     }
     doctor_tell(d, TL_FINDING_OK, "schema", text, "it serves this program");
-    return judge_server(d);
+    return TL_OK;
+}
+
+tl_status doctor_restore(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(d->connection, store_restore_status(d->connection, &r),
+                    "asking which server this is");
+
+    if (status == TL_OK && r.rows == 1) {
+        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
+        judge_restore(d, &r);
+    }
+    db_result_free(&r);
+    return status;
 }

@@ -306,13 +306,13 @@ const plan_case plan_cases[] = {
     {&sql_schema_identity, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_server_restored, "", 1, FEW, PLAN_KEYS, {ALIVE, N(1000)}},
     /* A procedure that commits, and one that wants two operators: run where nothing is done. */
-    {&sql_restore_found, "refused", 0, FEW, PLAN_NONE, {N(99), S("why")}},
+    {&sql_restore_found, "refused", 1, FEW, PLAN_NONE, {N(99), S("why")}},
     {&sql_restore_declare, "", 1, FEW, PLAN_NONE, {S("why"), S("ann")}},
     {&sql_restore_status, "", 1, FEW, PLAN_KEYS, {NONE}},
     /* Once after a restore, by an operator, and everything is looked at. */
     {&sql_restore_half, "", 1, FEW, PLAN_NONE, {N(0), S("found"), S("why"), S("ann")}},
-    {&sql_restore_carry_out, "", 1, 2000000, PLAN_WALK, {N(60000), THREAD}},
-    {&sql_restore_trades, "", 6, 1000000, PLAN_WALK, {NONE}},
+    {&sql_restore_carry_out, "", 58455, 2000000, PLAN_NONE, {N(60000), THREAD}},
+    {&sql_restore_trades, "", 7, 1000000, PLAN_WALK, {NONE}},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, {NONE}},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, {N(1)}},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, {N(5)}},
