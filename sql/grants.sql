@@ -46,6 +46,12 @@ GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
+-- A restore: everybody sees it, and whoever finds one may say so; only accepting ends it.
+GRANT SELECT ON tl_restore TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_file_paid TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_application;
 GRANT SELECT ON resource_lock_state TO tradelock_application;
@@ -83,7 +89,18 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
+-- An operator of older times could end a restore alone; a right is granted before it is
+-- revoked, since revoking one that is not there is an error.
 GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
+REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operator;
+-- Declares, proposes and confirms, in their own name; what accepting changes the procedure
+-- writes.
+GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_restore_accept TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_file_paid TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
 -- What may go is for the procedure to say; nobody removes a row in any other way.
 GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
@@ -117,6 +134,9 @@ GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
+GRANT SELECT ON tl_restore TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_reader;
 GRANT SELECT ON resource_lock TO tradelock_reader;
 GRANT SELECT ON resource_lock_state TO tradelock_reader;
 GRANT SELECT ON resource_log TO tradelock_reader;

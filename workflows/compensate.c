@@ -294,6 +294,7 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
         return status;
     ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
                     schedule_next_ms(&c->of->given.policy, c->facts.attempts, 0));
+    c->ending.findings.not_counted = status == TL_ASK_CHANNEL;
     return ending_run(&c->ending);
 }
 

@@ -112,11 +112,11 @@ static tl_status run_in_budget(ending *e)
     }
 }
 
-static const char *evidence_name(const ending *e)
+static const char *evidence_name(const ending *e, int of_all)
 {
     if (e->what.outcome == TL_OUTCOME_SUCCESS)
         return "SUCCEEDED";
-    return "FAILED";
+    return of_all ? "FAILED" : "DECLINED";
 }
 
 /* Whether the outcome is an answer of the channel about this very payment. */
@@ -129,8 +129,9 @@ static int channel_answered(const ending *e)
  * The books refused the outcome; the outcome itself is still true.  Filed, it ends the
  * trade by the resolver's first rule once the books take it.  Proofs other than a decline
  * are found again by the same road that found them, and need no filing.
+ * of_all: it speaks for every send; a decline that a restored server refused may not.
  */
-static void file_outcome(ending *e)
+static void file_outcome(ending *e, int of_all)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
     const attempt *a = e->attempt;
@@ -141,8 +142,8 @@ static void file_outcome(ending *e)
     evidence.key = a->seen.key;
     evidence.epoch = a->seen.epoch;
     evidence.channel_key = a->seen.channel_key;
-    evidence.outcome = evidence_name(e);
-    evidence.final = e->what.outcome == TL_OUTCOME_FAILURE;
+    evidence.outcome = evidence_name(e, of_all);
+    evidence.final = of_all && e->what.outcome == TL_OUTCOME_FAILURE;
     evidence.channel_ref = e->what.channel_ref;
     evidence.source = "holder";
     evidence.remark = e->what.remark;
@@ -162,9 +163,9 @@ static tl_status give_up_final(ending *e)
     int known = channel_answered(e);
 
     tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
-                  "the books refused the outcome %s: %s", evidence_name(e),
+                  "the books refused the outcome %s: %s", evidence_name(e, 1),
                   tl_error_message());
-    file_outcome(e);
+    file_outcome(e, 1);
     if (number >= policy->attempts)
         ending_park(e, TL_OUTCOME_UNKNOWN, PARK_APPLY);
     else
@@ -184,6 +185,28 @@ static tl_status give_up_contradicted(ending *e)
     return run_in_budget(e);
 }
 
+/* Nothing fails before a restored server is accepted: what was lost may have sent once more.
+ * What the channel said of this send is kept, and the trade is looked at by schedule. */
+static tl_status give_up_restored(ending *e)
+{
+    const tl_policy *policy = &e->attempt->workflow->given.policy;
+    const uint32_t number = e->attempt->seen.number;
+    const tl_proof proof = e->what.proof;
+    tl_reply *reply = &e->attempt->reply;
+    const tl_reply said = *reply;
+
+    /* A compensating attempt may ask again; the first one has its answer only once. */
+    if (number == 0)
+        file_outcome(e, 0);
+    tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored",
+                    said.remark, said.remark[0] != '\0' ? "; " : "",
+                    tl_proof_text(proof));
+    ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(policy, number, 0));
+    e->findings.not_counted = 1;
+    e->findings.cancel_tried = proof == TL_PROOF_CANCELLED;
+    return run_in_budget(e);
+}
+
 tl_status ending_run(ending *e)
 {
     tl_status status = run_in_budget(e);
@@ -193,6 +216,8 @@ tl_status ending_run(ending *e)
         status = give_up_final(e);
     else if (e->final && status == TL_EVIDENCE)
         status = give_up_contradicted(e);
+    else if (e->final && status == TL_ASK_CHANNEL)
+        status = give_up_restored(e);
     if (status == TL_PARKED)
         tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
                       "parked for a person: %s",

@@ -146,9 +146,9 @@ static void run_round(void *context)
     client_add(&client->counters.opened, opened);
 }
 
-static void look_at_new_connection(void *context, db *connection)
+static tl_status look_for_restore(void *context, db *connection)
 {
-    restored_look(context, connection);
+    return restored_look(context, connection);
 }
 
 /* A heartbeat on a connection that died in silence is given up early enough for two more
@@ -178,7 +178,7 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
                  [POOL_BUSINESS] = client->config.business_pool_size},
         .business_lock_wait_s = client->config.business_lock_wait_s,
         .beat_read_timeout_s = beat_read_timeout_s(client),
-        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_at_new_connection,
+        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
         .opened_context = client,
     };
 
@@ -199,6 +199,10 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .loss_context = options->loss_context,
         .round = run_round,
         .round_context = client,
+        .confirmed = restored_confirmed,
+        .confirmed_context = client,
+        .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
+        .before_context = client,
     };
 
     return session_start(&client->session, client->connections, &wanted);
@@ -282,6 +286,7 @@ static void close_parts(tl_client *client)
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
+    pthread_mutex_destroy(&client->witness.mutex);
     client_release(client);
 }
 
@@ -311,6 +316,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
     clock_watch_init(&client->clock);
+    pthread_mutex_init(&client->witness.mutex, NULL);
     status = open_parts(client, options);
     if (status != TL_OK) {
         close_parts(client);

@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "client/clock_watch.h"
+#include "client/restored.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
 #include "janitor/janitor.h"
@@ -64,6 +65,8 @@ struct tl_client {
     atomic_uint
         attached; /* registries, mutexes, read-write locks: it is not closed before them */
     atomic_int closed;
+    atomic_int_fast64_t accepted_us;
+    restored_witness witness; /* under its own mutex */
 };
 
 /* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_WRONG_STATE when it was closed, TL_INVALID

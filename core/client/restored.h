@@ -5,19 +5,40 @@
  * the channel.
  *
  * It is looked at with every new connection, since a failover breaks the old ones, and
- * with every heartbeat, since a restore can be declared at any time.  A step looks at what
- * was found once it has its connection (transition.h): the first ask after a failover is
- * the one that makes the new connection.
+ * with every heartbeat, since a restore can be declared at any time.  A connection on which
+ * that could not be seen is not used.  A step looks at what was found once it has its
+ * connection (transition.h): the first ask after a failover is the one that makes the new
+ * connection.
+ *
+ * Who finds it writes it down (tl_restore_found), so that a copy of this database knows it
+ * too.  Found is: another server than the accepted one; or, on the same one, a data directory
+ * of earlier.  Of that this process's own session bears witness: its row is gone, or has a
+ * lower beat than one that was confirmed a short while ago.
  */
 #ifndef TL_CLIENT_RESTORED_H
 #define TL_CLIENT_RESTORED_H
 
+#include "base/random.h"
 #include "db/db.h"
+
+#include <pthread.h>
 
 struct tl_client;
 
-/* Looks, on a connection that nobody else uses now. */
-void restored_look(struct tl_client *client, db *connection);
+/* The last beat of this process that the database confirmed. */
+typedef struct restored_witness {
+    pthread_mutex_t mutex;
+    char session[RANDOM_UUID]; /* "" when there is none */
+    uint64_t beat;
+    int64_t confirmed_ms; /* boot time, from before the beat was sent */
+} restored_witness;
+
+/* A beat was confirmed; context: the client. */
+void restored_confirmed(void *context, const char *session, uint64_t beat,
+                        int64_t before_ms);
+
+/* Looks, on a connection that nobody else uses now.  TL_OK: it is known now. */
+tl_status restored_look(struct tl_client *client, db *connection);
 /* The same on a connection of the pool. */
 void restored_look_again(struct tl_client *client);
 

@@ -1,7 +1,6 @@
 #include "client/schema.h"
 
 #include "base/error.h"
-#include "base/text.h"
 #include "store/store_operator.h"
 
 #include "sql_text.h"
@@ -23,8 +22,6 @@ tl_status schema_read(db *connection, schema_found *found)
     if (answer == DB_DONE && result.rows > 0) {
         found->version = (unsigned)db_get_uint(&result, 0, 0);
         found->oldest_client = (unsigned)db_get_uint(&result, 0, 1);
-        text_copy(found->server_identity, sizeof found->server_identity,
-                  db_get_text(&result, 0, 2));
     } else if (answer != DB_DONE &&
                (answer != DB_ERROR ||
                 db_error_classify(db_errno(connection)) != DB_CLASS_SCHEMA)) {

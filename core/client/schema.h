@@ -13,7 +13,6 @@
 typedef struct schema_found {
     unsigned version; /* 0: there is none */
     unsigned oldest_client;
-    char server_identity[256]; /* "" when not written yet */
 } schema_found;
 
 /* The version that this library brings, and needs. */

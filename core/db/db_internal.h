@@ -41,6 +41,8 @@ struct db_column {
 #define ERROR_DEADLOCK 1213
 /* The server has forgotten the statement, and says so before it does anything. */
 #define ERROR_NOT_PREPARED 1243
+/* What the trigger of trade_lock says of a failure while a restore is open. */
+#define ERROR_RESTORED 31001
 
 /* Of the transaction that lets somebody else's statements in (guard.c).  What the server says of
  * its state is not believed then: whoever has the connection can change it. */

@@ -50,6 +50,8 @@ static const struct error_line {
     {1160, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1161, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1184, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {ERROR_RESTORED, DB_CLASS_OTHER, TL_ASK_CHANNEL,
+     "the server was restored or replaced: nothing fails before it is accepted"},
     {1317, DB_CLASS_GONE, TL_UNREACHABLE, "the statement was interrupted"},
     {1927, DB_CLASS_GONE, TL_UNREACHABLE, "the connection was killed"},
     {1969, DB_CLASS_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},

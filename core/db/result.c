@@ -62,6 +62,7 @@ void db_result_clear(db_result *result)
     result->rows = 0;
     result->columns = 0;
     result->affected = 0;
+    result->insert_id = 0;
 }
 
 int db_result_shape(db_result *result, size_t rows, size_t columns)

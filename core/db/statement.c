@@ -229,8 +229,10 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     int failed = 0;
 
     if (!columns) {
-        if (result)
+        if (result) {
             result->affected = mysql_stmt_affected_rows(stmt);
+            result->insert_id = mysql_stmt_insert_id(stmt);
+        }
         return 0;
     }
     if (result && bind_columns(connection, stmt, columns)) {

@@ -74,7 +74,7 @@ static int may_begin(const struct entry *e)
                                         "evidence", "operator", "by hand"};
 
     if (!audit_is_retry_op(e->at.op_code))
-        return is_step(e, "ask") || is_step(e, "reask");
+        return is_step(e, "ask") || is_step(e, "reask") || is_step(e, "filed");
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
         if (is_step(e, never[i]))
             return 0;
@@ -92,7 +92,7 @@ static void check_first(struct history *h, const struct entry *e)
         audit_report(h->audit, "gap", &e->at,
                      "the history begins with '%s', which is never a row's first step",
                      e->step);
-    else if (e->status == 'Y')
+    else if (e->status == 'Y' && !is_step(e, "filed"))
         audit_report(h->audit, "stale-success", &e->at,
                      "it was made as a success, and nobody held it");
     else if (e->status == 'F' && !audit_is_retry_op(e->at.op_code))

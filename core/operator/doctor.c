@@ -51,6 +51,8 @@ static int look_at_all(void *context)
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_parts(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
+        status = doctor_restore(d);
+    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_history(d);
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_account(d);

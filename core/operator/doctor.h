@@ -26,7 +26,8 @@ void doctor_tell(doctor *d, tl_finding_level level, const char *check, const cha
 /* The parts; each fails only when the server cannot be asked. */
 tl_status doctor_settings(doctor *d); /* what the server was told */
 tl_status doctor_server(doctor *d);   /* version, clock, transport */
-tl_status doctor_schema(doctor *d);   /* version and identity */
+tl_status doctor_schema(doctor *d);   /* its version */
+tl_status doctor_restore(doctor *d);  /* identity, and a restore that is open */
 tl_status doctor_clock(doctor *d);    /* whether it was set */
 tl_status doctor_parts(doctor *d);    /* triggers, functions, procedures, views */
 tl_status doctor_history(doctor *d);  /* whether steps are recorded */

@@ -264,29 +264,70 @@ tl_status doctor_clock(doctor *d)
 
 /* ------------------------------------------------------------------ schema -- */
 
-static tl_status judge_identity(doctor *d, const char *made_on)
+static const char *next_word(const char *from, char *word, size_t space)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_server_identity(d->connection, &r),
-                    "asking which server this is");
-    const char *here = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "";
+    const char *end = strchr(from, ' ');
 
-    if (status == TL_OK && made_on[0] == '\0')
+    snprintf(word, space, "%.*s", end != NULL ? (int)(end - from) : (int)strlen(from),
+             from);
+    return end != NULL ? end + 1 : from + strlen(from);
+}
+
+static void tell_change(char *to, size_t space, const char *part, const char *was,
+                        const char *is)
+{
+    size_t used = strlen(to);
+
+    if (strcmp(was, is) != 0)
+        snprintf(to + used, space - used, "%s%s %s -> %s", used > 0 ? ", " : "", part,
+                 was[0] != '\0' ? was : "(none)", is);
+}
+
+/* Which part of "host id directory" is another one now. */
+static void tell_changes(char *to, size_t space, const char *was, const char *is)
+{
+    char old[256], now[256];
+
+    to[0] = '\0';
+    was = next_word(was, old, sizeof old);
+    is = next_word(is, now, sizeof now);
+    tell_change(to, space, "host", old, now);
+    was = next_word(was, old, sizeof old);
+    is = next_word(is, now, sizeof now);
+    tell_change(to, space, "server id", old, now);
+    tell_change(to, space, "data directory", was, is);
+}
+
+static void judge_identity(doctor *d, const char *was, const char *here)
+{
+    char changes[420];
+
+    tell_changes(changes, sizeof changes, was, here);
+    if (was[0] == '\0')
         doctor_tell(d, TL_FINDING_WARNING, "identity", here,
                     "it is not on record which server the schema was made on: run "
                     "`tradelock migrate`");
-    else if (status == TL_OK && strcmp(made_on, here) == 0)
-        doctor_tell(d, TL_FINDING_OK, "identity", here,
-                    "the server on which the schema was made");
-    else if (status == TL_OK)
+    else if (strcmp(was, here) == 0)
+        doctor_tell(d, TL_FINDING_OK, "identity", here, "the server that was accepted");
+    else
         doctor_tell(d, TL_FINDING_UNSAFE, "identity", here,
-                    "the schema was made on another server (%s): after a restore or the "
-                    "promotion of a replica, steps may be missing; compare with the "
-                    "channel before anything is sent",
-                    made_on);
-    db_result_free(&r);
-    return status;
+                    "it is another server than the one that was accepted (%s): after a "
+                    "restore or the promotion of a replica, steps may be missing; "
+                    "compare with the channel before anything is sent",
+                    changes);
+}
+
+static void judge_restore(doctor *d, const db_result *r)
+{
+    const char *how = db_get_text(r, 0, RESTORE_STEP);
+
+    if (!db_get_int(r, 0, RESTORE_NOW))
+        doctor_tell(d, TL_FINDING_OK, "restore", "none open",
+                    "no restore is declared or found");
+    else
+        doctor_tell(d, TL_FINDING_UNSAFE, "restore", how[0] != '\0' ? how : "found",
+                    "a restore is declared or found and not accepted, so that nothing is "
+                    "granted, sent or failed: see `tradelock restore status`");
 }
 
 tl_status doctor_schema(doctor *d)
@@ -306,5 +347,20 @@ tl_status doctor_schema(doctor *d)
         return TL_OK;
     }
     doctor_tell(d, TL_FINDING_OK, "schema", text, "it serves this program");
-    return judge_identity(d, found.server_identity);
+    return TL_OK;
+}
+
+tl_status doctor_restore(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_restore_status(d->connection, &r),
+                                   "asking which server this is");
+
+    if (status == TL_OK && r.rows == 1) {
+        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS),
+                       db_get_text(&r, 0, RESTORE_IS));
+        judge_restore(d, &r);
+    }
+    db_result_free(&r);
+    return status;
 }

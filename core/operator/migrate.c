@@ -128,7 +128,7 @@ static tl_status apply_missing(db *connection, unsigned *from, unsigned *to,
     for (size_t i = 0; i < sql_migrations_count && status == TL_OK; i++)
         if (sql_migrations[i].number > found.version)
             status = apply(connection, &sql_migrations[i]);
-    if (status == TL_OK && found.server_identity[0] == '\0')
+    if (status == TL_OK)
         status = note_identity(connection);
     if (status == TL_OK)
         status = schema_read(connection, &found);

@@ -53,7 +53,7 @@ struct pool {
     db_options connect[POOL_KINDS];
     char *option_file, *group, *database;
     unsigned generation;
-    void (*opened)(void *context, db *connection);
+    tl_status (*opened)(void *context, db *connection);
     void *opened_context;
     struct place *places;
     size_t place_count;
@@ -191,8 +191,13 @@ static tl_status open_connection(pool *p, pool_kind kind, db **out)
 {
     tl_status status = db_open(out, &p->connect[kind]);
 
-    if (status == TL_OK && p->opened != NULL)
-        p->opened(p->opened_context, *out);
+    if (status != TL_OK || p->opened == NULL)
+        return status;
+    status = p->opened(p->opened_context, *out);
+    if (status != TL_OK) {
+        db_close(*out);
+        *out = NULL;
+    }
     return status;
 }
 

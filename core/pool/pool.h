@@ -20,8 +20,8 @@ typedef struct pool_options {
     unsigned business_lock_wait_s;
     unsigned beat_read_timeout_s; /* 0: as the others */
     /* Called once with every new connection before anybody uses it; or NULL.  Whoever
-     * connects anew may have been led to another server. */
-    void (*opened)(void *context, db *connection);
+     * connects anew may have been led to another server.  Not TL_OK: it is closed. */
+    tl_status (*opened)(void *context, db *connection);
     void *opened_context;
 } pool_options;
 

@@ -78,9 +78,12 @@ static void close_connection(session *s)
 
 /* Life is counted from before the request left: however long the answer took, no observer
  * can have begun to count earlier. */
-static void confirm(const session *s, life *of, int64_t before_ms)
+static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
 {
     atomic_store(&of->certain_until_ms, before_ms + s->options.timeout_ms);
+    if (s->options.confirmed != NULL)
+        s->options.confirmed(s->options.confirmed_context, of->session_id, number,
+                             before_ms);
 }
 
 /* For the log, where a request was not answered as it should be. */
@@ -126,7 +129,7 @@ static enum beat beat(session *s, life *mine)
         note_failure(s, sent, "the heartbeat");
     } else if (result.affected == 1) {
         answer = BEAT_CONFIRMED;
-        confirm(s, mine, before_ms);
+        confirm(s, mine, result.insert_id, before_ms);
     } else {
         answer = find_out(s, mine);
     }
@@ -193,7 +196,7 @@ static tl_status insert_row(session *s, life *of)
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     s->last_confirmed_ms = before_ms;
-    confirm(s, of, before_ms);
+    confirm(s, of, 0, before_ms);
     return TL_OK;
 }
 
@@ -208,6 +211,8 @@ static tl_status begin(session *s, life **out)
     random_uuid(of->session_id);
     if (s->connection == NULL)
         status = open_connection(s);
+    if (status == TL_OK && s->options.before != NULL)
+        status = s->options.before(s->options.before_context, s->connection);
     if (status == TL_OK)
         status = insert_row(s, of);
     if (status == TL_OK) {

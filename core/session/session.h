@@ -38,6 +38,14 @@ typedef struct session_options {
     void *loss_context;
     session_round_fn round; /* or NULL */
     void *round_context;
+    /* Called with each confirmed beat, on the thread that sent it: the session, the number of
+     * the beat as the database has it, the moment before it was sent.  Or NULL. */
+    void (*confirmed)(void *context, const char *id, uint64_t beat, int64_t before_ms);
+    void *confirmed_context;
+    /* Called before each session is begun, on its connection: what the last one knew of the
+     * database is judged before the next one is believed.  Or NULL. */
+    tl_status (*before)(void *context, db *connection);
+    void *before_context;
 } session_options;
 
 /* Writes the row and starts the threads. */

@@ -168,11 +168,6 @@ db_answer store_low_water_back(db *connection, const char *op_code)
     return db_run(connection, &sql_low_water_back, values, COUNT(values), NULL);
 }
 
-db_answer store_low_water_reset(db *connection)
-{
-    return db_run(connection, &sql_low_water_reset, NULL, 0, NULL);
-}
-
 db_answer store_session_insert(db *connection, const store_session *session)
 {
     const db_value values[] = {
@@ -240,6 +235,69 @@ db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *resu
                                db_text(key->op_code)};
 
     return db_run(connection, &sql_evidence_lock, values, COUNT(values), result);
+}
+
+db_answer store_file_paid(db *connection, const tl_evidence *evidence,
+                          const char *thread_no)
+{
+    const db_value values[] = {
+        db_text(evidence->key.cust_no),
+        db_text(evidence->key.serial_no),
+        db_text(evidence->key.op_code),
+        db_uint(evidence->epoch),
+        db_text(evidence->channel_key),
+        db_text(evidence->channel_ref),
+        db_text(thread_no),
+    };
+
+    return db_run(connection, &sql_file_paid, values, COUNT(values), NULL);
+}
+
+static db_answer open_gone(db *connection, const store_gone *gone)
+{
+    const tl_key *key = &gone->evidence->key;
+    const db_value values[] = {
+        db_int(0),
+        db_int(0),
+        db_null(),
+        db_text(gone->evidence->remark),
+        db_text(key->cust_no),
+        db_text(key->serial_no),
+        db_text(key->op_code),
+        db_bytes(gone->token, sizeof gone->token),
+        db_int(0),
+        db_int(1),
+    };
+
+    return db_run(connection, &sql_open_retry, values, COUNT(values), NULL);
+}
+
+db_answer store_file_gone(db *connection, const store_gone *gone)
+{
+    const tl_evidence *e = gone->evidence;
+    const db_value values[] = {
+        db_text(e->key.cust_no),
+        db_text(e->key.serial_no),
+        db_text(e->key.op_code),
+        db_text(gone->thread_no),
+        db_text(gone->log_no),
+        db_bytes(gone->token, sizeof gone->token),
+        db_uint(e->epoch),
+        db_uint(gone->sends),
+        db_int(gone->hold_ms),
+        db_int(gone->seen),
+        gone->success ? db_uint(e->epoch) : db_null(),
+        db_int(gone->exclusive),
+        db_bytes(gone->fingerprint, TL_FINGERPRINT),
+        db_text(gone->channel),
+        db_text(e->channel_key),
+        db_text(e->channel_ref),
+        db_bytes(gone->payload, gone->payload_size),
+        db_text(e->remark),
+    };
+    db_answer answer = db_run(connection, &sql_file_gone, values, COUNT(values), NULL);
+
+    return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }
 
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,

@@ -86,7 +86,6 @@ db_answer store_low_water_clear(db *connection, const char *op_code,
 db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us,
                                int64_t to_us);
 db_answer store_low_water_back(db *connection, const char *op_code);
-db_answer store_low_water_reset(db *connection);
 
 /* Sessions; affected tells. */
 typedef struct store_session {
@@ -110,6 +109,23 @@ db_answer store_session_swept(db *connection, const char *session_id);
 /* Evidence, in the order of its transaction. */
 /* (status, epoch, channel_key, fence) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
+/* Success of a trade without a row, while a restore is open; else it does nothing. */
+db_answer store_file_paid(db *connection, const tl_evidence *evidence,
+                          const char *thread_no);
+/* What a holder knows whose row is gone: the row is made anew, P and without a holder, its
+ * lane due. */
+typedef struct store_gone {
+    const tl_evidence *evidence;
+    const char *thread_no, *log_no, *channel;
+    const unsigned char *fingerprint;
+    const void *payload;
+    size_t payload_size;
+    int64_t hold_ms; /* for so long its sender may still send */
+    uint32_t sends;
+    int success, seen, exclusive;
+    uint8_t token[16];
+} store_gone;
+db_answer store_file_gone(db *connection, const store_gone *gone);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
                                 const char *thread_no);
 

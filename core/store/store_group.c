@@ -27,7 +27,7 @@ store_group_kind store_group_of(const step *s)
     case STEP_FINISH_RETRY:
         return s->proof == TL_PROOF_OPERATORS ? STORE_NO_GROUP : STORE_GROUP_ENDINGS;
     case STEP_OPEN:
-        return STORE_GROUP_OPENINGS;
+        return s->findings.not_counted ? STORE_NO_GROUP : STORE_GROUP_OPENINGS;
     case STEP_CLAIM:
         return s->claim_as == CLAIM_OVERRIDE ? STORE_NO_GROUP : STORE_GROUP_CLAIMS;
     case STEP_RECLAIM:

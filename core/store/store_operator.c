@@ -105,11 +105,6 @@ db_answer store_schema_identity(db *connection)
     return db_run(connection, &sql_schema_identity, NULL, 0, NULL);
 }
 
-db_answer store_server_identity(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_server_identity, NULL, 0, result);
-}
-
 db_answer store_migrate_wait(db *connection, unsigned wait_s)
 {
     const db_value values[] = {db_uint(wait_s)};
@@ -230,46 +225,51 @@ db_answer store_right(db *connection, store_right_of right)
     return db_run(connection, tries[right], NULL, 0, NULL);
 }
 
-db_answer store_restore_declare(db *connection)
+db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
+                                db_result *result)
 {
-    return db_run(connection, &sql_restore_declare, NULL, 0, NULL);
+    const db_value values[] = {db_text(session_id), db_int(age_ms)};
+
+    return db_run(connection, &sql_server_restored, values, COUNT(values), result);
 }
 
-db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *thread_no,
-                              const char *actor, const char *reason, uint64_t *doubtful)
+db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
 {
-    const db_value values[] = {db_int(max_hold_ms), db_text(thread_no), db_text(actor),
-                               db_text(reason)};
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_restore_doubt, values,
-                              sizeof values / sizeof values[0], &result);
+    const db_value values[] = {db_uint(accepted), db_text(why)};
 
-    *doubtful = result.affected;
-    db_result_free(&result);
-    return answer;
+    return db_run(connection, &sql_restore_found, values, COUNT(values), NULL);
 }
 
-static db_answer take_all(db *connection, const struct sql_text *statement,
-                          const char *thread_no, const char *actor, const char *reason)
+db_answer store_restore_declare(db *connection, const char *actor, const char *reason)
 {
-    const db_value values[] = {db_text(thread_no), db_text(reason), db_text(actor)};
+    const db_value values[] = {db_text(reason), db_text(actor)};
 
-    return db_run(connection, statement, values, sizeof values / sizeof values[0], NULL);
+    return db_run(connection, &sql_restore_declare, values, COUNT(values), NULL);
 }
 
-db_answer store_restore_resources(db *connection, const char *thread_no,
-                                  const char *actor, const char *reason)
+db_answer store_restore_half(db *connection, const store_restore_half_of *half)
 {
-    return take_all(connection, &sql_restore_resources, thread_no, actor, reason);
+    const db_value values[] = {db_uint(half->number),
+                               db_text(half->confirms ? "confirmed" : "proposed"),
+                               db_text(half->reason), db_text(half->actor)};
+
+    return db_run(connection, &sql_restore_half, values, COUNT(values), NULL);
 }
 
-db_answer store_restore_holders(db *connection, const char *thread_no, const char *actor,
-                                const char *reason)
+db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms,
+                                  const char *thread_no)
 {
-    return take_all(connection, &sql_restore_holders, thread_no, actor, reason);
+    const db_value values[] = {db_int(max_hold_ms), db_text(thread_no)};
+
+    return db_run(connection, &sql_restore_carry_out, values, COUNT(values), NULL);
 }
 
-db_answer store_restore_accept(db *connection)
+db_answer store_restore_status(db *connection, db_result *result)
 {
-    return db_run(connection, &sql_restore_accept, NULL, 0, NULL);
+    return db_run(connection, &sql_restore_status, NULL, 0, result);
+}
+
+db_answer store_restore_trades(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_restore_trades, NULL, 0, result);
 }

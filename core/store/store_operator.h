@@ -137,21 +137,58 @@ enum store_resolution_column {
 };
 db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
 
-/* (version, oldest_client, server_identity) */
+/* (version, oldest_client) */
 db_answer store_schema_version(db *connection, db_result *result);
 db_answer store_schema_identity(db *connection);
-/* A declared restore, and the end of it. */
-db_answer store_restore_declare(db *connection);
-db_answer store_restore_doubt(db *connection, int64_t max_hold_ms, const char *thread_no,
-                              const char *actor, const char *reason, uint64_t *doubtful);
-/* Mutexes, readers and writers: taken away, with fences above all that were given. */
-db_answer store_restore_resources(db *connection, const char *thread_no,
-                                  const char *actor, const char *reason);
-db_answer store_restore_holders(db *connection, const char *thread_no, const char *actor,
-                                const char *reason);
-db_answer store_restore_accept(db *connection);
-/* (identity) */
-db_answer store_server_identity(db *connection, db_result *result);
+/* What a look for a restore sees; session_id and age_ms (since its last confirmed beat) of
+ * the session that may bear witness, NULL for none. */
+enum store_restored_column {
+    RESTORED_NOW,
+    RESTORED_ON_RECORD,
+    RESTORED_ACCEPTED,
+    RESTORED_ACCEPTED_US,
+    RESTORED_BEAT,
+    RESTORED_ACCEPTED_SINCE
+};
+db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
+                                db_result *result);
+/* accepted: the number of the last accepted one, as it was seen. */
+db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
+db_answer store_restore_declare(db *connection, const char *actor, const char *reason);
+typedef struct store_restore_half_of {
+    uint64_t number;
+    int confirms;
+    const char *actor, *reason;
+} store_restore_half_of;
+db_answer store_restore_half(db *connection, const store_restore_half_of *half);
+/* Within the transaction that confirms. */
+db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms,
+                                  const char *thread_no);
+enum store_restore_column {
+    RESTORE_NOW,
+    RESTORE_NUMBER,
+    RESTORE_ACCEPTED,
+    RESTORE_ACCEPTED_US,
+    RESTORE_WAS,
+    RESTORE_IS,
+    RESTORE_SINCE_US,
+    RESTORE_STEP,
+    RESTORE_REASON,
+    RESTORE_ACTOR,
+    RESTORE_ACCOUNT,
+    RESTORE_PROPOSAL,
+    RESTORE_PROPOSER,
+    RESTORE_PROPOSER_ACCOUNT,
+    RESTORE_PROPOSED_US,
+    RESTORE_OWN_PROPOSAL,
+    RESTORE_PROPOSED_ELSEWHERE,
+    RESTORE_CONFIRMER_ACCOUNT,
+    RESTORE_OWN_CONFIRMATION,
+    RESTORE_DOUBTFUL
+};
+db_answer store_restore_status(db *connection, db_result *result);
+/* (op_code, state, how many); op_code "" for locks */
+db_answer store_restore_trades(db *connection, db_result *result);
 /* How long DDL waits for those who use a table. */
 db_answer store_migrate_wait(db *connection, unsigned wait_s);
 /* (1 when it is this connection's turn, 0 when the wait is over) */

@@ -13,11 +13,11 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The question marks of statements that are a part of a block. */
-#define VIEW_KEY 3       /* view_by_key */
-#define HELD_VALUES 18   /* open_held */
-#define DEAD_VALUES 6    /* open_dead */
-#define OPENING_VALUES 9 /* open_retry */
-#define ASK_VALUES 11    /* ask_insert, in both of its forms */
+#define VIEW_KEY 3        /* view_by_key */
+#define HELD_VALUES 18    /* open_held */
+#define DEAD_VALUES 6     /* open_dead */
+#define OPENING_VALUES 10 /* open_retry */
+#define ASK_VALUES 11     /* ask_insert, in both of its forms */
 
 static db_answer run(db *connection, const struct sql_text *statement,
                      const db_value *values, size_t count, db_result *result,
@@ -299,6 +299,7 @@ static void add_opening(db_value *to, const step *s)
         db_text(s->serial_no),
         db_text(s->op_code),
         db_bytes(s->token, STEP_TOKEN),
+        db_int(s->findings.not_counted),
         db_int(!s->keep_claims),
     };
 

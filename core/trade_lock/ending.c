@@ -212,44 +212,85 @@ int lock_still_holds(const tl_lock *lock)
            memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
 }
 
-tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
+static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view *held)
 {
     lock_lose(lock);
-    lock_file_evidence(lock, ending);
+    lock_file_evidence(lock, ending, held);
     return error_set(TL_LOST, "the lock %s; what this ending knew is filed as evidence",
                      life_is_over(lock->life) ? "was lost with its session"
                                               : "was taken over");
 }
 
+/* The row was not read: the view is what the holder knew of it. */
+tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
+{
+    const tl_view held = lock->view;
+
+    lock->has_fingerprint |= lock->inside.has_fingerprint;
+    return too_late(lock, ending, &held);
+}
+
 /* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it
  * was taken for, its token says that it was carried out. */
-static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t)
+static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t,
+                             const tl_view *held)
 {
     transition again = *t;
 
     transition_look(lock->client->transitions, &again, lock->client->config.pool_wait_ms);
     if (again.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);
-    return ending_too_late(lock, ending);
+    return too_late(lock, ending, held);
+}
+
+/* Reads the row and keeps what the holder knew of it, whose payload is in *row: it may be
+ * all that is left. */
+static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **row)
+{
+    const int had_fingerprint = lock->inside.has_fingerprint;
+    tl_status status;
+
+    *held = lock->view;
+    *row = lock->row;
+    lock->row = NULL;
+    status = lock_read(lock);
+    if (status == TL_OK) {
+        lock->has_fingerprint |= had_fingerprint;
+        return TL_OK;
+    }
+    shared_row_release(lock->row);
+    lock->row = *row;
+    lock->view = *held;
+    *row = NULL;
+    return status;
+}
+
+static tl_status still_held(tl_lock *lock, const tl_ending *ending)
+{
+    lock_become(lock, LOCK_HELD);
+    if (ending->outcome == TL_OUTCOME_FAILURE && ending->proof == TL_PROOF_OPERATORS &&
+        lock->inside.success_epoch != lock->epoch)
+        return error_set(TL_INVALID, "no two operators decided that this trade "
+                                     "failed; the lock is still held");
+    return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
+                                  "failure is refused and the lock still held");
 }
 
 tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t)
 {
-    tl_status status = lock_read(lock);
+    const shared_row *row;
+    tl_view held;
+    tl_status status = read_beside(lock, &held, &row);
 
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        lock_become(lock, LOCK_HELD);
-        if (ending->outcome == TL_OUTCOME_FAILURE &&
-            ending->proof == TL_PROOF_OPERATORS &&
-            lock->inside.success_epoch != lock->epoch)
-            return error_set(TL_INVALID, "no two operators decided that this trade "
-                                         "failed; the lock is still held");
-        return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
-                                      "failure is refused and the lock still held");
+        shared_row_release(row);
+        return still_held(lock, ending);
     }
-    return met_another(lock, ending, t);
+    status = met_another(lock, ending, t, &held);
+    shared_row_release(row);
+    return status;
 }
 
 tl_status settled_not_done(tl_lock *lock)

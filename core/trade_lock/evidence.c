@@ -8,6 +8,10 @@
  *   success, and the row is F, or of a   the conflict is set: nothing is armed, nothing is
  *   later epoch; or an F row's payment   reclaimed until operators have decided
  *   is pending now (final is set)
+ *   success, there is no row, and a      the row is made as a success, so that nobody is
+ *   restore is open                      granted the trade again
+ *   a holder's, its row is gone, and     the row is made as one in doubt, with all that the
+ *   money may have moved                 holder knew: the worker asks and ends it
  */
 #include "trade_lock/lock.h"
 
@@ -24,9 +28,17 @@ struct filing {
     tl_client *client;
     tl_evidence evidence; /* with epoch and channel key filled in */
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    store_gone *gone; /* of a holder whose row may be gone; NULL */
     db *connection;
     int found, conflict;
 };
+
+/* The conflict was with one of the two unique keys. */
+static int is_duplicate(const db *connection, db_answer answer)
+{
+    return answer == DB_ERROR &&
+           db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
+}
 
 static int says_success(const tl_evidence *e)
 {
@@ -50,13 +62,47 @@ static int contradicts(const tl_evidence *e, const db_result *row)
     return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
 }
 
+/* The row of a trade that was lost in a restore, where it has to be made. */
+static db_answer make_row(struct filing *f)
+{
+    db_answer answer;
+
+    if (f->gone == NULL) {
+        if (f->evidence.epoch == 0)
+            f->evidence.epoch = 1;
+        return store_file_paid(f->connection, &f->evidence, tl_thread_uuid());
+    }
+    f->gone->evidence = &f->evidence;
+    answer = store_file_gone(f->connection, f->gone);
+    if (!f->gone->exclusive || !is_duplicate(f->connection, answer) ||
+        strcmp(db_duplicate_key(f->connection), KEY_ONE_PER_CUSTOMER) != 0)
+        return answer;
+    /* Another trade of the customer is in process, and this one was, too. */
+    f->gone->exclusive = 0;
+    return store_file_gone(f->connection, f->gone);
+}
+
+/* Locks the row, and makes it where there is none and should be one. */
+static db_answer find_row(struct filing *f, db_result *row)
+{
+    db_answer answer = store_evidence_lock(f->connection, &f->evidence.key, row);
+
+    if (answer != DB_DONE || row->rows == 1 ||
+        (f->gone == NULL && !says_success(&f->evidence)))
+        return answer;
+    answer = make_row(f);
+    if (answer == DB_DONE)
+        answer = store_evidence_lock(f->connection, &f->evidence.key, row);
+    return answer;
+}
+
 static db_answer file_statements(struct filing *f)
 {
     db_result row = DB_RESULT_INIT;
     db_answer answer = db_begin(f->connection);
 
     if (answer == DB_DONE)
-        answer = store_evidence_lock(f->connection, &f->evidence.key, &row);
+        answer = find_row(f, &row);
     f->found = answer == DB_DONE && row.rows == 1;
     if (f->found) {
         if (f->evidence.epoch == 0)
@@ -85,7 +131,9 @@ static tl_status file_once(struct filing *f, int64_t deadline_ms)
     if (status != TL_OK)
         return status;
     answer = file_statements(f);
-    if (answer != DB_DONE)
+    if (is_duplicate(f->connection, answer))
+        status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
+    else if (answer != DB_DONE)
         status = db_error_status(f->connection, answer, "filing evidence");
     if (answer == DB_UNANSWERED || db_lost_in_transaction(f->connection, answer))
         text_copy(lost, sizeof lost, db_name(f->connection));
@@ -133,18 +181,17 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
                      e->outcome != NULL ? e->outcome : "");
 }
 
-tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
+static tl_status file_evidence(tl_client *client, const tl_evidence *evidence,
+                               store_gone *gone)
 {
     int64_t deadline_ms;
-    tl_status status;
+    tl_status status = check_evidence(client, evidence);
 
-    error_clear();
-    status = check_evidence(client, evidence);
     if (status != TL_OK)
         return status;
     deadline_ms = clock_deadline(client->config.commit_ms);
     for (;;) {
-        struct filing f = {.client = client, .evidence = *evidence};
+        struct filing f = {.client = client, .evidence = *evidence, .gone = gone};
 
         status = file_once(&f, deadline_ms);
         /* Filing the same thing twice does no harm, so a lost answer is repeated too. */
@@ -171,6 +218,12 @@ tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
     }
 }
 
+tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
+{
+    error_clear();
+    return file_evidence(client, evidence, NULL);
+}
+
 /* What an ending of a fenced-out holder says, as evidence. */
 static const char *evidence_outcome(const tl_ending *ending)
 {
@@ -190,24 +243,67 @@ static const char *evidence_outcome(const tl_ending *ending)
     }
 }
 
-void lock_file_evidence(tl_lock *lock, const tl_ending *ending)
+/* Whether money may have moved, as far as this holder knows.  A compensating attempt that
+ * did nothing was not the only one. */
+static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
+{
+    switch (ending->outcome) {
+    case TL_OUTCOME_FAILURE:
+        return ending->proof == TL_PROOF_NONE;
+    case TL_OUTCOME_RETRY_LATER:
+    case TL_OUTCOME_NOT_SENT:
+        return lock->options.lane == TL_LANE_RETRY;
+    default:
+        return 1;
+    }
+}
+
+/* The row as the holder had it, should it be gone: a row in process is never removed, so it
+ * went with a restore.  A send may be under way for one more hold. */
+static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_view *held,
+                      store_gone *gone)
+{
+    gone->thread_no = lock->thread_no;
+    gone->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    gone->channel = held->channel[0] != '\0' ? held->channel : NULL;
+    gone->fingerprint = lock->has_fingerprint ? held->fingerprint : NULL;
+    gone->payload = held->payload;
+    gone->payload_size = held->payload_size;
+    gone->exclusive = held->exclusive;
+    gone->hold_ms = lock->options.max_hold_ms;
+    gone->sends = held->sends > 0 ? held->sends : 1;
+    gone->success = ending->outcome == TL_OUTCOME_SUCCESS;
+    gone->seen = held->seen_by_channel || gone->success ||
+                 ending->outcome == TL_OUTCOME_ACCEPTED ||
+                 ending->outcome == TL_OUTCOME_PENDING;
+    random_token(gone->token);
+}
+
+void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *held)
 {
     tl_evidence evidence = {
         .version = TL_EVIDENCE_VERSION,
         .key = lock_key(lock),
         .epoch = lock->epoch,
-        .channel_key = lock->channel_key[0] != '\0' ? lock->channel_key : NULL,
+        .channel_key = held->channel_key[0] != '\0' ? held->channel_key : NULL,
         .outcome = evidence_outcome(ending),
         .channel_ref = ending->channel_ref,
         .source = "fenced-out holder",
         .remark = ending->remark,
     };
     tl_key key = evidence.key;
+    store_gone gone = {.evidence = NULL};
     tl_status status;
 
     if (lock_is_mutex(lock))
         return; /* a mutex has no money to know about */
-    status = tl_evidence_add(lock->client, &evidence);
+    fill_gone(lock, ending, held, &gone);
+    status = file_evidence(lock->client, &evidence,
+                           may_have_moved(lock, ending) ? &gone : NULL);
+    if (gone.evidence != NULL && status == TL_OK)
+        log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+                 "the row was gone, though it was in process: it was restored away, and "
+                 "is made anew as one in doubt");
     if (status != TL_OK && status != TL_IN_CONFLICT)
         log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
                  "the evidence '%s' of a fenced-out holder could not be filed: %s",

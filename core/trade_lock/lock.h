@@ -125,8 +125,9 @@ tl_status lock_read_with(tl_lock *lock, transition *t);
  * is known without reading. */
 void lock_view_granted(tl_lock *lock, const transition *t);
 
-/* Files what a fenced-out holder knew of the outcome; best effort, logged. */
-void lock_file_evidence(tl_lock *lock, const tl_ending *ending);
+/* Files what a fenced-out holder knew of the outcome; best effort, logged.  held: the row as
+ * it held it. */
+void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *held);
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
 /* The step is committed and its business rows are not: its callback committed, or an earlier call

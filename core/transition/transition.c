@@ -55,9 +55,17 @@ pool *transition_pool(transition_engine *engine)
     return engine->connections;
 }
 
+/* A failure rests on what is known to have been sent, and steps of that may be missing. */
+static int is_failure(const step *s)
+{
+    return s->status == 'F' &&
+           (s->kind == STEP_FINISH_RETRY || (s->kind == STEP_FINISH_SYNC && s->once));
+}
+
 int transition_is_forbidden(const transition_engine *engine, const step *s)
 {
-    return (s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM) &&
+    return (s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM ||
+            is_failure(s)) &&
            atomic_load(engine->restored);
 }
 
@@ -67,8 +75,9 @@ tl_status transition_check_restored(const transition_engine *engine, const step 
         return TL_OK;
     return error_set(TL_ASK_CHANNEL,
                      "'%s': the server was restored or replaced, and payments may be "
-                     "missing in it: ask the channel first",
-                     step_name(s->kind));
+                     "missing in it: ask the channel first%s",
+                     step_name(s->kind),
+                     is_failure(s) ? "; nothing fails before it is accepted" : "");
 }
 
 tl_status transition_check_life(const step *s)

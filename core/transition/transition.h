@@ -57,8 +57,8 @@ typedef struct transition_counters {
 typedef struct transition_engine transition_engine;
 
 /* restored: not 0 while commits may be missing in the database, as each new connection
- * shows.  Then no step is begun that money may be sent after (TL_ASK_CHANNEL), and nothing
- * that locks a resource. */
+ * shows.  Then no step is begun that money may be sent after, no trade is ended as failed
+ * (TL_ASK_CHANNEL), and nothing that locks a resource. */
 tl_status transition_engine_new(transition_engine **out, pool *connections,
                                 const struct logger *logger, const atomic_int *restored);
 void transition_engine_free(transition_engine *engine);

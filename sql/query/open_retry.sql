@@ -2,6 +2,7 @@
 -- parked, with the sync row's epoch.  It is selected from the sync row by the fresh token
 -- that the first half wrote, so nothing happens when the first half did not.  Counters
 -- and parking are cleared only where the row was absent, closed or of an older epoch.
+-- An attempt that a restored server let do nothing is taken off again.
 -- Evidence of success makes the lane due at once, unless the books refused it just now; a
 -- parked lane has no due time (NULL) unless the caller gives it one, for looking again.
 -- A standalone row in that place becomes the trade's: the money goes first, and whoever
@@ -22,7 +23,7 @@ WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.status = 'P'
 ON DUPLICATE KEY UPDATE
     attempts = IF(trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'
         AND trade_lock.next_run_at IS NULL AND trade_lock.parked IS NULL), 0,
-        trade_lock.attempts),
+        trade_lock.attempts - IF(? AND trade_lock.attempts > 0, 1, 0)),
     claims = IF(? OR trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'
         AND trade_lock.next_run_at IS NULL AND trade_lock.parked IS NULL), 0,
         trade_lock.claims),

@@ -1,2 +1,2 @@
--- From now on nothing is granted or armed on this database; the lane only asks.
-UPDATE tl_schema SET restored_at = UTC_TIMESTAMP(6) WHERE one = 1
+-- From now on nothing is granted, armed or failed on this database; the lane only asks.
+INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', ?, ?)

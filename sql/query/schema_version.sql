@@ -1,2 +1,2 @@
 -- Which schema this is, and the oldest client it still serves.
-SELECT version, oldest_client, server_identity FROM tl_schema WHERE one = 1
+SELECT version, oldest_client FROM tl_schema WHERE one = 1

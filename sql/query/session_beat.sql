@@ -1,4 +1,7 @@
--- One statement whatever the number of locks.  0 rows: it was declared dead, for good.
+-- One statement whatever the number of locks.  0 rows: declared dead, for good.  The answer
+-- brings the number of the beat as the id that was inserted: a lower one than was confirmed
+-- before shows that the database went back in time.
 UPDATE tl_session
-SET beat = beat + 1, alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND
+SET beat = LAST_INSERT_ID(beat + 1),
+    alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND
 WHERE session_id = ? AND ended_at IS NULL

@@ -349,12 +349,14 @@ static void test_doctor(void **state)
     output_free(o);
     /* A copy of the database somewhere else, and a session that is silent. */
     database_run(connection,
-                 "UPDATE tl_schema SET server_identity = 'elsewhere'; INSERT INTO "
+                 "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
                  "tl_session (session_id, program, host, pid, connection_name, "
                  "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
                  "1, UUID(), 1, '2020-01-01', '2020-01-01')");
     o = RUN("doctor", "--config", w.config);
-    EXPECT_WORDS(o, "another server (elsewhere)");
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "accepted (host elsewhere -> ");
+    EXPECT_WORDS(o, "a restore is declared or found and not accepted");
     EXPECT_WORDS(o, "1 silent");
     EXPECT_WORDS(o, "have been silent for up to ");
     assert_null(strstr(o->out, "up to -"));

@@ -614,6 +614,7 @@ static void test_run_after_a_restore(void **state)
     assert_non_null(strstr(o->err, "restore accept"));
     assert_string_equal(o->out, "");
     output_free(o);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "ann", "compared", NULL), TL_OK);
     run_and_expect("exit 0", 0);
 }

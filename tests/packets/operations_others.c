@@ -566,13 +566,28 @@ static tl_status call_stats(scene *s)
     return tl_client_stats(s->far, &stats);
 }
 
+static int count_nothing(void *context, const char *op_code, const char *state,
+                         uint64_t count)
+{
+    (void)context;
+    (void)op_code;
+    (void)state;
+    (void)count;
+    return 0;
+}
+
 static tl_status call_restore(scene *s)
 {
     uint64_t doubtful;
+    tl_restore state = {.version = TL_RESTORE_VERSION};
     tl_status status = tl_restore_declare(s->far, "anna", "test");
 
-    return status == TL_OK ? tl_restore_accept(s->far, "anna", "test", &doubtful)
-                           : status;
+    if (status == TL_OK)
+        status = tl_restore_status(s->far, &state, count_nothing, NULL);
+    if (status != TL_OK)
+        return status;
+    database_propose(s->sql);
+    return tl_restore_accept(s->far, "anna", "test", &doubtful);
 }
 
 static const operation operations[] = {

@@ -82,6 +82,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
 
     fence = highest_fence("resource_log");
     rw_fence = highest_fence("resource_holder_log");
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "account/1", TL_GRANTED);
     assert_status(try_write(f.client, "loan/1"), TL_GRANTED);
@@ -120,6 +121,7 @@ static void test_fences_go_above_those_that_were_lost(void **state)
                  "DELETE FROM resource_holder_log WHERE resource = 'lost/2' ORDER BY rev "
                  "LIMIT 1");
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "lost/1", TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") >
@@ -142,9 +144,10 @@ static void fail_over(tl_status (*try)(tl_client *client, const char *resource))
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
-    database_run(f.sql, "UPDATE tl_schema SET server_identity = 'the old one'");
+    database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
     database_cut(f.sql);
     assert_status(try(client, "promoted"), TL_ASK_CHANNEL);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     tl_client_close(client);
     remove(file);

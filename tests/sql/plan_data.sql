@@ -166,3 +166,10 @@ SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
 COMMIT;
 ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
     resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;
+
+-- A restore that two operators have decided to accept, for the statement that carries it out.
+INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', 'a test', 'ann');
+INSERT INTO tl_restore (restore_no, step, reason, actor, account)
+VALUES (1, 'proposed', 'a test', 'ann', 'ann@localhost');
+INSERT INTO tl_restore (restore_no, step, reason, actor, account)
+VALUES (1, 'confirmed', 'a test', 'bob', 'bob@localhost');

@@ -51,13 +51,13 @@ static void assert_complete(const database *where)
     assert_int_equal(database_number(connection, "SELECT version FROM tl_schema"),
                      sql_migrations[sql_migrations_count - 1].number);
     assert_int_equal(database_number(connection,
-                                     "SELECT server_identity LIKE "
+                                     "SELECT identity LIKE "
                                      "CONCAT(@@hostname, '%%') FROM tl_schema"),
                      1);
     assert_int_equal(database_number(connection,
                                      "SELECT COUNT(*) FROM information_schema.triggers "
                                      "WHERE trigger_schema = DATABASE()"),
-                     17);
+                     19);
     mysql_close(connection);
 }
 

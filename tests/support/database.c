@@ -235,6 +235,16 @@ long long database_counter(MYSQL *connection, const char *name)
     return number;
 }
 
+void database_propose(MYSQL *connection)
+{
+    database_run(connection,
+                 "SET @accepted = (SELECT accepted_no FROM tl_schema); "
+                 "CALL tl_restore_found(@accepted, 'a test'); "
+                 "SET @open = (SELECT restore_no FROM tl_schema); "
+                 "INSERT INTO tl_restore (restore_no, step, reason, actor, account) "
+                 "VALUES (@open, 'proposed', 'a test', 'ann', 'ann@localhost')");
+}
+
 void database_cut(MYSQL *connection)
 {
     char *kill;

@@ -49,6 +49,10 @@ long long database_counter(MYSQL *connection, const char *name);
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Somebody else, with another account than the test's, proposes to accept the restore that is
+ * open; tl_restore_accept() confirms it. */
+void database_propose(MYSQL *connection);
+
 /* Ends all connections to this database that are newer than the given one. */
 void database_cut(MYSQL *connection);
 

@@ -226,6 +226,7 @@ static void test_a_restored_server(void **state)
     insert_row(f.sql, "WITHDRAW", "reloaded", "P", -60000);
     assert_before_mark("reloaded", 1);
     assert_status(tl_restore_declare(f.client, "ann", "a test"), TL_OK);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.client, "ann", "a test", NULL), TL_OK);
     await_opened("reloaded");
 }

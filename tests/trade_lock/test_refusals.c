@@ -229,6 +229,7 @@ static void test_a_failure_meets_a_restore(void **state)
     assert_status(scene.second, TL_ASK_CHANNEL);
     assert_row(&f, "fresh", "c1", "WITHDRAW", "-");
     close_far(&scene);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.client, "bob", "statements agree", NULL), TL_OK);
 }
 

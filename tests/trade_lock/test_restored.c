@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Nothing here is expected to take long; machines are slow sometimes. */
@@ -93,6 +94,7 @@ static void test_declared_and_accepted(void **state)
     tl_lock_free(granted(f.client, "m1", "c1", &mutex));
 
     expected = in_process();
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "statements agree", &doubtful),
                   TL_OK);
     assert_int_equal(doubtful, expected);
@@ -124,6 +126,7 @@ static void test_another_send_may_be_lost(void **state)
                  "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) - INTERVAL 1 "
                  "HOUR WHERE serial_no = 'q3' AND lane = 'S'");
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     assert_row(&f, "q3", "c1", "WITHDRAW", "P 1 2");
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
@@ -131,15 +134,21 @@ static void test_another_send_may_be_lost(void **state)
                                             "not_found_since IS NULL AND send_until > "
                                             "UTC_TIMESTAMP(6)"),
                      1);
-    /* A longer window stays, and who has sent may say what came of it. */
+    /* Its own hold counts, not the settings'. */
     assert_row(&f, "q4", "c1", "WITHDRAW", "P 1 2");
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                             "serial_no = 'q4' AND send_until > "
                                             "UTC_TIMESTAMP(6) + INTERVAL 50 MINUTE"),
                      1);
     await_answer("lost-sends", TL_GRANTED);
-    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    /* Its holder has lost it, and what it knows makes the lane due and ends it as paid. */
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
     tl_lock_free(held);
+    tl_lock_free(granted(f.client, "q4", "c1", &retry));
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT success_epoch = epoch FROM trade_lock "
+                                     "WHERE serial_no = 'q4' AND lane = 'S'"),
+                     1);
 }
 
 static char *send_until(const char *serial)
@@ -192,6 +201,7 @@ static void test_a_claim_without_its_arming(void **state)
     tl_lock *claimed = queued_then_claimed("q2");
     (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 1");
     await_answer("promoted", TL_GRANTED);
@@ -206,10 +216,11 @@ static void test_another_server_is_noticed(void **state)
     tl_status status;
 
     (void)state;
-    database_run(f.sql, "UPDATE tl_schema SET server_identity = 'the old one'");
+    database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
     late = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock_free(ask(late, "x1", "c1", &options, &status));
     assert_status(status, TL_ASK_CHANNEL);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     await_answer("promoted", TL_GRANTED);
     tl_client_close(late);
@@ -250,12 +261,13 @@ static tl_status ask_with_rows(tl_lock *lock)
 /* From now on the client's connections lead to another server, and nothing has told it. */
 static void fail_over(void)
 {
-    database_run(f.sql, "UPDATE tl_schema SET server_identity = 'the old one'");
+    database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
     database_cut(f.sql);
 }
 
 static void accept_and_close(tl_client *client, char *file)
 {
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     tl_client_close(client);
     remove(file);
@@ -400,7 +412,365 @@ static void test_a_waiter_meets_a_restore(void **state)
     assert_status(answer, TL_ASK_CHANNEL);
     assert_row(&f, "waits", "c1", "WITHDRAW", "-");
     tl_lock_free(held);
+    database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "statements agree", NULL), TL_OK);
+}
+
+/* ------------------------------------------------------- nothing becomes a failure -- */
+
+static int try_by_hand(const char *serial)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof sql,
+             "UPDATE trade_lock SET status = 'F', proof = 'D', rev = rev + 1 "
+             "WHERE serial_no = '%s' AND lane = 'S'",
+             serial);
+    return mysql_query(f.sql, sql) == 0 ? 0 : (int)mysql_errno(f.sql);
+}
+
+static void accept_now(void)
+{
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+}
+
+/* A decline of the only send that is known of, and what never left, as far as is known. */
+static void test_nothing_fails_until_accepted(void **state)
+{
+    tl_lock *declined = granted_at_last(f.client, "n1", "c1");
+    tl_lock *queued = queued_then_claimed("n2");
+    tl_lock *paid = granted_at_last(f.client, "n3", "c1");
+
+    (void)state;
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    /* The database itself refuses, before the client has noticed and after it. */
+    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED),
+                  TL_ASK_CHANNEL);
+    assert_int_equal(try_by_hand("n1"), 31001);
+    await_answer("declared-f", TL_ASK_CHANNEL);
+    assert_status(finish(queued, TL_OUTCOME_FAILURE, TL_PROOF_NEVER_LEFT),
+                  TL_ASK_CHANNEL);
+    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED),
+                  TL_ASK_CHANNEL);
+    assert_row(&f, "n1", "c1", "WITHDRAW", "P 1 1");
+    assert_row(&f, "n2", "c1", "WITHDRAW", "P 1 0");
+    /* Success is true whatever was lost, and who was refused still holds. */
+    assert_status(finish(paid, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_status(finish(declined, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    assert_status(finish(queued, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    tl_lock_free(paid);
+    tl_lock_free(declined);
+    tl_lock_free(queued);
+    accept_now();
+}
+
+struct ending_crew {
+    tl_lock *locks[TOGETHER];
+    tl_status answers[TOGETHER];
+};
+
+static void end_one(void *context, int number)
+{
+    struct ending_crew *crew = context;
+
+    crew->answers[number] =
+        number % 2 == 0
+            ? finish(crew->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
+            : finish(crew->locks[number], TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
+}
+
+/* Endings that share a statement, of a process that has not noticed: each hears its own. */
+static void test_neighbours_of_a_failure(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 5; turn++) {
+        char *file;
+        tl_client *client = slow_client(&file);
+        struct ending_crew crew;
+
+        for (int i = 0; i < TOGETHER; i++) {
+            tl_lock_options options = sync_options("x");
+            char serial[16];
+
+            snprintf(serial, sizeof serial, "g%d-%d", turn, i);
+            crew.locks[i] = granted(client, serial, "crew", &options);
+        }
+        assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+        crew_threads(TOGETHER, end_one, &crew);
+        for (int i = 0; i < TOGETHER; i++) {
+            assert_status(crew.answers[i], i % 2 == 0 ? TL_SUCCEEDED : TL_ASK_CHANNEL);
+            tl_lock_free(crew.locks[i]);
+        }
+        accept_now();
+        tl_client_close(client);
+        remove(file);
+        free(file);
+    }
+}
+
+/* -------------------------------------------------------------------- remembered -- */
+
+static long long is_restored(void)
+{
+    return database_number(f.sql, "SELECT tl_restored()");
+}
+
+static void await_restored(void)
+{
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (is_restored() == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* A failed over to R, and nobody accepted; A is cloned from R and takes over again. */
+static void test_it_is_remembered(void **state)
+{
+    tl_client *late;
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    (void)state;
+    database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
+    late = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_client_close(late);
+    database_run(f.sql, "UPDATE tl_schema SET identity = tl_identity()");
+    late = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock_free(ask(late, "again", "c1", &options, &status));
+    assert_status(status, TL_ASK_CHANNEL);
+    accept_now();
+    tl_client_close(late);
+    await_answer("remembered", TL_GRANTED);
+}
+
+/* The same server with the data of yesterday: a beat that was confirmed is not there. */
+static void witness(const char *change, const char *cust)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    uint64_t least = 3;
+
+    do {
+        usleep(10 * 1000);
+        assert_status(tl_client_stats(client, &stats), TL_OK);
+    } while (stats.beats < least);
+    database_run(f.sql, "%s WHERE session_id = '%s'", change, tl_client_session(client));
+    if (cust != NULL) {
+        await_restored();
+        accept_now();
+        await_answer(cust, TL_GRANTED);
+    } else {
+        while (tl_client_alive_ms(client) > 0)
+            usleep(10 * 1000);
+    }
+    tl_client_close(client);
+    assert_int_equal(is_restored(), 0);
+}
+
+static void test_a_session_bears_witness(void **state)
+{
+    (void)state;
+    witness("DELETE FROM tl_session", "row");
+    witness("UPDATE tl_session SET beat = 0", "beat");
+    witness("UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)", NULL);
+}
+
+/* A connection on which the look failed is nobody's. */
+static void test_a_look_that_failed(void **state)
+{
+    char *file;
+    tl_client *client = slow_client(&file);
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(client, "blind", "c1", &options);
+    tl_migrated migrated;
+
+    (void)state;
+    database_run(f.sql, "DROP FUNCTION tl_restored");
+    database_cut(f.sql);
+    assert_status(tl_lock_ask(lock, 0), TL_NO_SCHEMA);
+    assert_row(&f, "blind", "c1", "WITHDRAW", "-");
+    tl_lock_free(lock);
+    tl_client_close(client);
+    client = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
+    assert_status(tl_migrate(client, &migrated), TL_OK);
+    tl_client_close(client);
+    remove(file);
+    free(file);
+    await_answer("sees", TL_GRANTED);
+}
+
+/* -------------------------------------------------------------------- accepting -- */
+
+static void test_accepting_takes_two(void **state)
+{
+    tl_restore r = {.version = TL_RESTORE_VERSION};
+
+    (void)state;
+    assert_status(tl_restore_accept(f.other, "ann", "why not", NULL), TL_REFUSED);
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    assert_status(tl_restore_accept(f.other, "ann", "compared", NULL), TL_PARKED);
+    assert_status(tl_restore_accept(f.other, "bob", "compared too", NULL), TL_PARKED);
+    assert_int_equal(is_restored(), 1);
+    assert_status(tl_restore_status(f.other, &r, NULL, NULL), TL_OK);
+    assert_true(r.open && r.own_proposal && r.proposed_us > 0);
+    assert_string_equal(r.how, "declared");
+    assert_string_equal(r.proposer, "ann");
+    /* Another restore in between voids the proposal. */
+    assert_status(tl_restore_declare(f.other, "ann", "promoted once more"), TL_OK);
+    assert_status(tl_restore_status(f.other, &r, NULL, NULL), TL_OK);
+    assert_int_equal(r.proposed_us, 0);
+    accept_now();
+    assert_int_equal(is_restored(), 0);
+    assert_status(tl_restore_status(f.other, &r, NULL, NULL), TL_OK);
+    assert_true(!r.open && r.accepted == r.number && r.accepted_us > 0);
+}
+
+/* The attempt of a lane that a restored server lets do nothing is none. */
+static void test_refused_armings_are_no_attempts(void **state)
+{
+    tl_lock_options retry = retry_options();
+    tl_ending ending = TL_ENDING_INIT;
+    tl_findings findings = {.not_counted = 1};
+    tl_lock *lock = queued_then_claimed("a1");
+
+    (void)state;
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_int_equal(tl_lock_view(lock)->attempts, 1);
+    assert_status(tl_lock_put_back(lock, &ending, &findings), TL_QUEUED);
+    tl_lock_free(lock);
+    lock = granted(f.client, "a1", "c1", &retry);
+    assert_int_equal(tl_lock_view(lock)->attempts, 1);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+/* ---------------------------------------------------- payments whose rows are gone -- */
+
+struct found {
+    const char *serial;
+    int count;
+};
+
+static int count_violation(void *context, const tl_violation *violation)
+{
+    struct found *found = context;
+
+    found->count += strcmp(violation->key.serial_no, found->serial) == 0;
+    return 0;
+}
+
+/* What the audit says of it, with this payment on the channel's statement. */
+static void assert_audit(const char *serial, int violations)
+{
+    const tl_payment payment = {serial, "gone", "WITHDRAW", NULL, "ref-1"};
+    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    struct found found = {serial, 0};
+
+    assert_status(tl_audit(f.other, &payment, 1, count_violation, &found, &counts),
+                  TL_OK);
+    assert_int_equal(found.count, violations);
+}
+
+static tl_evidence paid(const char *serial)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+
+    evidence.key = (tl_key){serial, "gone", "WITHDRAW"};
+    evidence.outcome = "SUCCEEDED";
+    evidence.channel_ref = "ref-1";
+    evidence.source = "statement";
+    return evidence;
+}
+
+static void forget(const char *serial)
+{
+    database_run(f.sql,
+                 "DELETE FROM trade_lock WHERE serial_no = '%s'; DELETE FROM "
+                 "trade_lock_past WHERE serial_no = '%s'; DELETE FROM trade_evidence "
+                 "WHERE serial_no = '%s'",
+                 serial, serial, serial);
+}
+
+static void assert_done(const char *serial, unsigned flags, const char *payload)
+{
+    tl_lock_options options = sync_options(payload);
+    tl_status status;
+
+    options.flags = flags;
+    options.reclaim_epoch = flags & TL_ASK_RECLAIM ? 1 : 0;
+    tl_lock_free(ask(f.client, serial, "gone", &options, &status));
+    assert_status(status, TL_ALREADY_DONE);
+}
+
+static void test_a_payment_without_a_row(void **state)
+{
+    tl_evidence evidence = paid("p1");
+
+    (void)state;
+    assert_status(tl_evidence_add(f.other, &evidence), TL_NOT_FOUND);
+    assert_audit("p1", 1); /* the payment is unknown */
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
+    assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
+    assert_row(&f, "p1", "gone", "WITHDRAW", "Y 1 1");
+    assert_audit("p1", 0);
+    accept_now();
+    await_answer("filed", TL_GRANTED);
+    assert_done("p1", 0, "whatever it was");
+    assert_done("p1", TL_ASK_EXCLUSIVE, "whatever it was");
+    assert_done("p1", TL_ASK_RECLAIM, "whatever it was");
+}
+
+static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof,
+                        const char *row, int success)
+{
+    tl_lock_options options = sync_options("all that is known");
+    tl_lock *lock = granted(f.client, serial, "gone", &options);
+
+    forget(serial);
+    assert_status(finish(lock, outcome, proof), TL_LOST);
+    assert_row(&f, serial, "gone", "WITHDRAW", row);
+    tl_lock_free(lock);
+    if (row[0] == '-')
+        return;
+    assert_int_equal(
+        database_number(
+            f.sql,
+            "SELECT payload = 'all that is known' AND channel IS NOT NULL AND "
+            "channel_key IS NOT NULL AND fingerprint IS NOT NULL AND send_until > "
+            "UTC_TIMESTAMP(6) AND deadline_at <= UTC_TIMESTAMP(6) AND "
+            "(success_epoch <=> 1) = %d AND session_id IS NULL FROM trade_lock "
+            "WHERE serial_no = '%s' AND lane = 'S'",
+            success, serial),
+        1);
+}
+
+/* What a holder knows whose row went with a restore is not dropped, and ends the trade. */
+static void test_a_holder_without_a_row(void **state)
+{
+    tl_lock_options retry = retry_options();
+    tl_lock *lock;
+
+    (void)state;
+    assert_gone("h1", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, "P 1 1", 1);
+    assert_gone("h2", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, "P 1 1", 0);
+    assert_gone("h3", TL_OUTCOME_PENDING, TL_PROOF_NONE, "P 1 1", 0);
+    assert_gone("h4", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, "-", 0);
+    lock = granted(f.client, "h1", "gone", &retry);
+    assert_status(tl_lock_arm(lock, 1000), TL_EVIDENCE);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    lock = granted(f.client, "h2", "gone", &retry);
+    assert_status(tl_lock_arm(lock, 1000), TL_EVIDENCE); /* nothing is sent for it */
+    /* Of a compensating attempt, too. */
+    forget("h2");
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_LOST);
+    assert_row(&f, "h2", "gone", "WITHDRAW", "P 1 1");
+    tl_lock_free(lock);
+    assert_audit("h1", 0);
 }
 
 int main(void)
@@ -415,6 +785,15 @@ int main(void)
         cmocka_unit_test(test_the_first_asks_together),
         cmocka_unit_test(test_the_first_arming_after_a_failover),
         cmocka_unit_test(test_a_waiter_meets_a_restore),
+        cmocka_unit_test(test_nothing_fails_until_accepted),
+        cmocka_unit_test(test_neighbours_of_a_failure),
+        cmocka_unit_test(test_it_is_remembered),
+        cmocka_unit_test(test_a_session_bears_witness),
+        cmocka_unit_test(test_a_look_that_failed),
+        cmocka_unit_test(test_accepting_takes_two),
+        cmocka_unit_test(test_refused_armings_are_no_attempts),
+        cmocka_unit_test(test_a_payment_without_a_row),
+        cmocka_unit_test(test_a_holder_without_a_row),
     };
 
     return server_run_tests(tests, setup, teardown);

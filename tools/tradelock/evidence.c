@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include "evidence_statement.h"
 #include "print.h"
 
 #include <stdio.h>
@@ -12,7 +13,14 @@ enum {
     OPTION_KEY,
     OPTION_EPOCH,
     OPTION_SOURCE,
-    OPTION_REMARK
+    OPTION_REMARK,
+    OPTION_STATEMENT,
+    OPTION_OP
+};
+
+struct filing {
+    tl_evidence evidence;
+    const char *path, *op_code; /* of a statement */
 };
 
 /* ---------------------------------------------------------------------- add -- */
@@ -37,8 +45,9 @@ static int work_add(tl_client *client, const struct common *common,
     return finish_output(EXIT_DONE);
 }
 
-static int take_option(const struct command *self, tl_evidence *evidence, int option)
+static int take_option(const struct command *self, struct filing *filing, int option)
 {
+    tl_evidence *evidence = &filing->evidence;
     uint64_t epoch;
 
     switch (option) {
@@ -60,6 +69,12 @@ static int take_option(const struct command *self, tl_evidence *evidence, int op
     case OPTION_REMARK:
         evidence->remark = optarg;
         break;
+    case OPTION_STATEMENT:
+        filing->path = optarg;
+        break;
+    case OPTION_OP:
+        filing->op_code = optarg;
+        break;
     default:
         if (!read_number(optarg, UINT32_MAX, &epoch) || epoch == 0)
             return usage_error(self, "--epoch is a number from 1, not %s", optarg);
@@ -69,7 +84,7 @@ static int take_option(const struct command *self, tl_evidence *evidence, int op
 }
 
 static int read_options(const struct command *self, struct common *common,
-                        tl_evidence *evidence, int argc, char **argv, int *code)
+                        struct filing *filing, int argc, char **argv, int *code)
 {
     static const struct option options[] = {
         {"outcome", required_argument, NULL, OPTION_OUTCOME},
@@ -79,12 +94,14 @@ static int read_options(const struct command *self, struct common *common,
         {"epoch", required_argument, NULL, OPTION_EPOCH},
         {"source", required_argument, NULL, OPTION_SOURCE},
         {"remark", required_argument, NULL, OPTION_REMARK},
+        {"statement", required_argument, NULL, OPTION_STATEMENT},
+        {"op", required_argument, NULL, OPTION_OP},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        *code = take_option(self, evidence, option);
+        *code = take_option(self, filing, option);
         if (*code != EXIT_DONE)
             return 0;
     }
@@ -127,46 +144,96 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
                        "nothing was filed about this trade");
 }
 
+/* ---------------------------------------------------------------- statement -- */
+
+static int check_statement(const struct command *self, const struct filing *filing,
+                           const struct statement *statement)
+{
+    if (filing->evidence.source == NULL)
+        return usage_error(self, "--source is missing: it says who knows it");
+    for (size_t i = 0; filing->op_code == NULL && i < statement->count; i++)
+        if (statement->payments[i].op_code == NULL ||
+            statement->payments[i].op_code[0] == '\0')
+            return usage_error(self, "payment %zu names no op_code: say --op", i + 1);
+    return EXIT_DONE;
+}
+
+static int run_statement(const struct command *self, const struct common *common,
+                         const struct filing *filing)
+{
+    struct statement statement = {0};
+    char problem[512];
+    tl_client *client = NULL;
+    int code;
+
+    if (statement_read(&statement, filing->path, problem, sizeof problem) != 0)
+        return usage_error(self, "%s", problem);
+    code = check_statement(self, filing, &statement);
+    if (code == EXIT_DONE)
+        code = open_client(&client, common, 0);
+    if (code == EXIT_DONE)
+        code = evidence_statement(client, common, &statement, filing->op_code,
+                                  filing->evidence.source);
+    tl_client_close(client);
+    statement_free(&statement);
+    return code;
+}
+
 /* -------------------------------------------------------------------- command -- */
+
+static int run_key(const struct command *self, const struct common *common,
+                   struct filing *filing, int adds, int argc, char **argv)
+{
+    tl_evidence *evidence = &filing->evidence;
+    tl_client *client = NULL;
+    int code = EXIT_DONE;
+
+    if (!read_key(self, &evidence->key, argc, argv, &code))
+        return code;
+    if (adds && (evidence->outcome == NULL || evidence->source == NULL))
+        return run_add(self, NULL, common, evidence);
+    code = open_client(&client, common, 0);
+    if (code == EXIT_DONE)
+        code = adds ? run_add(self, client, common, evidence)
+                    : work_ls(client, common, &evidence->key);
+    tl_client_close(client);
+    return code;
+}
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    struct filing filing = {.evidence = {.version = TL_EVIDENCE_VERSION}};
     struct common common = {0};
-    tl_client *client = NULL;
     const char *verb;
     int adds, code = EXIT_DONE;
 
-    if (!read_options(self, &common, &evidence, argc, argv, &code))
+    if (!read_options(self, &common, &filing, argc, argv, &code))
         return code;
     verb = optind < argc ? argv[optind++] : "";
     adds = strcmp(verb, "add") == 0;
     if (!adds && strcmp(verb, "ls") != 0)
         return usage_error(self, "evidence is for `add` and `ls`, not '%s'", verb);
-    if (!read_key(self, &evidence.key, argc, argv, &code))
-        return code;
-    if (adds && (evidence.outcome == NULL || evidence.source == NULL))
-        return run_add(self, NULL, &common, &evidence);
-    code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = adds ? run_add(self, client, &common, &evidence)
-                    : work_ls(client, &common, &evidence.key);
-    tl_client_close(client);
-    return code;
+    if (filing.path == NULL)
+        return run_key(self, &common, &filing, adds, argc, argv);
+    if (!adds || optind < argc)
+        return usage_error(self, "--statement goes with `add` and without a trade");
+    return run_statement(self, &common, &filing);
 }
 
 const struct command command_evidence = {
     .name = "evidence",
     .summary = "file or list what web-hooks and statements say of a trade",
-    .arguments = "add|ls SERIAL CUST OP [OPTION...]",
+    .arguments = "add|ls SERIAL CUST OP [OPTION...] | add --statement FILE.csv",
     .text =
         "`add` appends what somebody else knows; nothing that was filed is ever "
         "changed.\n"
         "A trade in process is looked at at once, and success ends it as paid.  Success\n"
         "for a trade that failed, or for an earlier epoch, sets its conflict: exit 1, "
         "and\n"
-        "nothing is sent for it until operators have decided.  `ls` prints what was "
-        "filed.\n",
+        "nothing is sent for it until operators have decided.  While a restore is open,\n"
+        "success of a trade that was lost makes its row, as one that succeeded.  `ls`\n"
+        "prints what was filed.  A statement is a file of payments, each filed as\n"
+        "SUCCEEDED unless that is known already; it may be filed again.\n",
     .options =
         "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
         "  --final         FAILED: the channel documents this answer as final\n"
@@ -174,6 +241,8 @@ const struct command command_evidence = {
         "  --key KEY       the channel key it is about (the row's)\n"
         "  --epoch N       the epoch it is about (the row's)\n"
         "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
-        "  --remark TEXT   for those who read it later\n",
+        "  --remark TEXT   for those who read it later\n"
+        "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
+        "  --op OP         the operation of its payments that name none\n",
     .run = run,
 };

@@ -7,6 +7,8 @@
 
 enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR };
 
+/* ------------------------------------------------------------------- declare -- */
+
 static int declare(tl_client *client, const struct common *common, const char *actor,
                    const char *reason)
 {
@@ -16,8 +18,102 @@ static int declare(tl_client *client, const struct common *common, const char *a
         return report(status);
     if (common->json)
         return print_json(json_pack("{s:s}", "restore", "declared"), EXIT_DONE);
-    printf("Declared. Nothing is granted or sent until `tradelock restore accept`; the\n"
-           "retry lane only asks the channel.\n");
+    printf("Declared. Nothing is granted, sent or failed until two operators accept it;\n"
+           "the retry lane asks the channel, and ends what was paid.\n");
+    return finish_output(EXIT_DONE);
+}
+
+/* -------------------------------------------------------------------- status -- */
+
+static int add_count(void *context, const char *op_code, const char *state,
+                     uint64_t count)
+{
+    struct listing *listing = context;
+    char number[24];
+
+    snprintf(number, sizeof number, "%llu", (unsigned long long)count);
+    json_array_append_new(listing->rows,
+                          json_pack("{s:o, s:s, s:I}", "op_code",
+                                    op_code[0] != '\0' ? json_text(op_code) : json_null(),
+                                    "state", state, "count", (json_int_t)count));
+    table_add(listing->table, op_code, state, number);
+    return 0;
+}
+
+static json_t *json_restore(const tl_restore *r, json_t *counts)
+{
+    return json_pack(
+        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:I, s:O}",
+        "open", r->open, "number", (json_int_t)r->number, "accepted",
+        (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
+        json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
+        "how", json_text(r->how), "reason", json_text(r->reason), "actor",
+        json_text(r->actor), "account", json_text(r->account), "proposed_at",
+        json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
+        json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
+        "confirmer_account", json_text(r->confirmer_account), "doubtful",
+        (json_int_t)r->doubtful, "counts", counts);
+}
+
+static void print_state(const tl_restore *r)
+{
+    char when[TIME_TEXT];
+
+    if (!r->open) {
+        printf("No restore is declared or found.\n");
+        if (r->accepted_us != 0)
+            printf("The last one was accepted at %s; it put %llu trades in doubt.\n",
+                   time_text(when, r->accepted_us), (unsigned long long)r->doubtful);
+        return;
+    }
+    if (r->how[0] != '\0')
+        printf("A restore was %s at %s by %s (account %s): %s.\n", r->how,
+               time_text(when, r->since_us), r->actor[0] != '\0' ? r->actor : "a program",
+               r->account, r->reason);
+    else
+        printf("This is another server than the one that was accepted.\n");
+    printf("Accepted was: %s\nThis server:  %s\n", r->was, r->is);
+    if (r->proposed_us != 0)
+        printf("%s (account %s) proposed at %s to accept it: %s.\n", r->proposer,
+               r->proposer_account, time_text(when, r->proposed_us), r->proposal);
+    else
+        printf("Nobody has proposed to accept it.\n");
+    printf("\nAccepting puts these in doubt, and takes these locks away:\n");
+}
+
+static int show(tl_client *client, const struct common *common)
+{
+    struct listing counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()};
+    tl_restore r = {.version = TL_RESTORE_VERSION};
+    tl_status status = tl_restore_status(client, &r, add_count, &counts);
+    int code;
+
+    if (status != TL_OK) {
+        code = report(status);
+    } else if (common->json) {
+        code = print_json(json_restore(&r, counts.rows), EXIT_DONE);
+    } else {
+        print_state(&r);
+        if (r.open)
+            table_print(counts.table);
+        code = finish_output(EXIT_DONE);
+    }
+    table_free(counts.table);
+    json_decref(counts.rows);
+    return code;
+}
+
+/* -------------------------------------------------------------------- accept -- */
+
+static int proposed(const struct common *common)
+{
+    if (common->json)
+        return print_json(json_pack("{s:s}", "restore", "proposed"), EXIT_DONE);
+    printf(
+        "Proposed. Nothing has changed: another operator, with an account of their own,\n"
+        "looks at `tradelock restore status` and accepts it too.\n");
     return finish_output(EXIT_DONE);
 }
 
@@ -27,6 +123,8 @@ static int accept_server(tl_client *client, const struct common *common,
     uint64_t doubtful = 0;
     tl_status status = tl_restore_accept(client, actor, reason, &doubtful);
 
+    if (status == TL_PARKED)
+        return proposed(common);
     if (status != TL_OK)
         return report(status);
     if (common->json)
@@ -40,6 +138,28 @@ static int accept_server(tl_client *client, const struct common *common,
     return finish_output(EXIT_DONE);
 }
 
+/* ------------------------------------------------------------------- command -- */
+
+static int is_verb(const char *verb)
+{
+    return strcmp(verb, "declare") == 0 || strcmp(verb, "status") == 0 ||
+           strcmp(verb, "accept") == 0;
+}
+
+static int work(const char *verb, const struct common *common, const char *actor,
+                const char *reason)
+{
+    tl_client *client = NULL;
+    int code = open_client(&client, common, 0);
+
+    if (code == EXIT_DONE && verb[0] == 's')
+        code = show(client, common);
+    else if (code == EXIT_DONE)
+        code = (verb[0] == 'a' ? accept_server : declare)(client, common, actor, reason);
+    tl_client_close(client);
+    return code;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -49,36 +169,31 @@ static int run(const struct command *self, int argc, char **argv)
         {NULL, 0, NULL, 0}};
     const char *reason = NULL, *actor = person();
     struct common common = {0};
-    tl_client *client = NULL;
-    int code = EXIT_DONE, option, accepts;
+    int code = EXIT_DONE, option;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
         *(option == OPTION_REASON ? &reason : &actor) = optarg;
     if (option == COMMON_STOP)
         return code;
-    if (optind + 1 != argc ||
-        (strcmp(argv[optind], "declare") != 0 && strcmp(argv[optind], "accept") != 0))
-        return usage_error(self, "say what: declare or accept");
-    if (reason == NULL || reason[0] == '\0')
+    if (optind + 1 != argc || !is_verb(argv[optind]))
+        return usage_error(self, "say what: declare, status or accept");
+    if (argv[optind][0] != 's' && (reason == NULL || reason[0] == '\0'))
         return usage_error(self, "--reason is missing: it goes on record");
-    accepts = strcmp(argv[optind], "accept") == 0;
-    code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = (accepts ? accept_server : declare)(client, &common, actor, reason);
-    tl_client_close(client);
-    return code;
+    return work(argv[optind], &common, actor, reason);
 }
 
 const struct command command_restore = {
     .name = "restore",
     .summary = "declare that the database was restored, or accept it as it is",
-    .arguments = "declare|accept --reason TEXT [--actor NAME] [--json]",
+    .arguments = "status | declare|accept --reason TEXT [--actor NAME] [--json]",
     .text =
         "A restored database, or a promoted copy, may lack payments that were made.\n"
-        "Declared, or noticed by itself on another server, nothing is granted or sent\n"
-        "any more, and the retry lane only asks the channel.  Accept it once the\n"
-        "channel's statements have been compared: every trade that was queued is in\n"
-        "doubt from then on.\n",
+        "Declared, or found by a program, nothing is granted, sent or failed any more,\n"
+        "and the retry lane only asks the channel.  `status` says since when and why,\n"
+        "and what accepting would do.  Accept it once the channel's statements have\n"
+        "been compared, two of you with two accounts: the first `accept` proposes, the\n"
+        "other one carries it out, and every trade in process is in doubt from then on.\n"
+        "The way through all of it is in tools/RESTORE.md.\n",
     .options = "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",
     .run = run,

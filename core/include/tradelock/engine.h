@@ -82,6 +82,7 @@ typedef struct tl_findings {
     int seen_by_channel; /* a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
     int apply_failed; /* a database callback failed: by schedule, whatever is on file */
+    int not_counted;  /* TL_ASK_CHANNEL let it do nothing: it is no attempt */
 } tl_findings;
 
 /* tl_lock_finish() for the outcomes that open the lane, with findings. */
@@ -427,18 +428,54 @@ typedef struct tl_closing {
 TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing);
 
 /*
- * After a restore, or on a server that was promoted, payments may be missing.  Declared (or
- * noticed, when the server is not the accepted one), nothing is granted or armed:
- * TL_ASK_CHANNEL; the retry lane only asks the channel.  Accepting ends that, and turns
- * every trade in process into one in doubt: *doubtful tells how many.  What was queued was
- * perhaps sent, what was sent perhaps once more, and for one max_hold that send may be
- * under way.  Mutexes and read-write locks are not granted either, and are taken from their
- * holders by accepting.
+ * After a restore, or on a server that was promoted, payments may be missing.  Declared, or
+ * found by a program (the server is not the accepted one; a session's row is gone or went
+ * back in time) and then on record in the database itself, nothing is granted, armed or
+ * failed: TL_ASK_CHANNEL; the retry lane asks the channel, and success ends trades.
+ * tools/RESTORE.md is the operator's page.
+ *
+ * Accepting takes two accounts, told apart by the server.  The first call proposes:
+ * TL_PARKED, and nothing has changed.  That of another account carries it out: TL_OK, and
+ * every trade in process is one in doubt, without a holder: *doubtful tells how many.  What
+ * was queued was perhaps sent, what was sent perhaps once more, and for one max_hold that
+ * send may be under way; a holder that lives finds its lock lost, and what it learns is
+ * evidence.  Mutexes and read-write locks are taken from their holders.
+ * TL_REFUSED: nothing is declared or found.  TL_LOST: proposed on another server.
  */
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor,
                                        const char *reason);
 TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
                                       const char *reason, uint64_t *doubtful);
+
+/* The restore that is open, or the last one. */
+typedef struct tl_restore {
+    unsigned version;              /* TL_RESTORE_VERSION */
+    int open;                      /* declared or found, and not accepted */
+    uint64_t number, accepted;     /* the last one's, and that of the last one accepted */
+    int64_t since_us, accepted_us; /* 0: never */
+    char was[256], is[256];        /* the accepted server, and this one */
+    char how[17], reason[256], actor[64], account[385]; /* "declared", "found", or "" */
+    char proposal[256], proposer[64], proposer_account[385];
+    int64_t proposed_us; /* 0: nobody has proposed to accept it */
+    int own_proposal;    /* it was the account that asks now */
+    char confirmer_account[385];
+    uint64_t doubtful; /* of an accepted one: how many trades it put in doubt */
+} tl_restore;
+
+#define TL_RESTORE_VERSION 1u
+
+/* How many trades of an operation are in process in this state: what accepting would put in
+ * doubt.  op_code is "" for the locks that it would take away. */
+typedef int (*tl_restore_fn)(void *context, const char *op_code, const char *state,
+                             uint64_t count);
+/* each may be NULL; with it the tables are walked. */
+TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state,
+                                      tl_restore_fn each, void *context);
+
+/* When the last restore was accepted, as this client's last look has it: microseconds by the
+ * server's clock, 0 for never.  A failure that is older may have been tried anew in what was
+ * lost. */
+TL_EXPORT int64_t tl_restore_accepted_us(const tl_client *client);
 
 /* ------------------------------------------------------------------- purge -- */
 

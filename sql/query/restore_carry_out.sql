@@ -1,0 +1,2 @@
+-- The rest of the transaction that confirms; the procedure looks whether two did.
+CALL tl_restore_accept(?, ?)

@@ -1,0 +1,15 @@
+-- The restore that is open, or the last one: since when, how it came to be known, on which
+-- server, who proposed to accept it and who confirmed that.
+SELECT tl_restored(), s.restore_no, s.accepted_no,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), COALESCE(s.identity, ''),
+    tl_identity(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.restored_at),
+    o.step, o.reason, COALESCE(o.actor, ''), o.account, p.reason, COALESCE(p.actor, ''),
+    p.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at),
+    tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()),
+    COALESCE(p.identity <> tl_identity(), 0),
+    c.account, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()), c.doubtful
+FROM tl_schema s
+LEFT JOIN tl_restore o ON o.restore_no = s.restore_no AND o.step IN ('declared', 'found')
+LEFT JOIN tl_restore p ON p.restore_no = s.restore_no AND p.step = 'proposed'
+LEFT JOIN tl_restore c ON c.restore_no = s.restore_no AND c.step = 'confirmed'
+WHERE one = 1
