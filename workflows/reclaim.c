@@ -31,7 +31,7 @@ static tl_status file_conflict(tl_client *client, const attempt *a, tl_query fou
     evidence.remark = a->reply.remark[0] != '\0' ? a->reply.remark : NULL;
     status = tl_evidence_add(client, &evidence);
     tl_client_log(client, TL_ALARM, &a->seen.key, 0,
-                  "epoch %" PRIu32 " is not paid here, but the channel says %s",
+                  "epoch %" PRIu32 " was closed as unpaid, but the channel says %s",
                   a->seen.epoch, evidence.outcome);
     if (status == TL_OK || status == TL_IN_CONFLICT)
         return tl_error_report(TL_IN_CONFLICT,
@@ -82,7 +82,8 @@ static int may_be_lost(int64_t accepted_us, const tl_view *view)
 
 /* So long after accepting a send of somebody who was granted it in what was lost may still be
  * on its way: "no such payment" does not count yet. */
-static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us, const tl_view *view)
+static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us,
+                            const tl_view *view)
 {
     const int64_t over_us =
         accepted_us + (w->policy.max_hold_ms + w->policy.grace_ms) * 1000;
@@ -127,10 +128,11 @@ static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view,
         absent = found == TL_QUERY_NOT_FOUND ? absent + 1 : 0;
     }
     if (status == TL_OK && early_ms > 0)
-        status = tl_error_report(TL_UNKNOWN,
-                                 "the server was restored, and a payment of the next epoch "
-                                 "may still be on its way: try again in %" PRId64 " ms",
-                                 early_ms);
+        status =
+            tl_error_report(TL_UNKNOWN,
+                            "the server was restored, and a payment of the next epoch "
+                            "may still be on its way: try again in %" PRId64 " ms",
+                            early_ms);
     return status;
 }
 

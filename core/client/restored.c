@@ -80,8 +80,8 @@ static int witness_speaks(const restored_witness *w, const db_result *seen, char
 static void write_down(struct tl_client *client, db *connection, const db_result *seen,
                        const char *why)
 {
-    db_answer answer = store_restore_found(
-        connection, db_get_uint(seen, 0, RESTORED_ACCEPTED), why);
+    db_answer answer =
+        store_restore_found(connection, db_get_uint(seen, 0, RESTORED_ACCEPTED), why);
 
     if (answer == DB_DONE)
         return;
@@ -124,7 +124,8 @@ static tl_status cannot_look(db *connection, db_answer answer)
 {
     schema_found found;
     char sentence[ERROR_MAX];
-    tl_status status = db_read_status(connection, answer, "looking for a restore"), schema;
+    tl_status status = db_read_status(connection, answer, "looking for a restore"),
+              schema;
 
     if (answer != DB_ERROR)
         return status;
@@ -146,9 +147,8 @@ tl_status restored_look(struct tl_client *client, db *connection)
     tl_status status = TL_OK;
 
     call_witness(client, &witness, &age_ms);
-    answer = store_server_restored(connection,
-                                   witness.session[0] != '\0' ? witness.session : NULL,
-                                   age_ms, &seen);
+    answer = store_server_restored(
+        connection, witness.session[0] != '\0' ? witness.session : NULL, age_ms, &seen);
     if (answer != DB_DONE)
         status = cannot_look(connection, answer);
     else if (seen.rows != 1)

@@ -77,7 +77,7 @@ static inline db_value db_bytes(const void *data, size_t size)
 typedef struct db_result {
     size_t rows, columns;
     uint64_t affected;
-    uint64_t insert_id;    /* what LAST_INSERT_ID(...) said, of a statement without rows */
+    uint64_t insert_id; /* what LAST_INSERT_ID(...) said, of a statement without rows */
     struct db_cell *cells; /* rows * columns */
     char *data;            /* the cells' bytes, each followed by a NUL */
     size_t cell_space, data_space;
@@ -85,7 +85,7 @@ typedef struct db_result {
 
 #define DB_RESULT_INIT                                                                   \
     {                                                                                    \
-        0, 0, 0, 0, NULL, NULL, 0, 0                                                        \
+        0, 0, 0, 0, NULL, NULL, 0, 0                                                     \
     }
 
 void db_result_free(db_result *result);

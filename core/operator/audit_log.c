@@ -72,7 +72,6 @@ static int may_begin(const struct entry *e)
     static const char *const never[] = {"claim",   "arm",      "end",      "close",
                                         "reclaim", "evidence", "operator", "by hand"};
 
-
     if (!audit_is_retry_op(e->at.op_code))
         return is_step(e, "ask") || is_step(e, "reask") || is_step(e, "filed");
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)

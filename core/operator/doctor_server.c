@@ -238,7 +238,8 @@ static const char *next_word(const char *from, char *word, size_t space)
 {
     const char *end = strchr(from, ' ');
 
-    snprintf(word, space, "%.*s", end != NULL ? (int)(end - from) : (int)strlen(from), from);
+    snprintf(word, space, "%.*s", end != NULL ? (int)(end - from) : (int)strlen(from),
+             from);
     return end != NULL ? end + 1 : from + strlen(from);
 }
 
@@ -322,13 +323,18 @@ tl_status doctor_schema(doctor *d)
 tl_status doctor_restore(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_restore_status(d->connection, &r),
-                    "asking which server this is");
+    tl_status status = read_status(d->connection, store_restore_status(d->connection, &r),
+                                   "looking for a restore");
 
     if (status == TL_OK && r.rows == 1) {
-        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
+        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS),
+                       db_get_text(&r, 0, RESTORE_IS));
         judge_restore(d, &r);
+    } else if (status == TL_ACCESS_DENIED) {
+        /* What every program of this account will hear, too. */
+        doctor_tell(d, TL_FINDING_UNSAFE, "restore", "not to be seen", "%s",
+                    tl_error_message());
+        status = TL_OK;
     }
     db_result_free(&r);
     return status;

@@ -135,7 +135,8 @@ struct accepting {
 /* Which half this account has to write now: 0 none, and a->status says why. */
 static int judge(struct accepting *a, const db_result *row)
 {
-    int open = db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
+    int open =
+        db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
     int proposed = !db_is_null(row, 0, RESTORE_PROPOSED_US);
 
     a->half.number = db_get_uint(row, 0, RESTORE_NUMBER);
@@ -153,8 +154,9 @@ static int judge(struct accepting *a, const db_result *row)
     }
     a->status = TL_OK;
     if (proposed && db_get_int(row, 0, RESTORE_OWN_PROPOSAL))
-        a->status = error_set(TL_PARKED, "%s has proposed to accept it: another operator, "
-                                         "with an account of their own, must confirm",
+        a->status = error_set(TL_PARKED,
+                              "%s has proposed to accept it: another operator, "
+                              "with an account of their own, must confirm",
                               db_get_text(row, 0, RESTORE_PROPOSER_ACCOUNT));
     return a->status == TL_OK;
 }
@@ -203,10 +205,11 @@ static db_answer read_half(void *context, db *connection, int *committed)
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_restore_status(connection, &row);
 
-    *committed = answer == DB_DONE &&
-                 db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
-                 db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION
-                                                      : RESTORE_OWN_PROPOSAL) != 0;
+    *committed =
+        answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
+        db_get_int(&row, 0,
+                   a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
+            0;
     if (*committed)
         a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
     db_result_free(&row);

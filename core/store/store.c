@@ -236,9 +236,12 @@ db_answer store_file_paid(db *connection, const tl_evidence *evidence,
                           const char *thread_no)
 {
     const db_value values[] = {
-        db_text(evidence->key.cust_no), db_text(evidence->key.serial_no),
-        db_text(evidence->key.op_code), db_uint(evidence->epoch),
-        db_text(evidence->channel_key), db_text(evidence->channel_ref),
+        db_text(evidence->key.cust_no),
+        db_text(evidence->key.serial_no),
+        db_text(evidence->key.op_code),
+        db_uint(evidence->epoch),
+        db_text(evidence->channel_key),
+        db_text(evidence->channel_ref),
         db_text(thread_no),
     };
 
@@ -249,11 +252,16 @@ static db_answer open_gone(db *connection, const store_gone *gone)
 {
     const tl_key *key = &gone->evidence->key;
     const db_value values[] = {
-        db_int(0),           db_int(0),
-        db_null(),           db_text(gone->evidence->remark),
-        db_text(key->cust_no), db_text(key->serial_no),
-        db_text(key->op_code), db_bytes(gone->token, sizeof gone->token),
-        db_int(0),           db_int(1),
+        db_int(0),
+        db_int(0),
+        db_null(),
+        db_text(gone->evidence->remark),
+        db_text(key->cust_no),
+        db_text(key->serial_no),
+        db_text(key->op_code),
+        db_bytes(gone->token, sizeof gone->token),
+        db_int(0),
+        db_int(1),
     };
 
     return db_run(connection, &sql_open_retry, values, COUNT(values), NULL);

@@ -13,11 +13,11 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The question marks of statements that are a part of a block. */
-#define VIEW_KEY 3       /* view_by_key */
-#define HELD_VALUES 16   /* open_held */
-#define DEAD_VALUES 6    /* open_dead */
+#define VIEW_KEY 3        /* view_by_key */
+#define HELD_VALUES 16    /* open_held */
+#define DEAD_VALUES 6     /* open_dead */
 #define OPENING_VALUES 10 /* open_retry */
-#define ASK_VALUES 11    /* ask_insert, in both of its forms */
+#define ASK_VALUES 11     /* ask_insert, in both of its forms */
 
 static db_answer run(db *connection, const struct sql_text *statement,
                      const db_value *values, size_t count, db_result *result,

@@ -58,8 +58,8 @@ pool *transition_pool(transition_engine *engine)
 /* A failure rests on what is known to have been sent, and steps of that may be missing. */
 static int is_failure(const step *s)
 {
-    return s->status == 'F' && (s->kind == STEP_FINISH_RETRY ||
-                                (s->kind == STEP_FINISH_SYNC && s->once));
+    return s->status == 'F' &&
+           (s->kind == STEP_FINISH_RETRY || (s->kind == STEP_FINISH_SYNC && s->once));
 }
 
 int transition_is_forbidden(const transition_engine *engine, const step *s)

@@ -145,8 +145,9 @@ static void test_another_send_may_be_lost(void **state)
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
     tl_lock_free(held);
     tl_lock_free(granted(f.client, "q4", "c1", &retry));
-    assert_int_equal(database_number(f.sql, "SELECT success_epoch = epoch FROM trade_lock "
-                                            "WHERE serial_no = 'q4' AND lane = 'S'"),
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT success_epoch = epoch FROM trade_lock "
+                                     "WHERE serial_no = 'q4' AND lane = 'S'"),
                      1);
 }
 
@@ -158,7 +159,7 @@ static void test_a_claim_without_its_arming(void **state)
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 1");
-    await_answer("promoted", TL_GRANTED);
+    await_answer("promoted-q2", TL_GRANTED);
     assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
     tl_lock_free(claimed);
 }
@@ -383,10 +384,16 @@ static int try_by_hand(const char *serial)
     return mysql_query(f.sql, sql) == 0 ? 0 : (int)mysql_errno(f.sql);
 }
 
+/* And until every client has heard of it. */
 static void accept_now(void)
 {
+    static int times;
+    char serial[16];
+
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+    snprintf(serial, sizeof serial, "heard%d", ++times);
+    tl_lock_free(granted_at_last(f.client, serial, "heard"));
 }
 
 /* A decline of the only send that is known of, and what never left, as far as is known. */
@@ -429,9 +436,9 @@ static void end_one(void *context, int number)
     struct ending_crew *crew = context;
 
     crew->answers[number] =
-        number % 2 == 0 ? finish(crew->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
-                        : finish(crew->locks[number], TL_OUTCOME_FAILURE,
-                                 TL_PROOF_DECLINED);
+        number % 2 == 0
+            ? finish(crew->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
+            : finish(crew->locks[number], TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
 }
 
 /* Endings that share a statement, of a process that has not noticed: each hears its own. */
@@ -691,13 +698,14 @@ static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof,
     if (row[0] == '-')
         return;
     assert_int_equal(
-        database_number(f.sql,
-                        "SELECT payload = 'all that is known' AND channel IS NOT NULL AND "
-                        "channel_key IS NOT NULL AND fingerprint IS NOT NULL AND send_until > "
-                        "UTC_TIMESTAMP(6) AND deadline_at <= UTC_TIMESTAMP(6) AND "
-                        "(success_epoch <=> 1) = %d AND session_id IS NULL FROM trade_lock "
-                        "WHERE serial_no = '%s' AND lane = 'S'",
-                        success, serial),
+        database_number(
+            f.sql,
+            "SELECT payload = 'all that is known' AND channel IS NOT NULL AND "
+            "channel_key IS NOT NULL AND fingerprint IS NOT NULL AND send_until > "
+            "UTC_TIMESTAMP(6) AND deadline_at <= UTC_TIMESTAMP(6) AND "
+            "(success_epoch <=> 1) = %d AND session_id IS NULL FROM trade_lock "
+            "WHERE serial_no = '%s' AND lane = 'S'",
+            success, serial),
         1);
 }
 

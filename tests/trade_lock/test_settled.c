@@ -205,7 +205,8 @@ static void test_a_restored_server(void **state)
         assert_true(crew_now_ms() < end_ms);
         tl_lock_free(ask(client, "restored", "c1", &options, &status));
     }
-    database_run(f.sql, "UPDATE tl_schema SET restored_at = NULL, accepted_no = restore_no");
+    database_run(f.sql,
+                 "UPDATE tl_schema SET restored_at = NULL, accepted_no = restore_no");
     assert_int_equal(close_and_ask(client), 0);
 }
 

@@ -82,13 +82,12 @@ static int print_totals(const struct common *common, const struct totals *t, siz
     const int code = t->contradicting + t->unknown > 0 ? EXIT_REFUSED : EXIT_DONE;
 
     if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "payments",
-                                    (json_int_t)count, "made", (json_int_t)t->made,
-                                    "filed", (json_int_t)t->filed, "there",
-                                    (json_int_t)t->there, "contradicting",
-                                    (json_int_t)t->contradicting, "unknown",
-                                    (json_int_t)t->unknown),
-                          code);
+        return print_json(
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "payments", (json_int_t)count,
+                      "made", (json_int_t)t->made, "filed", (json_int_t)t->filed, "there",
+                      (json_int_t)t->there, "contradicting", (json_int_t)t->contradicting,
+                      "unknown", (json_int_t)t->unknown),
+            code);
     printf("%zu payments: %" PRIu64 " rows made that were lost, %" PRIu64
            " filed, %" PRIu64 " known already, %" PRIu64 " contradicting, %" PRIu64
            " without a trade\n",

@@ -43,7 +43,8 @@ static int add_count(void *context, const char *op_code, const char *state,
 static json_t *json_restore(const tl_restore *r, json_t *counts)
 {
     return json_pack(
-        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
         "s:I, s:O}",
         "open", r->open, "number", (json_int_t)r->number, "accepted",
         (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
@@ -110,8 +111,9 @@ static int proposed(const struct common *common)
 {
     if (common->json)
         return print_json(json_pack("{s:s}", "restore", "proposed"), EXIT_DONE);
-    printf("Proposed. Nothing has changed: another operator, with an account of their own,\n"
-           "looks at `tradelock restore status` and accepts it too.\n");
+    printf(
+        "Proposed. Nothing has changed: another operator, with an account of their own,\n"
+        "looks at `tradelock restore status` and accepts it too.\n");
     return finish_output(EXIT_DONE);
 }
 

@@ -377,9 +377,9 @@ TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
 
 /* The restore that is open, or the last one. */
 typedef struct tl_restore {
-    unsigned version;          /* TL_RESTORE_VERSION */
-    int open;                  /* declared or found, and not accepted */
-    uint64_t number, accepted; /* the last one's, and that of the last one accepted */
+    unsigned version;              /* TL_RESTORE_VERSION */
+    int open;                      /* declared or found, and not accepted */
+    uint64_t number, accepted;     /* the last one's, and that of the last one accepted */
     int64_t since_us, accepted_us; /* 0: never */
     char was[256], is[256];        /* the accepted server, and this one */
     char how[17], reason[256], actor[64], account[385]; /* "declared", "found", or "" */
