@@ -286,7 +286,7 @@ static void test_schema(void **state)
                        4,
                        "there is no such database: Unknown database 'not_there'; create "
                        "it, then run `tradelock migrate`");
-    database_run(connection, "UPDATE tl_schema SET version = 9, oldest_client = 9");
+    database_run(connection, "UPDATE tl_schema SET version = 99, oldest_client = 99");
     expect_settings(config, 4, "must be upgraded");
     mysql_close(connection);
 }
