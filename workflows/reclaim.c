@@ -31,7 +31,7 @@ static tl_status file_conflict(tl_client *client, const attempt *a, tl_query fou
     evidence.remark = a->reply.remark[0] != '\0' ? a->reply.remark : NULL;
     status = tl_evidence_add(client, &evidence);
     tl_client_log(client, TL_ALARM, &a->seen.key, 0,
-                  "epoch %" PRIu32 " is not paid here, but the channel says %s",
+                  "epoch %" PRIu32 " was closed as unpaid, but the channel says %s",
                   a->seen.epoch, evidence.outcome);
     if (status == TL_OK || status == TL_IN_CONFLICT)
         return tl_error_report(TL_IN_CONFLICT,

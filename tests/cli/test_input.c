@@ -225,7 +225,7 @@ static void test_account_without_the_right(void **state)
     (void)state;
     database_run(connection,
                  "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
-                 "GRANT SELECT ON %s.* TO cli_reader@localhost",
+                 "GRANT SELECT, EXECUTE ON %s.* TO cli_reader@localhost",
                  database_name(w.where));
     config = settings(0600,
                       "[tradelock-client]\nsocket=%s\nuser=cli_reader\npassword=a\n"
@@ -236,7 +236,7 @@ static void test_account_without_the_right(void **state)
     EXPECT_SENTENCE(o, 3, "the account lacks a right: execute command denied");
     output_free(o);
     o = RUN("restore", "declare", "--config", config, "--reason", "r");
-    EXPECT_SENTENCE(o, 3, "the account lacks a right: UPDATE command denied");
+    EXPECT_SENTENCE(o, 3, "the account lacks a right: INSERT command denied");
     output_free(o);
     database_run(connection, "DROP USER cli_reader@localhost");
     mysql_close(connection);

@@ -204,7 +204,7 @@ static void test_a_claim_without_its_arming(void **state)
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
     assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 1");
-    await_answer("promoted", TL_GRANTED);
+    await_answer("promoted-q2", TL_GRANTED);
     assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
     tl_lock_free(claimed);
 }
@@ -429,10 +429,16 @@ static int try_by_hand(const char *serial)
     return mysql_query(f.sql, sql) == 0 ? 0 : (int)mysql_errno(f.sql);
 }
 
+/* And until every client has heard of it. */
 static void accept_now(void)
 {
+    static int times;
+    char serial[16];
+
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+    snprintf(serial, sizeof serial, "heard%d", ++times);
+    tl_lock_free(granted_at_last(f.client, serial, "heard"));
 }
 
 /* A decline of the only send that is known of, and what never left, as far as is known. */
