@@ -1,0 +1,258 @@
+/*
+ * A server that fails over to an older copy of itself, under load: services, workers and a
+ * channel that goes wrong.  The copy is the data directory at a random moment, as a power
+ * cut would have left it; it starts under another identity, or under the same one as a
+ * restored server does, with or without the last seconds, and sometimes fails back before
+ * anybody looked.  Then two operators do what tools/RESTORE.md says, word by word, and the
+ * ledger of the channel decides: nobody paid twice, no failure with money moved, nothing
+ * stuck.
+ */
+#include "crowd.h"
+
+#include "workflows/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* By then something hangs, however busy the machine is. */
+#define LIMIT_MS 600000
+
+/* What a failover can be; which one a run takes is random, and every run of the fast suite
+ * takes another. */
+enum way {
+    WAY_NOTHING_LOST, /* the same data under another identity */
+    WAY_PROMOTED,     /* an older copy under another identity */
+    WAY_RESTORED,     /* an older copy under the same identity: yesterday's directory */
+    WAY_FAILED_BACK,  /* promoted, and back under the first identity before any accept */
+    WAYS
+};
+
+static struct {
+    unsigned runs, process_kills;
+    long long trades, paid, failed, parked, filed;
+} sum;
+
+static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void shell(const char *format, ...)
+{
+    char command[2048];
+    va_list arguments;
+    int code;
+
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    code = system(command);
+    if (code != 0)
+        fail_msg("%s: %x", command, code);
+}
+
+/* As a power cut would leave it: the server stands still while it is copied. */
+static void copy_data(crowd *self)
+{
+    const server *own = self->town.own;
+    pid_t pid = (pid_t)server_pid(own);
+    const char *dir = server_dir(own);
+
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir,
+          dir, dir);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+}
+
+static void take_copy(crowd *self)
+{
+    const char *dir = server_dir(self->town.own);
+
+    shell("rm -rf %s/data && mv %s/copy %s/data", dir, dir, dir);
+}
+
+static void start_as(crowd *self, unsigned identity)
+{
+    char option[32];
+    const char *const options[] = {option, NULL};
+
+    snprintf(option, sizeof option, "--server-id=%u", 1 + identity);
+    server_restart_with(self->town.own, options);
+    town_reconnect(&self->town);
+}
+
+static void load_for(crowd *self, unsigned ms)
+{
+    int64_t end_ms = now_ms() + ms;
+
+    while (now_ms() < end_ms) {
+        crowd_look_after(self, 1);
+        usleep(50000);
+    }
+}
+
+static void fail_over(crowd *self, enum way way)
+{
+    if (way != WAY_NOTHING_LOST) {
+        copy_data(self);
+        load_for(self, 100 + crowd_random(self, 2000));
+        if (crowd_random(self, 2) == 0)
+            crowd_kill_one(self, 1);
+    }
+    server_kill9(self->town.own);
+    if (way != WAY_NOTHING_LOST)
+        take_copy(self);
+    start_as(self, way == WAY_RESTORED ? 0 : 1);
+    load_for(self, crowd_random(self, 1500));
+    if (way == WAY_FAILED_BACK) {
+        server_kill9(self->town.own);
+        start_as(self, 0);
+        load_for(self, 500);
+    }
+}
+
+/* The people of the page: two accounts with the operators' role. */
+static void make_operator(crowd *self, const char *name)
+{
+    town *t = &self->town;
+    char path[128];
+    FILE *file;
+
+    database_run(t->sql, "CREATE OR REPLACE USER %s_%ld@localhost IDENTIFIED BY 'secret'",
+                 name, (long)getpid());
+    database_run(t->sql, "GRANT tradelock_operator TO %s_%ld@localhost", name,
+                 (long)getpid());
+    database_run(t->sql, "SET DEFAULT ROLE tradelock_operator FOR %s_%ld@localhost", name,
+                 (long)getpid());
+    snprintf(path, sizeof path, "%s/%s.cnf", t->dir, name);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fchmod(fileno(file), 0600), 0);
+    fprintf(file,
+            "[tradelock-client]\nsocket=%s\nuser=%s_%ld\npassword=secret\ndatabase=%s\n"
+            "[tradelock]\n" TOWN_SETTINGS,
+            server_socket(t->own), name, (long)getpid(), database_name(t->db));
+    fclose(file);
+}
+
+/* The commands of the page, in its order, with the files that it names; each may find
+ * something wrong, and says so by its exit code. */
+static void follow_the_page(crowd *self)
+{
+    town *t = &self->town;
+
+    shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv",
+          test_build_dir(), t->sim.ledger, t->dir);
+    shell("awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
+          "on && /^\\$ / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
+          "cd %s && export TRADELOCK_CONFIG=ann.cnf && PATH=%s/bin:$PATH bash -x page.sh "
+          ">page.log 2>&1 || "
+          "{ cat page.log; false; }",
+          test_source_dir(), t->dir, t->dir, test_build_dir());
+}
+
+static int is_accepted(crowd *self)
+{
+    return database_number(self->town.sql, "SELECT tl_restored()") == 0;
+}
+
+static void add_up(crowd *self)
+{
+#define COUNT(from) database_number(self->town.sql, "SELECT COUNT(*) FROM " from)
+    sum.runs++;
+    sum.process_kills += self->kills;
+    sum.trades += COUNT("trade_lock WHERE lane = 'S'");
+    sum.paid += COUNT("trade_lock WHERE lane = 'S' AND status = 'Y'");
+    sum.failed += COUNT("trade_lock WHERE lane = 'S' AND status = 'F'");
+    sum.parked += COUNT("trade_lock_state WHERE lane = 'S' AND state = 'parked'");
+    sum.filed += COUNT("trade_lock_log WHERE step = 'filed'");
+#undef COUNT
+}
+
+static void run_way(const char *kind, enum way way, unsigned trades)
+{
+    static const char chance[] = "{\"rate\":0.1,\"seed\":7}";
+    crowd self = {.services = 2, .workers = 2, .threads = 8, .trades = trades};
+    static const char *const first[] = {"--server-id=1", NULL};
+    int64_t end_ms = now_ms() + LIMIT_MS;
+    struct answer answer;
+    char *audit;
+
+    crowd_open(&self, kind, first);
+    shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
+          database_option_file(self.town.db));
+    make_operator(&self, "ann");
+    make_operator(&self, "bob");
+    answer = sim_ask(&self.town.sim, NULL, "/v1/faults", chance, 5000);
+    assert_int_equal(answer.status, 200);
+    answer_free(&answer);
+    crowd_start(&self);
+    while (crowd_begun(&self) < (long long)(trades / 4 + crowd_random(&self, trades / 4)))
+        load_for(&self, 20);
+    fail_over(&self, way);
+    /* The page is opened when what was under way has arrived, or is noticed to be. */
+    load_for(&self, 3000);
+    follow_the_page(&self);
+    if (!is_accepted(&self)) {
+        shell("cat %s/page.log", self.town.dir);
+        fail_msg("the page was followed, and the server is not accepted");
+    }
+    crowd_end(&self);
+    town_no_rules(&self.town);
+    crowd_ask_all_again(&self);
+    town_finish(&self.town, 300000);
+    if (town_audit(&self.town, &audit) != 0 ||
+        sim_stat(&self.town.sim, "paid_twice") != 0)
+        fail_msg("way %d of %s, random %llu: paid twice %lld; %s", way, kind,
+                 (unsigned long long)self.random,
+                 (long long)sim_stat(&self.town.sim, "paid_twice"), audit);
+    free(audit);
+    assert_true(now_ms() < end_ms);
+    add_up(&self);
+    crowd_close(&self);
+}
+
+static void run_all(const char *kind, unsigned first_way)
+{
+    unsigned runs = is_long() ? 40 : 2;
+
+    for (unsigned i = 0; i < runs; i++)
+        run_way(kind, (enum way)((first_way + i) % WAYS), 300);
+}
+
+static void a_plain_channel(void **state)
+{
+    (void)state;
+    run_all("plain", WAY_PROMOTED);
+}
+
+static void an_idempotent_channel(void **state)
+{
+    (void)state;
+    run_all("idempotent", WAY_FAILED_BACK);
+}
+
+static void a_channel_with_a_window(void **state)
+{
+    (void)state;
+    run_all("window", WAY_RESTORED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_channel),
+        cmocka_unit_test(an_idempotent_channel),
+        cmocka_unit_test(a_channel_with_a_window),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    print_message(
+        "%u failovers, %u kills of services and workers; %lld trades: %lld paid, "
+        "%lld failed, %lld parked; %lld rows were filed; paid twice 0\n",
+        sum.runs, sum.process_kills, sum.trades, sum.paid, sum.failed, sum.parked,
+        sum.filed);
+    return server_report(failed);
+}
