@@ -1,0 +1,199 @@
+/* A restored server: nothing fails before it is accepted, and nothing that was lost is paid
+ * again after it. */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 60000
+
+static int open_window(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
+    house_account(&self, "C1", 1000);
+    *state = &self;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    house_close(*state);
+    return 0;
+}
+
+static void declare(house *self)
+{
+    assert_status(tl_restore_declare(self->client, "ann", "promoted"), TL_OK);
+}
+
+/* And until the client has heard of it. */
+static void accept_now(house *self)
+{
+    database_propose(self->sql);
+    assert_status(tl_restore_accept(self->client, "bob", "compared", NULL), TL_OK);
+    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == 0;
+         i++)
+        usleep(20000);
+    assert_true(tl_restore_accepted_us(self->client) > 0);
+}
+
+/* ------------------------------------------------------------------ the first lane -- */
+
+/* The restore comes to be known between the grant and the answer. */
+static tl_execute decline_after_a_restore(void *context, const tl_attempt *attempt,
+                                          tl_reply *reply)
+{
+    (void)attempt;
+    declare(context);
+    tl_reply_remark(reply, "closed account");
+    return TL_EXECUTE_DECLINED;
+}
+
+static tl_query say_failed(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_QUERY_FAILED;
+}
+
+static void a_decline_is_no_failure_yet(void **state)
+{
+    house *self = *state;
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    workflow.op_code = "DECLINES";
+    workflow.channel.name = "declines";
+    workflow.channel.can_query = 1;
+    workflow.context = self;
+    workflow.execute = decline_after_a_restore;
+    workflow.query = say_failed;
+    workflow.policy = *tl_client_policy(self->client);
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+    request.key = (tl_key){"W1", "C1", "DECLINES"};
+    request.payload = "x";
+    request.payload_size = 1;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_IN_DOUBT);
+    assert_non_null(strstr(answer.remark, "closed account; not failed yet"));
+    tl_answer_clear(&answer);
+    house_row(self, "W1", "P 1 1 -");
+    /* As a remark: it may have been one of two sends. */
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                     "outcome = 'DECLINED' AND final = 0"),
+                     1);
+    accept_now(self);
+    house_row(self, "W1", "P 1 2 -");
+    house_work(self, 1, PATIENCE_MS);
+    house_row(self, "W1", "F 1 2 D");
+}
+
+/* --------------------------------------------------------------------- the worker -- */
+
+static long long attempts(house *self)
+{
+    return database_number(self->sql, "SELECT attempts FROM trade_lock WHERE lane = 'R'");
+}
+
+/* As far as the row knows nothing was sent, and the deadline is over. */
+static void what_never_left_may_have(void **state)
+{
+    house *self = *state;
+    long long claims;
+
+    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":1}");
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    declare(self);
+    database_run(self->sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6), rev = "
+                            "rev + 1, step = 'test' WHERE lane = 'S'");
+    /* Its attempts are counted only by those who may do something. */
+    do {
+        house_work(self, 1, 300);
+        claims = database_number(self->sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                            "step = 'claim' AND op_code = 'WITHDRAW'");
+    } while (claims < 3);
+    house_row(self, "W1", "P 1 0 -");
+    assert_int_equal(attempts(self), 0);
+    accept_now(self);
+    house_row(self, "W1", "P 1 1 -");
+    house_work(self, 1, PATIENCE_MS);
+    house_row(self, "W1", "F 1 1 N");
+}
+
+/* --------------------------------------------------------------------- a lost reclaim -- */
+
+static void a_lost_reclaim_is_asked_about(void **state)
+{
+    house *self = *state;
+    tl_status status;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_work(self, 1, PATIENCE_MS);
+    house_row(self, "W1", "F 1 1 N");
+    assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_SUCCEEDED);
+    tl_answer_clear(&answer);
+    /* The backup is from before it was tried anew. */
+    database_run(self->sql,
+                 "UPDATE trade_lock SET status = 'F', proof = 'N', epoch = 1, sends = 1, "
+                 "retryable = 1, rev = rev + 1, step = 'test', updated_at = "
+                 "UTC_TIMESTAMP(6) WHERE serial_no = 'W1' AND lane = 'S'");
+    declare(self);
+    accept_now(self);
+    do {
+        status = house_run(self, "W1", "C1", 100, 1, &answer);
+        tl_answer_clear(&answer);
+        usleep(20000);
+    } while (status == TL_ASK_CHANNEL);
+    assert_status(status, TL_IN_CONFLICT);
+    assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+}
+
+/* Nothing was lost: it is tried anew, but not while a lost send may be on its way. */
+static void a_failure_that_stands_is_tried_anew(void **state)
+{
+    house *self = *state;
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_status status;
+
+    house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
+    house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
+    house_work(self, 1, PATIENCE_MS);
+    declare(self);
+    accept_now(self);
+    do {
+        status = house_run(self, "W1", "C1", 100, 1, &answer);
+        tl_answer_clear(&answer);
+        usleep(20000);
+    } while (status == TL_ASK_CHANNEL || status == TL_UNKNOWN);
+    assert_status(status, TL_SUCCEEDED);
+    assert_int_equal(
+        database_number(self->sql,
+                        "SELECT t.updated_at > s.accepted_at + INTERVAL 2200000 "
+                        "MICROSECOND FROM trade_lock t, tl_schema s WHERE "
+                        "t.serial_no = 'W1' AND t.lane = 'S'"),
+        1);
+    house_books(self, 1);
+}
+
+#define HOUSE(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOUSE(a_decline_is_no_failure_yet),
+        HOUSE(what_never_left_may_have),
+        HOUSE(a_lost_reclaim_is_asked_about),
+        HOUSE(a_failure_that_stands_is_tried_anew),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
