@@ -225,7 +225,9 @@ static void test_account_without_the_right(void **state)
     (void)state;
     database_run(connection,
                  "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
-                 "GRANT SELECT, EXECUTE ON %s.* TO cli_reader@localhost",
+                 "GRANT SELECT ON %s.* TO cli_reader@localhost;"
+                 "GRANT EXECUTE ON FUNCTION tl_restored TO cli_reader@localhost;"
+                 "GRANT EXECUTE ON FUNCTION tl_identity TO cli_reader@localhost",
                  database_name(w.where));
     config = settings(0600,
                       "[tradelock-client]\nsocket=%s\nuser=cli_reader\npassword=a\n"

@@ -491,12 +491,34 @@ static void expect_listed(const char *name, output *o)
     output_free(o);
 }
 
+/* One payment that is known, one of nobody, and the same file once more. */
+static void expect_statement_listed(void)
+{
+    char path[] = "/tmp/tl-statement-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    output *o;
+
+    assert_non_null(file);
+    fputs("serial_no,cust_no,op_code\nJ1,C1,WITHDRAW\nnobody,C1,WITHDRAW\n", file);
+    fclose(file);
+    for (int times = 0; times < 2; times++) {
+        o = RUN("evidence", "add", "--json", "--statement", path, "--source", "bank",
+                "--config", w.config);
+        EXPECT_CODE(o, 1);
+        EXPECT_WORDS(o, times == 0 ? "\"filed\": 1" : "\"there\": 1");
+        EXPECT_WORDS(o, "\"unknown\": 1");
+        expect_listed("evidence add --statement", o);
+    }
+    unlink(path);
+}
+
 static void test_fields_are_listed(void **state)
 {
     (void)state;
     make_waiting("J1");
     expect_listed("evidence add",
                   ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
+    expect_statement_listed();
     expect_listed("evidence ls", RUN("evidence", "ls", "--json", "--config", w.config,
                                      "J1", "C1", "WITHDRAW"));
     expect_listed("reap", RUN("reap", "--json", "--config", w.reap_config));
