@@ -60,6 +60,9 @@ tl_status clock_watch_check(const struct tl_client *client);
  * rests on them until the next look. */
 int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t before_us);
 
+/* How many steps were on record when this process last believed the clock. */
+uint32_t clock_watch_steps(struct tl_client *client);
+
 /* Between which moments the server's clock is now; without a look all will do. */
 void clock_watch_now(struct tl_client *client, int64_t *least_us, int64_t *most_us);
 

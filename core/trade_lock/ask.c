@@ -261,7 +261,9 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
             return status;
     }
     lock->own_sends = 0;
-    if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
+    if (lock->options.lane == TL_LANE_RETRY)
+        lock->clock_steps = clock_watch_steps(lock->client);
+    else if (!lock->options.not_sent)
         lock_count_send(lock, 0, 0);
     client_add(&lock->client->counters.grants, 1);
     log_grant(lock);

@@ -124,6 +124,14 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
+/* What send_until was before an arming says nothing once the server's clock was set, and
+ * that was settled, since the claim. */
+static int clock_was_set(const tl_lock *lock)
+{
+    return lock->options.lane == TL_LANE_RETRY &&
+           clock_watch_steps(lock->client) != lock->clock_steps;
+}
+
 static void fill_open(const tl_lock *lock, const tl_ending *ending,
                       const tl_findings *findings, step *s)
 {
@@ -133,7 +141,7 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending,
     s->name = open_word(ending->outcome);
     /* A hold that sent nothing has nothing to take back: the sends of others stay. */
     s->unsend = did_nothing && lock->own_sends > 0;
-    s->known_sends = s->unsend ? lock->known_sends : 0;
+    s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
     s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0
                          ? -1

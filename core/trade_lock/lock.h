@@ -58,6 +58,8 @@ struct tl_lock {
     /* How many sends the row had with the first of them, and what send_until was before it;
      * known_sends 0: of more than one it is not known. */
     uint32_t known_sends;
+    uint32_t
+        clock_steps; /* of the server's clock, as this process knew it at the grant */
     int64_t send_before_us;
     char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
     business_rows rows;                   /* that were to ride along with it */

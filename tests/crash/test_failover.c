@@ -178,6 +178,7 @@ static void run_way(const char *kind, enum way way, unsigned trades)
     static const char *const first[] = {"--server-id=1", NULL};
     int64_t end_ms = now_ms() + LIMIT_MS;
     struct answer answer;
+    long long enough;
     char *audit;
 
     crowd_open(&self, kind, first);
@@ -189,7 +190,8 @@ static void run_way(const char *kind, enum way way, unsigned trades)
     assert_int_equal(answer.status, 200);
     answer_free(&answer);
     crowd_start(&self);
-    while (crowd_begun(&self) < (long long)(trades / 4 + crowd_random(&self, trades / 4)))
+    enough = trades / 4 + crowd_random(&self, trades / 4);
+    while (crowd_begun(&self) < enough)
         load_for(&self, 20);
     fail_over(&self, way);
     /* The page is opened when what was under way has arrived, or is noticed to be. */

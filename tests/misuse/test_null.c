@@ -222,6 +222,13 @@ CALL(tl_answer_clear)
     return NEUTRAL;
 }
 
+CALL(tl_attempt_left_ms)
+{
+    tl_attempt attempt = {.until_ms = 0};
+
+    return EMPTY(tl_attempt_left_ms(N(1, &attempt)));
+}
+
 CALL(tl_audit)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
@@ -229,6 +236,14 @@ CALL(tl_audit)
 
     return (int)tl_audit(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                          MAY(4, &counts), N(5, &counts));
+}
+
+CALL(tl_audit_close)
+{
+    tl_closing it = {
+        .version = TL_CLOSING_VERSION, .finding = "0", .actor = "anna", .reason = "test"};
+
+    return (int)tl_audit_close(N(1, have.client), N(2, &it));
 }
 
 CALL(tl_channel_key)
@@ -656,6 +671,11 @@ CALL(tl_resolution_propose)
     return (int)tl_resolution_propose(N(1, have.client), N(2, &it));
 }
 
+CALL(tl_resolution_refuse)
+{
+    return (int)tl_resolution_refuse(N(1, have.client), N(2, &key), 1, N(3, "test"));
+}
+
 CALL(tl_resource_list)
 {
     tl_resource_filter filter = {.version = TL_RESOURCE_FILTER_VERSION};
@@ -687,6 +707,29 @@ CALL(tl_restore_accept)
 
     return (int)tl_restore_accept(N(1, have.client), N(2, "anna"), N(3, "test"),
                                   MAY(4, &doubtful));
+}
+
+static int each_trade(void *context, const char *op_code, const char *state,
+                      uint64_t count)
+{
+    (void)context;
+    (void)op_code;
+    (void)state;
+    (void)count;
+    return 0;
+}
+
+CALL(tl_restore_accepted_us)
+{
+    return EMPTY(tl_restore_accepted_us(N(1, have.client)));
+}
+
+CALL(tl_restore_status)
+{
+    tl_restore state = {.version = TL_RESTORE_VERSION};
+
+    return (int)tl_restore_status(N(1, have.client), N(2, &state), MAY(3, each_trade),
+                                  MAY(4, &have));
 }
 
 CALL(tl_restore_declare)
@@ -1157,7 +1200,9 @@ static const struct entry {
     int (*call)(void);
 } table[] = {
     FUNCTION(tl_answer_clear, 1),
+    FUNCTION(tl_attempt_left_ms, 1),
     FUNCTION(tl_audit, 5),
+    FUNCTION(tl_audit_close, 2),
     FUNCTION(tl_channel_key, 4),
     FUNCTION(tl_claim_due, 4),
     FUNCTION(tl_class_name, 0),
@@ -1226,11 +1271,14 @@ static const struct entry {
     FUNCTION(tl_resolution_confirm, 2),
     FUNCTION(tl_resolution_list, 4),
     FUNCTION(tl_resolution_propose, 2),
+    FUNCTION(tl_resolution_refuse, 3),
     FUNCTION(tl_resource_list, 4),
     FUNCTION(tl_resource_show, 4),
     FUNCTION(tl_resource_state_name, 0),
     FUNCTION(tl_resource_unlock, 4),
     FUNCTION(tl_restore_accept, 4),
+    FUNCTION(tl_restore_accepted_us, 1),
+    FUNCTION(tl_restore_status, 4),
     FUNCTION(tl_restore_declare, 3),
     FUNCTION(tl_retry_now, 4),
     FUNCTION(tl_row_lock, 3),

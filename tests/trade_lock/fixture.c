@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 tl_client *client_new(const fixture *f, unsigned flags)
 {
@@ -142,4 +143,24 @@ void assert_log_whole(const fixture *f)
 long long server_counter(const fixture *f, const char *name)
 {
     return database_counter(f->sql, name);
+}
+
+void await_granting(tl_client *client, const char *serial, const char *cust)
+{
+    tl_lock_options options = sync_options("x");
+    tl_status status = TL_ASK_CHANNEL;
+
+    for (int i = 0; i < 1200 && status != TL_GRANTED; i++) {
+        char number[32];
+        tl_lock *lock;
+
+        snprintf(number, sizeof number, "%s-%d", serial, i);
+        lock = ask(client, number, cust, &options, &status);
+        if (status == TL_GRANTED)
+            assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+        if (status != TL_GRANTED)
+            usleep(50 * 1000);
+    }
+    assert_status(status, TL_GRANTED);
 }

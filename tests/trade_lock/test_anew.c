@@ -211,13 +211,40 @@ static void goes_on_after(const char *statement, const char *serial)
 }
 
 #define ENDED "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id ="
-#define REMOVED "DELETE FROM tl_session WHERE session_id ="
 
 static void test_it_goes_on(void **state)
 {
     (void)state;
     goes_on_after(ENDED, "ended");
-    goes_on_after(REMOVED, "removed");
+}
+
+/* A row that is gone, though a beat of it was confirmed a moment ago, went with a restored
+ * database: the process goes on, and is granted nothing until two have accepted that. */
+static void test_a_row_that_is_gone(void **state)
+{
+    struct process p;
+    tl_lock_options options = sync_options("x");
+    char first[TL_UUID_TEXT];
+    tl_lock *lock;
+    tl_status status;
+
+    (void)state;
+    open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
+    snprintf(first, sizeof first, "%s", tl_client_session(p.client));
+    lock = granted(p.client, "gone", "c1", &options);
+    database_run(f.sql, "DELETE FROM tl_session WHERE session_id = '%s'", first);
+    await_anew(&p, first);
+    expect_lost(lock, "gone");
+    tl_lock_free(lock);
+    tl_lock_free(ask(p.client, "gone-next", "c1", &options, &status));
+    assert_status(status, TL_ASK_CHANNEL);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(f.other, "bob", "a test", NULL), TL_OK);
+    await_granting(p.client, "gone-await", "c1");
+    await_granting(f.client, "gone-await-too", "c1");
+    expect_work(p.client, "gone-after");
+    tl_client_close(p.client);
 }
 
 static tl_status not_to_be_called(void *context, struct st_mysql *connection)
@@ -259,7 +286,8 @@ static void test_every_ending_is_late(void **state)
                   TL_LOST);
     assert_int_equal(calls, 0);
     caller = caller_new();
-    assert_status(tl_lock_finish_in(locks[1], caller, &ending, 0), TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(locks[1], caller, &ending, TL_GUARD_ANY_IDLE),
+                  TL_ROLL_BACK);
     mysql_close(caller);
     expect_lost(locks[1], serials[1]);
     assert_status(tl_lock_finish_submit(locks[2], &ending, NULL, NULL), TL_OK);
@@ -800,6 +828,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_goes_on),
+        cmocka_unit_test(test_a_row_that_is_gone),
         cmocka_unit_test(test_every_ending_is_late),
         cmocka_unit_test(test_a_fork),
         cmocka_unit_test(test_ended_again_and_again),

@@ -229,6 +229,8 @@ static void test_a_restored_server(void **state)
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.client, "ann", "a test", NULL), TL_OK);
     await_opened("reloaded");
+    await_granting(f.client, "accepted", "c1");
+    await_granting(f.other, "accepted-too", "c1");
 }
 
 /* Whoever makes sure of a stretch is in nobody's way: neither an ending nor an ask for a
