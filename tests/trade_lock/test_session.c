@@ -150,6 +150,24 @@ static void await_loss(const tl_client *client, const struct losses *losses)
     assert_true(is_readable(tl_client_loss_fd(client)));
 }
 
+/* It goes on under another session. */
+static void expect_it_goes_on(tl_client *far, const char *session)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *asked = lock_new(far, "h2", "c1", &options);
+    int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
+    tl_status status;
+
+    do
+        status = tl_lock_ask(asked, 0);
+    while (tl_status_class(status) == TL_CLASS_RETRY && crew_now_ms() < end_ms);
+    assert_status(status, TL_GRANTED);
+    assert_string_not_equal(tl_lock_view(asked)->session_id, session);
+    assert_true(tl_may_send(asked, 1));
+    assert_status(finish(asked, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(asked);
+}
+
 static void test_confirmed_unreachable_lost(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
@@ -198,15 +216,7 @@ static void test_confirmed_unreachable_lost(void **state)
     assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
                                           "serial_no='h1' AND outcome='SUCCEEDED'"),
                      1);
-    asked = lock_new(far, "h2", "c1", &options);
-    do /* it goes on under another session */
-        status = tl_lock_ask(asked, 0);
-    while (tl_status_class(status) == TL_CLASS_RETRY && crew_now_ms() < end_ms);
-    assert_status(status, TL_GRANTED);
-    assert_string_not_equal(tl_lock_view(asked)->session_id, session);
-    assert_true(tl_may_send(asked, 1));
-    assert_status(finish(asked, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(asked);
+    expect_it_goes_on(far, session);
     crew_sleep_ms(3 * BEAT_MS);
     assert_int_equal(losses.count, 1);
     tl_lock_free(lock);
