@@ -14,15 +14,15 @@
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
 
-void restored_confirmed(void *context, const char *session, uint64_t beat,
+void restored_confirmed(void *context, const char *session_no, uint64_t beat,
                         int64_t before_ms)
 {
     restored_witness *w = &((struct tl_client *)context)->witness;
 
     pthread_mutex_lock(&w->mutex);
     /* A number that does not rise is what the next look is to find. */
-    if (strcmp(w->session, session) != 0 || beat > w->beat) {
-        text_copy(w->session, sizeof w->session, session);
+    if (strcmp(w->session, session_no) != 0 || beat > w->beat) {
+        text_copy(w->session, sizeof w->session, session_no);
         w->beat = beat;
         w->confirmed_ms = before_ms;
     }

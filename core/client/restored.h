@@ -34,7 +34,7 @@ typedef struct restored_witness {
 } restored_witness;
 
 /* A beat was confirmed; context: the client. */
-void restored_confirmed(void *context, const char *session, uint64_t beat,
+void restored_confirmed(void *context, const char *session_no, uint64_t beat,
                         int64_t before_ms);
 
 /* Looks, on a connection that nobody else uses now.  TL_OK: it is known now. */

@@ -507,7 +507,7 @@ static void expect_statement_listed(void)
         EXPECT_CODE(o, 1);
         EXPECT_WORDS(o, times == 0 ? "\"filed\": 1" : "\"there\": 1");
         EXPECT_WORDS(o, "\"unknown\": 1");
-        expect_listed("evidence add --statement", o);
+        expect_listed("evidence statement", o);
     }
     unlink(path);
 }
