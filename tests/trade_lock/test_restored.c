@@ -566,6 +566,39 @@ static void test_a_look_that_failed(void **state)
 
 /* -------------------------------------------------------------------- accepting -- */
 
+#define HELD_MS 300
+
+static void accept_or_hold(void *context, int number)
+{
+    MYSQL *holder = context;
+
+    if (number == 0) {
+        CREW_STATUS(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+        return;
+    }
+    crew_sleep_ms(HELD_MS);
+    database_run(holder, "ROLLBACK");
+}
+
+/* Others are at the row: accepting is repeated until it comes through, as other work is. */
+static void test_accepting_is_repeated(void **state)
+{
+    MYSQL *holder = database_connect(f.db);
+    tl_stats before = {.version = TL_STATS_VERSION},
+             after = {.version = TL_STATS_VERSION};
+
+    (void)state;
+    database_propose(f.sql);
+    database_run(holder, "BEGIN; SELECT one FROM tl_schema FOR UPDATE");
+    assert_status(tl_client_stats(f.other, &before), TL_OK);
+    crew_threads(2, accept_or_hold, holder);
+    assert_status(tl_client_stats(f.other, &after), TL_OK);
+    assert_true(after.repeats > before.repeats);
+    assert_int_equal(is_restored(), 0);
+    mysql_close(holder);
+    await_answer("repeated", TL_GRANTED);
+}
+
 static void test_accepting_takes_two(void **state)
 {
     tl_restore r = {.version = TL_RESTORE_VERSION};
@@ -752,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_a_session_bears_witness),
         cmocka_unit_test(test_a_look_that_failed),
         cmocka_unit_test(test_accepting_takes_two),
+        cmocka_unit_test(test_accepting_is_repeated),
         cmocka_unit_test(test_refused_armings_are_no_attempts),
         cmocka_unit_test(test_a_payment_without_a_row),
         cmocka_unit_test(test_a_holder_without_a_row),
