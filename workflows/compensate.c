@@ -122,7 +122,8 @@ static int read_decision(void *context, const tl_resolution_row *row)
         c->facts.decided = (int)row->verdict;
         c->facts.although_pending = row->although_pending;
         c->decided_rev = row->rev;
-    } else if (row->refused && row->rev == c->decided_rev) {
+    } else if (row->refused && row->rev == c->decided_rev &&
+               (int)row->verdict == c->facts.decided) {
         c->facts.decided = 0;
     }
     return 0;

@@ -73,11 +73,12 @@ static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch,
 
 /* ------------------------------------------------- what a restore may have lost -- */
 
-/* A failure from before the last restore may have been tried anew in what was lost, under
- * keys that the next grants will have.  A day more, since two servers' clocks differ. */
+/* A trade from before the last restore may have been tried anew in what was lost, under keys
+ * that the next grants will have, whenever the row says that it failed.  A day more, since
+ * two servers' clocks differ, and holders make rows anew. */
 static int may_be_lost(int64_t accepted_us, const tl_view *view)
 {
-    return accepted_us != 0 && view->updated_us < accepted_us + DAY_US;
+    return accepted_us != 0 && view->created_us < accepted_us + DAY_US;
 }
 
 /* So long after accepting a send of somebody who was granted it in what was lost may still be
@@ -92,10 +93,10 @@ static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us,
 }
 
 /* A channel that cannot be asked pays the same key once within its window; a lost send of the
- * next key is at most as old as the failure. */
+ * next key is at most as old as the trade. */
 static tl_status check_window(const tl_workflow *w, const tl_view *view)
 {
-    const int64_t needed_ms = (view->now_us - view->updated_us) / 1000 +
+    const int64_t needed_ms = (view->now_us - view->created_us) / 1000 +
                               w->policy.deadline_ms + w->policy.max_hold_ms +
                               w->channel.latency_ms;
 
@@ -103,8 +104,9 @@ static tl_status check_window(const tl_workflow *w, const tl_view *view)
         (w->channel.window_ms == 0 || needed_ms <= w->channel.window_ms))
         return TL_OK;
     return tl_error_report(TL_ASK_CHANNEL,
-                           "epoch %" PRIu32 " failed before the server was restored, and "
-                           "may have been tried anew since; the channel cannot be asked, "
+                           "the trade is older than the last restore, and epoch %" PRIu32
+                           " "
+                           "may have been tried anew in it; the channel cannot be asked, "
                            "and may have forgotten that key: ask it by other means, and "
                            "pay under a new serial number",
                            view->epoch);

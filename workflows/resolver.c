@@ -251,6 +251,34 @@ static resolver_action after_decided_failed(const resolver_facts *facts)
     return fail_by_operators();
 }
 
+/* Evidence of a failure, which one person may have filed.  A channel that can be asked is
+ * asked whether it denies that. */
+static resolver_action after_failure_evidence(const resolver_facts *facts)
+{
+    resolver_action action = fail(TL_PROOF_DECLINED);
+
+    action.by_evidence = 1;
+    if (!facts->channel.can_query)
+        return action;
+    if (!facts->queried)
+        return take_step(RESOLVE_QUERY);
+    switch (facts->query) {
+    case TL_QUERY_SUCCEEDED:
+        return take_step(RESOLVE_SUCCEED);
+    case TL_QUERY_PENDING:
+        return wait_for(facts, TL_OUTCOME_PENDING, 0);
+    case TL_QUERY_NOT_FOUND:
+        if (facts->now_us < facts->send_until_us)
+            return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
+        return action;
+    case TL_QUERY_FAILED:
+        return action;
+    case TL_QUERY_UNREACHABLE:
+    default:
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
+    }
+}
+
 /* Rule 1.  Evidence of success is stronger than anybody who says that it failed. */
 static int evidence_ends_it(const resolver_facts *facts, resolver_action *action)
 {
@@ -261,7 +289,8 @@ static int evidence_ends_it(const resolver_facts *facts, resolver_action *action
         return 1;
     } else if (facts->failure_evidence ||
                (facts->decline_evidence && facts->sends == 1)) {
-        *action = fail(TL_PROOF_DECLINED);
+        *action = after_failure_evidence(facts);
+        return 1;
     } else {
         return 0;
     }

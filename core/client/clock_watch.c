@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "client/client.h"
 #include "store/store.h"
 #include "store/store_clock.h"
@@ -56,7 +55,6 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     watch->doubt_us = 0;
     steady_learn(&watch->steady, look);
     watch->steps = found->steps;
-    text_copy(watch->session, sizeof watch->session, session_id(client->session));
 }
 
 /* How far the clock was set; 0: it was not, or another process has told.  Needs:
@@ -66,10 +64,7 @@ static int64_t judge(tl_client *client, const store_clock *found, const steady_l
     clock_watch *watch = &client->clock;
     int64_t off_us;
 
-    if (watch->session[0] == '\0')
-        text_copy(watch->session, sizeof watch->session, session_id(client->session));
-    if (!watch->steady.known || found->steps != watch->steps ||
-        strcmp(watch->session, session_id(client->session)) != 0) {
+    if (!watch->steady.known || found->steps != watch->steps) {
         believe(client, found, look);
         return 0;
     }

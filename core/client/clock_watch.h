@@ -10,8 +10,8 @@
  * between which the clock must be.
  *
  * Several processes see one step.  One of them records it, the others believe the clock
- * anew, as does a process that took a new session: one that was stopped together with its
- * clock would take everybody else's for one that was set.
+ * anew.  A process that was stopped together with its own clock takes the server's for one
+ * that was set: then the trades in process are looked through for nothing.
  */
 #ifndef TL_CLIENT_CLOCK_WATCH_H
 #define TL_CLIENT_CLOCK_WATCH_H
@@ -30,10 +30,9 @@ typedef struct clock_watch {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     steady steady;
-    uint32_t steps;            /* on record when it was believed */
-    char session[RANDOM_UUID]; /* of this process then */
-    unsigned trial;            /* looks until a new process believes what it saw */
-    int64_t doubt_us;          /* so far it was off when something was claimed since */
+    uint32_t steps;   /* on record when it was believed */
+    unsigned trial;   /* looks until a new process believes what it saw */
+    int64_t doubt_us; /* so far it was off when something was claimed since */
     /* Atomic. */
     atomic_int unclear;
 } clock_watch;

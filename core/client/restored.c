@@ -36,6 +36,7 @@ static void call_witness(struct tl_client *client, restored_witness *to, int64_t
     restored_witness *w = &client->witness;
 
     pthread_mutex_lock(&w->mutex);
+    to->looks = ++w->looks;
     text_copy(to->session, sizeof to->session, w->session);
     to->beat = w->beat;
     to->confirmed_ms = w->confirmed_ms;
@@ -76,22 +77,32 @@ static int witness_speaks(const restored_witness *w, const db_result *seen, char
     return 1;
 }
 
-/* What is not written down now is by whoever looks next. */
-static void write_down(struct tl_client *client, db *connection, const db_result *seen,
-                       const char *why)
+static tl_status write_down(struct tl_client *client, db *connection,
+                            const db_result *seen, const char *why)
 {
     db_answer answer =
         store_restore_found(connection, db_get_uint(seen, 0, RESTORED_ACCEPTED), why);
+    tl_status status;
 
     if (answer == DB_DONE)
-        return;
-    (void)db_error_status(connection, answer, "writing down that it was restored");
+        return TL_OK;
+    status = db_error_status(connection, answer, "writing down that it was restored");
     log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    return status;
 }
 
-static void take(struct tl_client *client, int now)
+static void take(struct tl_client *client, int now, const restored_witness *called)
 {
-    if (atomic_exchange(&client->restored, now) == now || !now)
+    restored_witness *w = &client->witness;
+    int was = now;
+
+    pthread_mutex_lock(&w->mutex);
+    if (now)
+        w->found_at = w->looks;
+    if (now || called->looks > w->found_at)
+        was = atomic_exchange(&client->restored, now);
+    pthread_mutex_unlock(&w->mutex);
+    if (was == now || !now)
         return;
     /* An ending that was answered may be missing here. */
     client_lose_track(client);
@@ -100,23 +111,28 @@ static void take(struct tl_client *client, int now)
              "granted or failed until operators accept it");
 }
 
-static void judge(struct tl_client *client, db *connection, const db_result *seen,
-                  const restored_witness *witness)
+/* Another server is one for whoever compares, written down or not; what a witness says is
+ * known to nobody else. */
+static tl_status judge(struct tl_client *client, db *connection, const db_result *seen,
+                       const restored_witness *witness)
 {
     char why[160] = "it is another server than the one that was accepted";
     int now = db_get_int(seen, 0, RESTORED_NOW) != 0;
+    tl_status status = TL_OK;
 
     atomic_store(&client->accepted_us, db_get_int(seen, 0, RESTORED_ACCEPTED_US));
     if (witness_speaks(witness, seen, why, sizeof why)) {
-        take(client, 1);
-        dismiss_witness(client, witness);
-        write_down(client, connection, seen, why);
+        take(client, 1, witness);
+        status = write_down(client, connection, seen, why);
+        if (status == TL_OK)
+            dismiss_witness(client, witness);
     } else if (now && !db_get_int(seen, 0, RESTORED_ON_RECORD)) {
-        take(client, 1);
-        write_down(client, connection, seen, why);
+        take(client, 1, witness);
+        (void)write_down(client, connection, seen, why);
     } else {
-        take(client, now);
+        take(client, now, witness);
     }
+    return status;
 }
 
 /* A database without the schema, or with an old one, has its own sentence. */
@@ -155,7 +171,7 @@ tl_status restored_look(struct tl_client *client, db *connection)
         status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run "
                                          "`tradelock migrate`");
     else
-        judge(client, connection, &seen, &witness);
+        status = judge(client, connection, &seen, &witness);
     db_result_free(&seen);
     return status;
 }

@@ -11,7 +11,9 @@
  * connection.
  *
  * Who finds it writes it down (tl_restore_found), so that a copy of this database knows it
- * too.  Found is: another server than the accepted one; or, on the same one, a data directory
+ * too.  What the witness said is not forgotten before that is done, and no connection is used
+ * meanwhile; and a look that was begun before another one found a restore does not deny it.
+ * Found is: another server than the accepted one; or, on the same one, a data directory
  * of earlier.  Of that this process's own session bears witness: its row is gone, or has a
  * lower beat than one that was confirmed a short while ago.
  */
@@ -31,6 +33,8 @@ typedef struct restored_witness {
     char session[RANDOM_UUID]; /* "" when there is none */
     uint64_t beat;
     int64_t confirmed_ms; /* boot time, from before the beat was sent */
+    uint64_t looks;       /* that were begun */
+    uint64_t found_at;    /* how many had been, when one last found a restore */
 } restored_witness;
 
 /* A beat was confirmed; context: the client. */

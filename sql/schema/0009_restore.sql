@@ -170,7 +170,7 @@ BEGIN
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
         fence = fence + 1, rev = rev + 1, sends = sends + 1,
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
-            UTC_TIMESTAMP(6) + INTERVAL GREATEST(hold_ms * 1000, LEAST(604800000000, GREATEST(
+            UTC_TIMESTAMP(6) + INTERVAL GREATEST(COALESCE(hold_ms, 0) * 1000, LEAST(604800000000, GREATEST(
                 COALESCE(TIMESTAMPDIFF(MICROSECOND, created_at, first_max_hold_until), 0),
                 COALESCE(TIMESTAMPDIFF(MICROSECOND, updated_at, max_hold_until), 0))))
                 MICROSECOND),

@@ -9,6 +9,8 @@
 ALTER TABLE trade_resolution
     ADD COLUMN IF NOT EXISTS although_pending TINYINT NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS log_no UUID NULL,
+    -- 1 on the third part, which a procedure writes; no role may write this column
+    ADD COLUMN IF NOT EXISTS worker TINYINT NOT NULL DEFAULT 0,
     DROP CONSTRAINT IF EXISTS part_is_1_or_2,
     ADD CONSTRAINT IF NOT EXISTS part_is_1_2_or_3 CHECK (part IN (1, 2, 3));
 
@@ -29,6 +31,10 @@ BEGIN
         AND fence = NEW.fence AND epoch = NEW.epoch) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the trade is not as the operators saw it';
+    END IF;
+    IF NEW.part = 3 AND (NEW.verdict <> 'F' OR NEW.worker <> 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'only a worker refuses a decision, and only that a trade failed';
     END IF;
     IF NEW.part > 1 THEN
         SET proposer = (SELECT account FROM trade_resolution WHERE cust_no = NEW.cust_no
@@ -141,9 +147,9 @@ CREATE OR REPLACE PROCEDURE tl_resolution_refused(
     IN by_thread UUID, IN by_log UUID)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
-    reason, actor, thread_no, log_no, account)
+    reason, actor, thread_no, log_no, worker, account)
 SELECT d.cust_no, d.serial_no, d.op_code, d.rev, d.verdict, 3, d.fence, d.epoch, why,
-    'worker', by_thread, by_log, USER()
+    'worker', by_thread, by_log, 1, USER()
 FROM trade_resolution d
 WHERE d.cust_no = cust AND d.serial_no = serial AND d.op_code = op AND d.rev = decided
     AND d.verdict = 'F' AND d.part = 2

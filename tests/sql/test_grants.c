@@ -390,6 +390,8 @@ static void test_two_operators_decide(void **state)
                                      "AND account = '%s@localhost'",
                                      second),
                      1);
+    /* And one alone does not undo it. */
+    expect_words(other, HALF("odd", "C", "3"), "only a worker refuses");
     mysql_close(other);
     database_run(f->admin, "DROP USER %s@localhost", second);
 }

@@ -387,12 +387,12 @@ static int try_by_hand(const char *serial)
 /* And until every client has heard of it. */
 static void accept_now(void)
 {
-    static int times;
-    char serial[16];
+    static unsigned times;
+    char serial[24];
 
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
-    snprintf(serial, sizeof serial, "heard%d", ++times);
+    snprintf(serial, sizeof serial, "heard%u", ++times);
     tl_lock_free(granted_at_last(f.client, serial, "heard"));
 }
 
@@ -538,6 +538,43 @@ static void test_a_session_bears_witness(void **state)
     witness("DELETE FROM tl_session", "row");
     witness("UPDATE tl_session SET beat = 0", "beat");
     witness("UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)", NULL);
+}
+
+/* What it knows and could not be written down is not forgotten, and the process takes no new
+ * session before that. */
+static void test_a_witness_is_heard_out(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *other;
+    tl_lock_options options = sync_options("x");
+    const char *const first = tl_client_session(client);
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    tl_migrated migrated;
+    tl_status status;
+
+    (void)state;
+    do {
+        usleep(10 * 1000);
+        assert_status(tl_client_stats(client, &stats), TL_OK);
+    } while (stats.beats < 3);
+    database_run(f.sql,
+                 "DROP PROCEDURE tl_restore_found; "
+                 "DELETE FROM tl_session WHERE session_id = '%s'",
+                 first);
+    while (tl_client_alive_ms(client) > 0)
+        usleep(10 * 1000);
+    for (int i = 0; i < 20; i++) {
+        tl_lock_free(ask(client, "unheard", "c1", &options, &status));
+        assert_string_not_equal(tl_status_name(status), "TL_GRANTED");
+        usleep(20 * 1000);
+    }
+    assert_string_equal(tl_client_session(client), first);
+    other = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
+    assert_status(tl_migrate(other, &migrated), TL_OK);
+    tl_client_close(other);
+    await_restored();
+    accept_now();
+    await_answer("heard-out", TL_GRANTED);
+    tl_client_close(client);
 }
 
 /* A connection on which the look failed is nobody's. */
@@ -750,9 +787,9 @@ static void test_a_holder_without_a_row(void **state)
     tl_lock *lock;
 
     (void)state;
-    assert_gone("h1", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, "P 1 1", 1);
-    assert_gone("h2", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, "P 1 1", 0);
-    assert_gone("h3", TL_OUTCOME_PENDING, TL_PROOF_NONE, "P 1 1", 0);
+    assert_gone("h1", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, "P 1 2", 1);
+    assert_gone("h2", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, "P 1 2", 0);
+    assert_gone("h3", TL_OUTCOME_PENDING, TL_PROOF_NONE, "P 1 2", 0);
     assert_gone("h4", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, "-", 0);
     lock = granted(f.client, "h1", "gone", &retry);
     assert_status(tl_lock_arm(lock, 1000), TL_EVIDENCE);
@@ -763,7 +800,7 @@ static void test_a_holder_without_a_row(void **state)
     /* Of a compensating attempt, too. */
     forget("h2");
     assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_LOST);
-    assert_row(&f, "h2", "gone", "WITHDRAW", "P 1 1");
+    assert_row(&f, "h2", "gone", "WITHDRAW", "P 1 3");
     tl_lock_free(lock);
     assert_audit("h1", 0);
 }
@@ -783,6 +820,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_of_a_failure),
         cmocka_unit_test(test_it_is_remembered),
         cmocka_unit_test(test_a_session_bears_witness),
+        cmocka_unit_test(test_a_witness_is_heard_out),
         cmocka_unit_test(test_a_look_that_failed),
         cmocka_unit_test(test_accepting_takes_two),
         cmocka_unit_test(test_accepting_is_repeated),

@@ -129,9 +129,24 @@ static void what_never_left_may_have(void **state)
 
 /* --------------------------------------------------------------------- a lost reclaim -- */
 
-static void a_lost_reclaim_is_asked_about(void **state)
+/* As if the server had been accepted two days ago, and the trade were a day older. */
+static void grow_old(house *self)
 {
-    house *self = *state;
+    const int64_t before_us = tl_restore_accepted_us(self->client);
+
+    database_run(self->sql,
+                 "UPDATE tl_schema SET accepted_at = accepted_at - INTERVAL 2 DAY; "
+                 "UPDATE trade_lock SET created_at = created_at - INTERVAL 3 DAY, "
+                 "rev = rev + 1, step = 'test' WHERE lane = 'S'");
+    for (int i = 0;
+         i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == before_us; i++)
+        usleep(20000);
+    assert_true(tl_restore_accepted_us(self->client) < before_us);
+}
+
+/* late: it fails here only days after the server was accepted. */
+static void lost_reclaim(house *self, int late)
+{
     tl_status status;
     tl_answer answer = TL_ANSWER_INIT;
 
@@ -148,6 +163,8 @@ static void a_lost_reclaim_is_asked_about(void **state)
                  "UTC_TIMESTAMP(6) WHERE serial_no = 'W1' AND lane = 'S'");
     declare(self);
     accept_now(self);
+    if (late)
+        grow_old(self);
     do {
         status = house_run(self, "W1", "C1", 100, 1, &answer);
         tl_answer_clear(&answer);
@@ -155,6 +172,16 @@ static void a_lost_reclaim_is_asked_about(void **state)
     } while (status == TL_ASK_CHANNEL);
     assert_status(status, TL_IN_CONFLICT);
     assert_int_equal(sim_stat(&self->sim, "payments"), 1);
+}
+
+static void a_lost_reclaim_is_asked_about(void **state)
+{
+    lost_reclaim(*state, 0);
+}
+
+static void so_it_is_where_the_failure_is_late(void **state)
+{
+    lost_reclaim(*state, 1);
 }
 
 /* Nothing was lost: it is tried anew, but not while a lost send may be on its way. */
@@ -192,6 +219,7 @@ int main(void)
         HOUSE(a_decline_is_no_failure_yet),
         HOUSE(what_never_left_may_have),
         HOUSE(a_lost_reclaim_is_asked_about),
+        HOUSE(so_it_is_where_the_failure_is_late),
         HOUSE(a_failure_that_stands_is_tried_anew),
     };
 
