@@ -271,7 +271,7 @@ static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_vie
     gone->payload_size = held->payload_size;
     gone->exclusive = held->exclusive;
     gone->hold_ms = lock->options.max_hold_ms;
-    gone->sends = held->sends + 1; /* what was lost may have sent once more */
+    gone->sends = (held->sends > 0 ? held->sends : 1) + 1; /* as after accepting */
     gone->success = ending->outcome == TL_OUTCOME_SUCCESS;
     gone->seen = held->seen_by_channel || gone->success ||
                  ending->outcome == TL_OUTCOME_ACCEPTED ||

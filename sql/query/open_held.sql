@@ -1,7 +1,6 @@
 -- The holder gives the sync row back without a final answer: it loses its holder and
 -- stays P.  A send that provably did nothing is taken off again, and with it what it added to
--- send_until, if the row counts no send that the holder does not know of: whoever counts one
--- without taking the row from its holder (restore_doubt) moves send_until too.
+-- send_until, if the row counts no send that the holder does not know of.
 -- A mutex has no retry row by which it could be found among the finished rows; it stands at
 -- a moment that is never due.
 UPDATE trade_lock FORCE INDEX (PRIMARY)

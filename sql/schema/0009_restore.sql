@@ -134,7 +134,8 @@ END;
 -- Accepting, once both halves exist; within the transaction that writes the second one.
 -- After a restore neither "nothing was sent" nor "it was sent once" is known of anything any
 -- more: every trade in process is one in doubt that was sent for once more than is recorded,
--- and whose last send may be under way for one max_hold, its own or the settings'; a "no such
+-- and twice at least, so that no decline is taken for that of the only send; and whose last
+-- send may be under way for one max_hold, its own or the settings'; a "no such
 -- payment" of earlier does not count.  Every holder is fenced out, the living too: what it
 -- may have armed, or who may have taken over from it, is in what was lost, so it could take
 -- a decline for the end of the only send.  What it learns comes as evidence; its lane is
@@ -168,7 +169,7 @@ BEGIN
 
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
-        fence = fence + 1, rev = rev + 1, sends = sends + 1,
+        fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
             UTC_TIMESTAMP(6) + INTERVAL GREATEST(COALESCE(hold_ms, 0) * 1000, LEAST(604800000000, GREATEST(
                 COALESCE(TIMESTAMPDIFF(MICROSECOND, created_at, first_max_hold_until), 0),

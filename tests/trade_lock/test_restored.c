@@ -98,7 +98,7 @@ static void test_declared_and_accepted(void **state)
     assert_status(tl_restore_accept(f.other, "bob", "statements agree", &doubtful),
                   TL_OK);
     assert_int_equal(doubtful, expected);
-    assert_row(&f, "q1", "c1", "WITHDRAW", "P 1 1");
+    assert_row(&f, "q1", "c1", "WITHDRAW", "P 1 2");
     await_answer("accepted", TL_GRANTED);
 }
 
@@ -158,7 +158,7 @@ static void test_a_claim_without_its_arming(void **state)
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
-    assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 1");
+    assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 2");
     await_answer("promoted-q2", TL_GRANTED);
     assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
     tl_lock_free(claimed);

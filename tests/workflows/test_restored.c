@@ -122,9 +122,9 @@ static void what_never_left_may_have(void **state)
     } while (claims < 3);
     assert_int_equal(attempts(self), 0);
     accept_now(self);
-    house_row(self, "W1", "P 1 1 -");
+    house_row(self, "W1", "P 1 2 -");
     house_work(self, 1, PATIENCE_MS);
-    house_row(self, "W1", "F 1 1 N");
+    house_row(self, "W1", "F 1 2 N");
 }
 
 /* --------------------------------------------------------------------- a lost reclaim -- */
