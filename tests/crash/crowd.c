@@ -3,6 +3,7 @@
 #include "workflows/cmocka_all.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,11 +12,28 @@
 #define EXIT_NO_SERVER 3
 #define WORKER_THREADS 4
 
+static void set_faults(crowd *self)
+{
+    char rule[64];
+    struct answer answer;
+
+    snprintf(rule, sizeof rule, "{\"rate\":%.2f,\"seed\":7}", self->faults);
+    answer = sim_ask(&self->town.sim, NULL, "/v1/faults", rule, 5000);
+    assert_int_equal(answer.status, 200);
+    answer_free(&answer);
+}
+
 void crowd_open(crowd *self, const char *kind, const char *const options[])
+{
+    crowd_open_on(self, kind, server_start(options), "10m");
+}
+
+void crowd_open_on(crowd *self, const char *kind, server *where, const char *deadline)
 {
     self->random = (uint64_t)now_ms();
     assert_true(self->services + self->workers <= CROWD_MOST);
-    town_open(&self->town, kind, options);
+    town_open_on(&self->town, kind, where, deadline);
+    set_faults(self);
     print_message("%s: %u trades, random %llu\n", kind, self->trades,
                   (unsigned long long)self->random);
     for (unsigned i = 0; i < self->services; i++)
@@ -63,13 +81,13 @@ static void end_one(child *victim)
 }
 
 /* A service begins its lines anew each time, and with thousands of them would never come
- * to the last one: it dies as long as there are trades to begin, workers to the end. */
-void crowd_kill_one(crowd *self, int more)
+ * to the last one: where it has so many it dies as long as there are trades to begin. */
+void crowd_kill_one(crowd *self, int services)
 {
     unsigned who = crowd_random(self, self->services + self->workers);
     child *victim = &self->running[who];
 
-    if (victim->pid == 0 || (is_service(self, who) && !more))
+    if (victim->pid == 0 || (is_service(self, who) && !services))
         return;
     end_one(victim);
     unlink(victim->output);

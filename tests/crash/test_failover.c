@@ -173,11 +173,10 @@ static void add_up(crowd *self)
 
 static void run_way(const char *kind, enum way way, unsigned trades)
 {
-    static const char chance[] = "{\"rate\":0.1,\"seed\":7}";
-    crowd self = {.services = 2, .workers = 2, .threads = 8, .trades = trades};
+    crowd self = {
+        .services = 2, .workers = 2, .threads = 8, .trades = trades, .faults = 0.1};
     static const char *const first[] = {"--server-id=1", NULL};
     int64_t end_ms = now_ms() + LIMIT_MS;
-    struct answer answer;
     long long enough;
     char *audit;
 
@@ -186,9 +185,6 @@ static void run_way(const char *kind, enum way way, unsigned trades)
           database_option_file(self.town.db));
     make_operator(&self, "ann");
     make_operator(&self, "bob");
-    answer = sim_ask(&self.town.sim, NULL, "/v1/faults", chance, 5000);
-    assert_int_equal(answer.status, 200);
-    answer_free(&answer);
     crowd_start(&self);
     enough = trades / 4 + crowd_random(&self, trades / 4);
     while (crowd_begun(&self) < enough)

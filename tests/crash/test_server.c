@@ -54,15 +54,11 @@ static void run_crowd(crowd *self, unsigned kills)
 
 static void run_kind(const char *kind, unsigned kills, unsigned trades)
 {
-    static const char chance[] = "{\"rate\":0.1,\"seed\":7}";
-    crowd self = {.services = 4, .workers = 3, .threads = 8, .trades = trades};
+    crowd self = {
+        .services = 4, .workers = 3, .threads = 8, .trades = trades, .faults = 0.1};
     town_figures figures;
-    struct answer answer;
 
     crowd_open(&self, kind, NULL);
-    answer = sim_ask(&self.town.sim, NULL, "/v1/faults", chance, 5000);
-    assert_int_equal(answer.status, 200);
-    answer_free(&answer);
     run_crowd(&self, kills);
     town_no_rules(&self.town);
     crowd_ask_all_again(&self);
