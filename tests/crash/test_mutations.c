@@ -451,7 +451,8 @@ static void expect_over_the_next(const char *serial, int in_group, tl_outcome ou
     assert_status(end_over_the_next(name[0], "", in_group, outcome), TL_LOST);
     /* Either of the two is enough. */
     assert_status(end_over_the_next(name[1], "fence", in_group, outcome), TL_LOST);
-    (void)end_over_the_next(name[2], "token", in_group, outcome);
+    assert_status(end_over_the_next(name[2], "token", in_group, outcome),
+                  fails ? TL_FAILED : TL_SUCCEEDED);
     assert_status(end_over_the_next(name[3], "fence,token", in_group, outcome),
                   fails ? TL_FAILED : TL_SUCCEEDED);
     assert_int_equal(
@@ -503,7 +504,8 @@ static void without_fence_and_token_on_the_retry_lane(void **state)
     (void)state;
     assert_status(end_over_the_next_attempt("R1", "", TL_OUTCOME_FAILURE), TL_LOST);
     assert_status(end_over_the_next_attempt("R2", "fence", TL_OUTCOME_FAILURE), TL_LOST);
-    (void)end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE);
+    assert_status(end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE),
+                  TL_FAILED);
     assert_status(end_over_the_next_attempt("R4", "fence,token", TL_OUTCOME_FAILURE),
                   TL_FAILED);
     assert_status(end_over_the_next_attempt("R5", "", TL_OUTCOME_SUCCESS), TL_LOST);
