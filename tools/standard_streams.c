@@ -1,8 +1,8 @@
 /*
- * Part of every program.  A standard stream that is closed when a program starts is the
- * number that its next file or connection gets, and what is printed goes there: into the
- * middle of a conversation with the server, or into a ledger.  So the numbers are taken
- * before main(), by something that answers "bad file descriptor" to every use.
+ * Part of every program.  A standard stream that is closed when a program starts is the number that
+ * its next file or connection gets, and what is printed goes there: into the middle of a
+ * conversation with the server, or into a ledger.  So the numbers are taken before main(), by
+ * something that answers "bad file descriptor" to every use.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@ static void copy_text(char *to, size_t space, const char *from)
     to[size] = '\0';
 }
 
-tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
-                       const void *payload, size_t payload_size)
+tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const void *payload,
+                       size_t payload_size)
 {
     memset(a, 0, sizeof *a);
     a->workflow = of;
@@ -26,8 +26,7 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
     copy_text(a->cust_no, sizeof a->cust_no, key->cust_no);
     a->payload = workflow_memory(payload_size);
     if (a->payload == NULL)
-        return tl_error_report(TL_NO_MEMORY, "no memory for a payload of %zu bytes",
-                               payload_size);
+        return tl_error_report(TL_NO_MEMORY, "no memory for a payload of %zu bytes", payload_size);
     if (payload_size > 0)
         memcpy(a->payload, payload, payload_size);
     a->seen.key.serial_no = a->serial_no;
@@ -110,20 +109,19 @@ static const char *const query_words[] = {"UNREACHABLE", "SUCCEEDED", "FAILED", 
                                           "NOT_FOUND"};
 static const char *const cancel_words[] = {"UNKNOWN", "CANCELLED", "ALREADY_DONE"};
 
-#define WORD(words, answer)                                                              \
+#define WORD(words, answer)                                                                        \
     (words)[(size_t)(answer) < sizeof(words) / sizeof((words)[0]) ? (answer) : 0]
 
 /* What the channel answered, and nothing of what it was sent. */
-static void log_answer(const attempt *a, const char *call, const char *answer,
-                       int64_t start_ms)
+static void log_answer(const attempt *a, const char *call, const char *answer, int64_t start_ms)
 {
     const char *ref = a->reply.channel_ref;
 
     tl_client_log(a->workflow->client, TL_INFO, &a->seen.key, 0,
-                  "%s answered %s after %" PRId64 " ms (attempt %" PRIu32
-                  ", sends %" PRIu32 "%s%s)",
-                  call, answer, schedule_now_ms() - start_ms, a->seen.number,
-                  a->seen.sends, ref[0] != '\0' ? ", reference " : "", ref);
+                  "%s answered %s after %" PRId64 " ms (attempt %" PRIu32 ", sends %" PRIu32
+                  "%s%s)",
+                  call, answer, schedule_now_ms() - start_ms, a->seen.number, a->seen.sends,
+                  ref[0] != '\0' ? ", reference " : "", ref);
 }
 
 static int64_t left_ms(int64_t until_ms)
@@ -157,8 +155,8 @@ static void mention_overrun(const attempt *a, const char *call, int64_t start_ms
     if (took_ms <= a->seen.timeout_ms)
         return;
     tl_client_log(a->workflow->client, TL_WARNING, &a->seen.key, 0,
-                  "%s took %" PRId64 " ms, and was to return within %" PRId64 " ms", call,
-                  took_ms, a->seen.timeout_ms);
+                  "%s took %" PRId64 " ms, and was to return within %" PRId64 " ms", call, took_ms,
+                  a->seen.timeout_ms);
 }
 
 /* The same, on the row too, where nothing else is said. */
@@ -168,8 +166,7 @@ static void mention_execute(attempt *a, int64_t start_ms)
 
     mention_overrun(a, "execute", start_ms);
     if (took_ms > a->seen.timeout_ms && a->reply.remark[0] == '\0')
-        tl_reply_remark(&a->reply,
-                        "execute took %" PRId64 " ms instead of %" PRId64 " ms", took_ms,
+        tl_reply_remark(&a->reply, "execute took %" PRId64 " ms instead of %" PRId64 " ms", took_ms,
                         a->seen.timeout_ms);
 }
 

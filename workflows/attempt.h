@@ -5,8 +5,8 @@
 #include "registry.h"
 
 /*
- * What the callbacks are shown.  It owns copies of everything, since a view is only good
- * until the lock's next call, and an arming lies between a query and a send.
+ * What the callbacks are shown.  It owns copies of everything, since a view is only good until the
+ * lock's next call, and an arming lies between a query and a send.
  */
 typedef struct attempt {
     const workflow *workflow;
@@ -21,22 +21,22 @@ typedef struct attempt {
 } attempt;
 
 /* The key must have been checked. */
-tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key,
-                       const void *payload, size_t payload_size);
+tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const void *payload,
+                       size_t payload_size);
 void attempt_free(attempt *a);
 
-/* About when the hold began, by schedule_now_ms(); never later than it did, whatever this
- * process was stopped for since. */
+/* About when the hold began, by schedule_now_ms(); never later than it did, whatever this process
+ * was stopped for since. */
 int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
 
 /* Takes over what the row says, which it said since then. */
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 
 /*
- * The callbacks outside transactions, with a fresh reply.  Whatever they return is mapped
- * to a known answer, and their reply to text and sizes that can be stored.  A send names the
- * moment by which it must be over, from before tl_may_send() was asked: when nothing is left
- * of it, it is NOT_SENT.
+ * The callbacks outside transactions, with a fresh reply.  Whatever they return is mapped to a
+ * known answer, and their reply to text and sizes that can be stored.  A send names the moment by
+ * which it must be over, from before tl_may_send() was asked: when nothing is left of it, it is
+ * NOT_SENT.
  */
 tl_execute attempt_execute(attempt *a, int64_t until_ms);
 tl_query attempt_query(attempt *a, int64_t timeout_ms);

@@ -1,6 +1,6 @@
 /*
- * The executor beside the resolver's table: it gathers the facts, does what the table says,
- * and asks it again, until the trade is ended or put back.
+ * The executor beside the resolver's table: it gathers the facts, does what the table says, and
+ * asks it again, until the trade is ended or put back.
  */
 #include "compensate.h"
 
@@ -20,8 +20,7 @@ typedef struct compensation {
     char parked[64];      /* the reason that is on the row already */
     tl_reply filed;       /* what the evidence that counts says */
     uint64_t decided_rev; /* of the row that operators decided about */
-    const char
-        *asked; /* what the channel's last answer was; NULL: none in this attempt */
+    const char *asked;    /* what the channel's last answer was; NULL: none in this attempt */
     compensate_calls *calls;
 } compensation;
 
@@ -135,8 +134,7 @@ static tl_status read_evidence(compensation *c)
     tl_status status = tl_resolution_list(c->client, key, read_decision, c);
 
     c->attempt.seen.after_failure = c->facts.decided == TL_VERDICT_PAID;
-    return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c)
-                           : status;
+    return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c) : status;
 }
 
 /* ------------------------------------------------------------------- the calls -- */
@@ -238,8 +236,8 @@ static int64_t next_run_ms(const compensation *c, const resolver_action *action)
     return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
 }
 
-/* The channel's answer goes on record, in front of what the callback remarked: operators who
- * have to decide read it there (tools/tradelock/said.c). */
+/* The channel's answer goes on record, in front of what the callback remarked: operators who have
+ * to decide read it there (tools/tradelock/said.c). */
 static void note_answer(compensation *c)
 {
     tl_reply *reply = &c->attempt.reply;
@@ -275,8 +273,7 @@ static tl_status finish(compensation *c, const resolver_action *action)
         ending_failure(e, action->proof);
         break;
     case RESOLVE_PARK:
-        ending_park(e, action->outcome,
-                    action->reason != NULL ? action->reason : c->parked);
+        ending_park(e, action->outcome, action->reason != NULL ? action->reason : c->parked);
         e->findings = action->findings;
         break;
     case RESOLVE_WAIT:
@@ -302,8 +299,8 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
 /* First on record that the decision is over, so that nobody ends the trade by it later. */
 static tl_status refuse_decision(compensation *c, const resolver_action *action)
 {
-    tl_status status = tl_resolution_refuse(c->client, &c->attempt.seen.key,
-                                            c->decided_rev, action->reason);
+    tl_status status =
+        tl_resolution_refuse(c->client, &c->attempt.seen.key, c->decided_rev, action->reason);
 
     return status == TL_OK ? finish(c, action) : put_back_unarmed(c, status);
 }
@@ -338,8 +335,7 @@ static tl_status resolve(compensation *c)
 
 static tl_status park_poison(compensation *c)
 {
-    ending_park(&c->ending, TL_OUTCOME_UNKNOWN,
-                c->facts.parked ? c->parked : PARK_POISON);
+    ending_park(&c->ending, TL_OUTCOME_UNKNOWN, c->facts.parked ? c->parked : PARK_POISON);
     return ending_run(&c->ending);
 }
 
@@ -354,15 +350,13 @@ static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t at
     return tl_lock_put_back(lock, &what, &nothing);
 }
 
-tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock,
-                     compensate_calls *calls)
+tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls)
 {
     const tl_view *view = tl_lock_view(lock);
     tl_key key = {view->serial_no, view->cust_no, of->op_code};
     compensation c = {.client = client, .lock = lock, .of = of, .calls = calls};
     uint32_t claims = view->claims;
-    tl_status status =
-        attempt_init(&c.attempt, of, &key, view->payload, view->payload_size);
+    tl_status status = attempt_init(&c.attempt, of, &key, view->payload, view->payload_size);
 
     if (status != TL_OK)
         return put_back_unbegun(of, lock, view->attempts);

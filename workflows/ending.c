@@ -25,8 +25,8 @@ static void start(ending *e, tl_outcome outcome)
     e->final = 0;
 }
 
-/* A decline may be for good; what operators decided only where the channel can be asked
- * once more before a new key is sent; the other proofs say that nothing was ever tried. */
+/* A decline may be for good; what operators decided only where the channel can be asked once more
+ * before a new key is sent; the other proofs say that nothing was ever tried. */
 static int may_be_tried_anew(const attempt *a, tl_proof proof)
 {
     if (proof == TL_PROOF_OPERATORS)
@@ -83,15 +83,14 @@ static tl_status run_once(ending *e)
     if (!e->final)
         return tl_lock_put_back(e->lock, &e->what, &e->findings);
     if (e->what.outcome == TL_OUTCOME_SUCCESS && w->apply_success != NULL)
-        return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt,
-                                   commit_ms);
+        return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt, commit_ms);
     if (e->what.outcome == TL_OUTCOME_FAILURE && w->apply_failure != NULL)
         return tl_lock_finish_with(e->lock, &e->what, apply_failure, e, commit_ms);
     return tl_lock_finish(e->lock, &e->what);
 }
 
-/* Only the database's part is ever repeated, never the call of the channel.  Gives the
- * last status when the budget is used up. */
+/* Only the database's part is ever repeated, never the call of the channel.  Gives the last status
+ * when the budget is used up. */
 static tl_status run_in_budget(ending *e)
 {
     int64_t end_ms = schedule_now_ms() + e->attempt->workflow->given.policy.commit_ms;
@@ -101,10 +100,9 @@ static tl_status run_in_budget(ending *e)
         tl_status status = run_once(e);
         tl_class class_ = tl_status_class(status);
 
-        /* Memory that is missing now may be there in a moment; what the channel said
-         * would be forgotten. */
-        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY &&
-            status != TL_NO_MEMORY)
+        /* Memory that is missing now may be there in a moment; what the channel said would be
+         * forgotten. */
+        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY && status != TL_NO_MEMORY)
             return status;
         if (schedule_now_ms() >= end_ms)
             return status;
@@ -126,10 +124,10 @@ static int channel_answered(const ending *e)
 }
 
 /*
- * The books refused the outcome; the outcome itself is still true.  Filed, it ends the
- * trade by the resolver's first rule once the books take it.  Proofs other than a decline
- * are found again by the same road that found them, and need no filing.
- * of_all: it speaks for every send; a decline that a restored server refused may not.
+ * The books refused the outcome; the outcome itself is still true.  Filed, it ends the trade by the
+ * resolver's first rule once the books take it.  Proofs other than a decline are found again by the
+ * same road that found them, and need no filing. of_all: it speaks for every send; a decline that a
+ * restored server refused may not.
  */
 static void file_outcome(ending *e, int of_all)
 {
@@ -149,10 +147,9 @@ static void file_outcome(ending *e, int of_all)
     evidence.remark = e->what.remark;
     status = tl_evidence_add(e->client, &evidence);
     if (status != TL_OK && status != TL_IN_CONFLICT)
-        tl_client_log(
-            e->client, TL_WARNING, &a->seen.key, 0,
-            "the outcome %s could not be filed (%s); it will be asked for again",
-            evidence.outcome, tl_status_name(status));
+        tl_client_log(e->client, TL_WARNING, &a->seen.key, 0,
+                      "the outcome %s could not be filed (%s); it will be asked for again",
+                      evidence.outcome, tl_status_name(status));
 }
 
 /* The third row of the table of endings: what was final is put back or parked. */
@@ -163,8 +160,7 @@ static tl_status give_up_final(ending *e)
     int known = channel_answered(e);
 
     tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
-                  "the books refused the outcome %s: %s", evidence_name(e, 1),
-                  tl_error_message());
+                  "the books refused the outcome %s: %s", evidence_name(e, 1), tl_error_message());
     file_outcome(e, 1);
     if (number >= policy->attempts)
         ending_park(e, TL_OUTCOME_UNKNOWN, PARK_APPLY);
@@ -185,8 +181,8 @@ static tl_status give_up_contradicted(ending *e)
     return run_in_budget(e);
 }
 
-/* Nothing fails before a restored server is accepted: what was lost may have sent once more.
- * What the channel said of this send is kept, and the trade is looked at by schedule. */
+/* Nothing fails before a restored server is accepted: what was lost may have sent once more. What
+ * the channel said of this send is kept, and the trade is looked at by schedule. */
 static tl_status give_up_restored(ending *e)
 {
     const tl_policy *policy = &e->attempt->workflow->given.policy;
@@ -198,9 +194,8 @@ static tl_status give_up_restored(ending *e)
     /* A compensating attempt may ask again; the first one has its answer only once. */
     if (number == 0)
         file_outcome(e, 0);
-    tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored",
-                    said.remark, said.remark[0] != '\0' ? "; " : "",
-                    tl_proof_text(proof));
+    tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored", said.remark,
+                    said.remark[0] != '\0' ? "; " : "", tl_proof_text(proof));
     ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(policy, number, 0));
     e->findings.not_counted = 1;
     e->findings.cancel_tried = proof == TL_PROOF_CANCELLED;
@@ -219,8 +214,7 @@ tl_status ending_run(ending *e)
     else if (e->final && status == TL_ASK_CHANNEL)
         status = give_up_restored(e);
     if (status == TL_PARKED)
-        tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
-                      "parked for a person: %s",
+        tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0, "parked for a person: %s",
                       e->what.park_reason != NULL ? e->what.park_reason : "as before");
     /* The outcome is known, but not on record yet. */
     if (status == TL_NO_MEMORY || tl_status_class(status) == TL_CLASS_RETRY)

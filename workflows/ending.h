@@ -29,8 +29,8 @@ void ending_park(ending *e, tl_outcome outcome, const char *reason);
  * budget.  A failing apply callback has its outcome filed as evidence and is put back; a
  * failure that evidence contradicts is put back, due at once.
  *
- * TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST.  TL_UNKNOWN: not
- * known yet; may be called again.
+ * TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST.  TL_UNKNOWN: not known yet;
+ * may be called again.
  */
 tl_status ending_run(ending *e);
 

@@ -19,8 +19,7 @@ static int keep_operation(void *context, const char *op_code)
 
     if (all->count == OPERATIONS_MOST)
         return 1;
-    if (size <= suffix || size > TL_OP_MAX ||
-        strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) != 0)
+    if (size <= suffix || size > TL_OP_MAX || strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) != 0)
         return 0;
     memcpy(all->codes[all->count], op_code, size - suffix);
     all->codes[all->count++][size - suffix] = '\0';
@@ -61,12 +60,11 @@ static tl_status look_at(tl_client *client, const char *op_code, int64_t late_ms
         return status;
     status = tl_list(client, &filter, measure, &found);
     if (status == TL_OK && found.count > 0)
-        tl_client_log(
-            client, TL_ALARM, NULL, 0,
-            "%s: %u%s compensating attempts are due and nobody claims them, one "
-            "for %" PRId64 " s; is a worker running for this operation?",
-            op_code, found.count, found.count == LOOK_AT ? " or more" : "",
-            found.most_us / 1000000);
+        tl_client_log(client, TL_ALARM, NULL, 0,
+                      "%s: %u%s compensating attempts are due and nobody claims them, one "
+                      "for %" PRId64 " s; is a worker running for this operation?",
+                      op_code, found.count, found.count == LOOK_AT ? " or more" : "",
+                      found.most_us / 1000000);
     return status;
 }
 

@@ -31,8 +31,8 @@ static tl_status file_conflict(tl_client *client, const attempt *a, tl_query fou
     evidence.remark = a->reply.remark[0] != '\0' ? a->reply.remark : NULL;
     status = tl_evidence_add(client, &evidence);
     tl_client_log(client, TL_ALARM, &a->seen.key, 0,
-                  "epoch %" PRIu32 " was closed as unpaid, but the channel says %s",
-                  a->seen.epoch, evidence.outcome);
+                  "epoch %" PRIu32 " was closed as unpaid, but the channel says %s", a->seen.epoch,
+                  evidence.outcome);
     if (status == TL_OK || status == TL_IN_CONFLICT)
         return tl_error_report(TL_IN_CONFLICT,
                                "the channel says %s of epoch %" PRIu32
@@ -41,13 +41,11 @@ static tl_status file_conflict(tl_client *client, const attempt *a, tl_query fou
     return status;
 }
 
-static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch,
-                             tl_query *found)
+static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch, tl_query *found)
 {
     const tl_workflow *w = &a->workflow->given;
-    tl_status status =
-        tl_channel_key(a->channel_key, w->channel.key_chars, tl_client_site(client),
-                       w->channel.name, &a->seen.key, epoch);
+    tl_status status = tl_channel_key(a->channel_key, w->channel.key_chars, tl_client_site(client),
+                                      w->channel.name, &a->seen.key, epoch);
 
     *found = TL_QUERY_UNREACHABLE;
     if (status != TL_OK)
@@ -73,49 +71,43 @@ static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch,
 
 /* ------------------------------------------------- what a restore may have lost -- */
 
-/* A trade from before the last restore may have been tried anew in what was lost, under keys
- * that the next grants will have, whenever the row says that it failed.  A day more, since
- * two servers' clocks differ, and holders make rows anew. */
+/* A trade from before the last restore may have been tried anew in what was lost, under keys that
+ * the next grants will have, whenever the row says that it failed.  A day more, since two servers'
+ * clocks differ, and holders make rows anew. */
 static int may_be_lost(int64_t accepted_us, const tl_view *view)
 {
     return accepted_us != 0 && view->created_us < accepted_us + DAY_US;
 }
 
-/* So long after accepting a send of somebody who was granted it in what was lost may still be
- * on its way: "no such payment" does not count yet. */
-static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us,
-                            const tl_view *view)
+/* So long after accepting a send of somebody who was granted it in what was lost may still be on
+ * its way: "no such payment" does not count yet. */
+static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us, const tl_view *view)
 {
-    const int64_t over_us =
-        accepted_us + (w->policy.max_hold_ms + w->policy.grace_ms) * 1000;
+    const int64_t over_us = accepted_us + (w->policy.max_hold_ms + w->policy.grace_ms) * 1000;
 
     return view->now_us < over_us ? (over_us - view->now_us) / 1000 + 1 : 0;
 }
 
-/* A channel that cannot be asked pays the same key once within its window; a lost send of the
- * next key is at most as old as the trade. */
+/* A channel that cannot be asked pays the same key once within its window; a lost send of the next
+ * key is at most as old as the trade. */
 static tl_status check_window(const tl_workflow *w, const tl_view *view)
 {
-    const int64_t needed_ms = (view->now_us - view->created_us) / 1000 +
-                              w->policy.deadline_ms + w->policy.max_hold_ms +
-                              w->channel.latency_ms;
+    const int64_t needed_ms = (view->now_us - view->created_us) / 1000 + w->policy.deadline_ms +
+                              w->policy.max_hold_ms + w->channel.latency_ms;
 
-    if (w->channel.idempotent &&
-        (w->channel.window_ms == 0 || needed_ms <= w->channel.window_ms))
+    if (w->channel.idempotent && (w->channel.window_ms == 0 || needed_ms <= w->channel.window_ms))
         return TL_OK;
     return tl_error_report(TL_ASK_CHANNEL,
-                           "the trade is older than the last restore, and epoch %" PRIu32
-                           " "
+                           "the trade is older than the last restore, and epoch %" PRIu32 " "
                            "may have been tried anew in it; the channel cannot be asked, "
                            "and may have forgotten that key: ask it by other means, and "
                            "pay under a new serial number",
                            view->epoch);
 }
 
-/* Upwards from the next key, until the channel knows several in a row not at all: of those
- * that were tried in what was lost one may never have arrived. */
-static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view,
-                            int64_t accepted_us)
+/* Upwards from the next key, until the channel knows several in a row not at all: of those that
+ * were tried in what was lost one may never have arrived. */
+static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view, int64_t accepted_us)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t early_ms = too_early_ms(w, accepted_us, view);
@@ -130,11 +122,10 @@ static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view,
         absent = found == TL_QUERY_NOT_FOUND ? absent + 1 : 0;
     }
     if (status == TL_OK && early_ms > 0)
-        status =
-            tl_error_report(TL_UNKNOWN,
-                            "the server was restored, and a payment of the next epoch "
-                            "may still be on its way: try again in %" PRId64 " ms",
-                            early_ms);
+        status = tl_error_report(TL_UNKNOWN,
+                                 "the server was restored, and a payment of the next epoch "
+                                 "may still be on its way: try again in %" PRId64 " ms",
+                                 early_ms);
     return status;
 }
 
@@ -149,8 +140,8 @@ tl_status reclaim_check(tl_client *client, attempt *a, const tl_view *view)
         status = check_lost(client, a, view, accepted_us);
     if (status != TL_OK)
         return status;
-    /* Without a query the proof itself is all there is: only a request that never left
-     * ends so on such a channel. */
+    /* Without a query the proof itself is all there is: only a request that never left ends so on
+     * such a channel. */
     if (!rests_on_absence(view) || !a->workflow->given.channel.can_query)
         return TL_OK;
     for (uint32_t epoch = last; epoch >= 1 && status == TL_OK; epoch--)

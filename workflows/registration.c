@@ -32,8 +32,8 @@ static tl_status check_operation(const char *op_code)
         return status;
     if (size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0)
         return tl_error_report(TL_INVALID,
-                               "operation %s ends in %s, which names its own retry lane",
-                               op_code, TL_RETRY_SUFFIX);
+                               "operation %s ends in %s, which names its own retry lane", op_code,
+                               TL_RETRY_SUFFIX);
     if (size + suffix > TL_OP_MAX)
         return tl_error_report(TL_INVALID,
                                "operation %s is too long to take %s: %zu characters at "
@@ -48,25 +48,22 @@ static tl_status check_consistency(const tl_workflow *w)
     const tl_channel *channel = &w->channel;
 
     if (w->execute == NULL)
-        return tl_error_report(TL_INVALID, "operation %s has no execute callback",
-                               w->op_code);
+        return tl_error_report(TL_INVALID, "operation %s has no execute callback", w->op_code);
     if (channel->can_query && w->query == NULL)
-        return tl_error_report(
-            TL_INVALID,
-            "operation %s says that channel %s can be queried, but has "
-            "no query callback",
-            w->op_code, channel->name);
+        return tl_error_report(TL_INVALID,
+                               "operation %s says that channel %s can be queried, but has "
+                               "no query callback",
+                               w->op_code, channel->name);
     if (!channel->can_query && w->query != NULL)
         return tl_error_report(TL_INVALID,
                                "operation %s has a query callback, but says that channel "
                                "%s cannot be queried",
                                w->op_code, channel->name);
     if (channel->not_found_final && !channel->can_query)
-        return tl_error_report(
-            TL_INVALID,
-            "operation %s: \"not found\" can only be final on a channel "
-            "that can be queried",
-            w->op_code);
+        return tl_error_report(TL_INVALID,
+                               "operation %s: \"not found\" can only be final on a channel "
+                               "that can be queried",
+                               w->op_code);
     if (channel->cancel_final && w->cancel == NULL)
         return tl_error_report(TL_INVALID,
                                "operation %s says that a cancel is final, but has no "
@@ -80,15 +77,14 @@ static tl_status check_consistency(const tl_workflow *w)
     return TL_OK;
 }
 
-static tl_status check_range(const char *op_code, const char *what, int64_t value,
-                             int64_t least, int64_t most)
+static tl_status check_range(const char *op_code, const char *what, int64_t value, int64_t least,
+                             int64_t most)
 {
     if (value >= least && value <= most)
         return TL_OK;
-    return tl_error_report(TL_INVALID,
-                           "operation %s: %s is %" PRId64 "; it must be from %" PRId64
-                           " to %" PRId64,
-                           op_code, what, value, least, most);
+    return tl_error_report(
+        TL_INVALID, "operation %s: %s is %" PRId64 "; it must be from %" PRId64 " to %" PRId64,
+        op_code, what, value, least, most);
 }
 
 static tl_status check_ranges(const tl_workflow *w)
@@ -114,22 +110,22 @@ static tl_status check_ranges(const tl_workflow *w)
     };
 
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        tl_status status = check_range(w->op_code, ranges[i].what, ranges[i].value,
-                                       ranges[i].least, ranges[i].most);
+        tl_status status = check_range(w->op_code, ranges[i].what, ranges[i].value, ranges[i].least,
+                                       ranges[i].most);
         if (status != TL_OK)
             return status;
     }
     for (unsigned i = 0; i < policy->schedule_count; i++) {
-        tl_status status = check_range(w->op_code, "a schedule entry",
-                                       policy->schedule_ms[i], 1, year_ms);
+        tl_status status =
+            check_range(w->op_code, "a schedule entry", policy->schedule_ms[i], 1, year_ms);
         if (status != TL_OK)
             return status;
     }
     return TL_OK;
 }
 
-/* How far the server's clock may be off by the deadline without a step of it: what is not
- * noticed, and what a clock drifts that is slewed. */
+/* How far the server's clock may be off by the deadline without a step of it: what is not noticed,
+ * and what a clock drifts that is slewed. */
 static int64_t drift_ms(const tl_policy *policy)
 {
     return policy->clock_margin_ms + policy->deadline_ms / 1000;
@@ -143,11 +139,10 @@ static tl_status check_safety(const tl_workflow *w)
     int64_t late_ms = policy->max_hold_ms + channel->latency_ms + drift_ms(policy);
 
     if (!channel->can_query && !channel->idempotent)
-        return tl_error_report(
-            TL_UNSAFE,
-            "operation %s: channel %s can neither be queried nor is it "
-            "idempotent, so a lost answer could never be cleared up",
-            w->op_code, channel->name);
+        return tl_error_report(TL_UNSAFE,
+                               "operation %s: channel %s can neither be queried nor is it "
+                               "idempotent, so a lost answer could never be cleared up",
+                               w->op_code, channel->name);
     if (channel->key_chars < KEY_CHARS_LEAST)
         return tl_error_report(TL_UNSAFE,
                                "operation %s: %u digits of channel key are fewer than 80 "
@@ -171,14 +166,13 @@ static tl_status check_safety(const tl_workflow *w)
             "%s (%" PRId64 "): a late send could be paid as a new one",
             w->op_code, policy->deadline_ms + late_ms, channel->name, channel->window_ms);
     if (policy->grace_ms < channel->latency_ms + policy->clock_margin_ms)
-        return tl_error_report(TL_UNSAFE,
-                               "operation %s: grace_ms %" PRId64
-                               " is shorter than the latency of channel %s "
-                               "and clock_margin_ms together (%" PRId64
-                               "), so \"not found\" could be "
-                               "believed too early",
-                               w->op_code, policy->grace_ms, channel->name,
-                               channel->latency_ms + policy->clock_margin_ms);
+        return tl_error_report(
+            TL_UNSAFE,
+            "operation %s: grace_ms %" PRId64 " is shorter than the latency of channel %s "
+            "and clock_margin_ms together (%" PRId64 "), so \"not found\" could be "
+            "believed too early",
+            w->op_code, policy->grace_ms, channel->name,
+            channel->latency_ms + policy->clock_margin_ms);
     return TL_OK;
 }
 

@@ -42,11 +42,10 @@ void tl_workflows_free(tl_workflows *workflows)
     workers = workflows->workers;
     pthread_mutex_unlock(&workflows->mutex);
     if (workers > 0) {
-        (void)tl_error_report(
-            TL_WRONG_STATE,
-            "the registry is not freed: %u workers stand on it, and are "
-            "to be freed first",
-            workers);
+        (void)tl_error_report(TL_WRONG_STATE,
+                              "the registry is not freed: %u workers stand on it, and are "
+                              "to be freed first",
+                              workers);
         tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
         return;
     }
@@ -119,26 +118,24 @@ static tl_status copy_name(char *to, size_t space, const char *what, const char 
     if (from == NULL || from[0] == '\0')
         return tl_error_report(TL_INVALID, "a workflow needs %s", what);
     if (strlen(from) >= space)
-        return tl_error_report(TL_INVALID, "%s \"%.40s\" is longer than %zu characters",
-                               what, from, space - 1);
+        return tl_error_report(TL_INVALID, "%s \"%.40s\" is longer than %zu characters", what, from,
+                               space - 1);
     memcpy(to, from, strlen(from) + 1);
     return TL_OK;
 }
 
-static tl_status make_entry(workflow **out, const tl_workflow *given,
-                            const tl_policy *defaults)
+static tl_status make_entry(workflow **out, const tl_workflow *given, const tl_policy *defaults)
 {
     workflow *entry = workflow_memory(sizeof *entry);
     tl_status status;
 
     if (entry == NULL)
         return tl_error_report(TL_NO_MEMORY, "no memory for a workflow");
-    status = copy_name(entry->op_code, sizeof entry->op_code, "an operation code",
-                       given->op_code);
+    status = copy_name(entry->op_code, sizeof entry->op_code, "an operation code", given->op_code);
     if (status != TL_OK)
         goto out;
-    status = copy_name(entry->channel, sizeof entry->channel, "a channel name",
-                       given->channel.name);
+    status =
+        copy_name(entry->channel, sizeof entry->channel, "a channel name", given->channel.name);
     if (status != TL_OK)
         goto out;
     entry->given = *given;
@@ -161,11 +158,9 @@ out:
 static tl_status add_locked(tl_workflows *workflows, workflow *entry)
 {
     if (find_locked(workflows, entry->op_code) != NULL)
-        return tl_error_report(TL_INVALID, "operation %s is registered already",
-                               entry->op_code);
+        return tl_error_report(TL_INVALID, "operation %s is registered already", entry->op_code);
     if (workflows->count == WORKFLOWS_MAX)
-        return tl_error_report(TL_INVALID, "a registry takes %d operations at most",
-                               WORKFLOWS_MAX);
+        return tl_error_report(TL_INVALID, "a registry takes %d operations at most", WORKFLOWS_MAX);
     workflows->entries[workflows->count++] = entry;
     return TL_OK;
 }
@@ -179,8 +174,7 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     if (workflows == NULL || given == NULL)
         return tl_error_report(TL_INVALID, "registering needs a registry and a workflow");
     if (given->version != TL_WORKFLOW_VERSION)
-        return tl_error_report(TL_INVALID,
-                               "this library does not know version %u of tl_workflow",
+        return tl_error_report(TL_INVALID, "this library does not know version %u of tl_workflow",
                                given->version);
     status = make_entry(&entry, given, tl_client_policy(workflows->client));
     if (status != TL_OK)

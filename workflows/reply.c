@@ -18,16 +18,14 @@ tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref)
         return tl_error_report(TL_INVALID, "a channel reference is missing");
     size = strlen(channel_ref);
     if (size > TL_REF_MAX)
-        return tl_error_report(TL_INVALID,
-                               "a channel reference of %zu bytes is longer than %d", size,
-                               TL_REF_MAX);
+        return tl_error_report(TL_INVALID, "a channel reference of %zu bytes is longer than %d",
+                               size, TL_REF_MAX);
     for (at = channel_ref; *at != '\0'; at += tl_utf8_size(at))
         if (tl_utf8_size(at) == 0 || (unsigned char)*at < ' ' || *at == 0x7f)
-            return tl_error_report(
-                TL_INVALID,
-                "byte %td of a channel reference (0x%02x) is no UTF-8, or "
-                "a control character: it would not be stored as it is",
-                at - channel_ref + 1, (unsigned)(unsigned char)*at);
+            return tl_error_report(TL_INVALID,
+                                   "byte %td of a channel reference (0x%02x) is no UTF-8, or "
+                                   "a control character: it would not be stored as it is",
+                                   at - channel_ref + 1, (unsigned)(unsigned char)*at);
     memcpy(reply->channel_ref, channel_ref, size + 1);
     return TL_OK;
 }
@@ -38,8 +36,8 @@ tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size)
     if (reply == NULL || (result == NULL && size > 0))
         return tl_error_report(TL_INVALID, "a result is missing");
     if (size > TL_RESULT_MAX)
-        return tl_error_report(TL_INVALID, "a result of %zu bytes is larger than %d",
-                               size, TL_RESULT_MAX);
+        return tl_error_report(TL_INVALID, "a result of %zu bytes is larger than %d", size,
+                               TL_RESULT_MAX);
     if (size > 0)
         memcpy(reply->result, result, size);
     reply->result_size = size;

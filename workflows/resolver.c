@@ -17,8 +17,8 @@ static resolver_action fail(tl_proof proof)
     return action;
 }
 
-/* What every put-back records, whatever its reason: a tried cancel, and a channel that
- * turned out to know the payment. */
+/* What every put-back records, whatever its reason: a tried cancel, and a channel that turned out
+ * to know the payment. */
 static void note_findings(const resolver_facts *facts, resolver_action *action)
 {
     int seen = (facts->queried && (facts->query == TL_QUERY_PENDING)) ||
@@ -100,17 +100,15 @@ static resolver_action after_counted_not_found(const resolver_facts *facts)
     return send_again_or_park(facts);
 }
 
-/* Where an absence that counts would prove nothing and lead to the same key again, there is
- * nothing to wait for: the key pays once, whether another send of it is on its way or not. */
+/* Where an absence that counts would prove nothing and lead to the same key again, there is nothing
+ * to wait for: the key pays once, whether another send of it is on its way or not. */
 static int may_send_at_once(const resolver_facts *facts)
 {
-    return facts->channel.idempotent && !facts->channel.not_found_final &&
-           !facts->has_cancel && before_deadline(facts) && !facts->conflict &&
-           !facts->parked && !facts->cancel_tried;
+    return facts->channel.idempotent && !facts->channel.not_found_final && !facts->has_cancel &&
+           before_deadline(facts) && !facts->conflict && !facts->parked && !facts->cancel_tried;
 }
 
-/* Rule 3: the same key again, too early, the first sighting, within the grace, or it
- * counts. */
+/* Rule 3: the same key again, too early, the first sighting, within the grace, or it counts. */
 static resolver_action after_not_found(const resolver_facts *facts)
 {
     int64_t grace_us = facts->grace_ms * 1000;
@@ -132,10 +130,9 @@ static resolver_action after_not_found(const resolver_facts *facts)
     return after_counted_not_found(facts);
 }
 
-/* "Failed" of a key speaks for every send of it only where the channel binds its first
- * answer to the key, or where there was one send.  Else another send may still be on its
- * way and be paid, and the word counts as "no such payment" does: after send_until and the
- * grace. */
+/* "Failed" of a key speaks for every send of it only where the channel binds its first answer to
+ * the key, or where there was one send.  Else another send may still be on its way and be paid, and
+ * the word counts as "no such payment" does: after send_until and the grace. */
 static resolver_action after_failed(const resolver_facts *facts)
 {
     int64_t counts_us = facts->send_until_us + facts->grace_ms * 1000;
@@ -217,9 +214,9 @@ static resolver_action fail_by_operators(void)
     return action;
 }
 
-/* Two operators said that it failed.  A channel that can be asked is asked once before that
- * is booked, and a payment that it does not call failed is cancelled, where that can be: a
- * request that is late is not paid then.  No answer to the cancel is as good as none. */
+/* Two operators said that it failed.  A channel that can be asked is asked once before that is
+ * booked, and a payment that it does not call failed is cancelled, where that can be: a request
+ * that is late is not paid then.  No answer to the cancel is as good as none. */
 static resolver_action after_decided_failed(const resolver_facts *facts)
 {
     if (facts->now_us < facts->send_until_us)
@@ -251,8 +248,8 @@ static resolver_action after_decided_failed(const resolver_facts *facts)
     return fail_by_operators();
 }
 
-/* Evidence of a failure, which one person may have filed.  A channel that can be asked is
- * asked whether it denies that. */
+/* Evidence of a failure, which one person may have filed.  A channel that can be asked is asked
+ * whether it denies that. */
 static resolver_action after_failure_evidence(const resolver_facts *facts)
 {
     resolver_action action = fail(TL_PROOF_DECLINED);
@@ -287,8 +284,7 @@ static int evidence_ends_it(const resolver_facts *facts, resolver_action *action
     } else if (facts->decided == TL_VERDICT_FAILED) {
         *action = after_decided_failed(facts);
         return 1;
-    } else if (facts->failure_evidence ||
-               (facts->decline_evidence && facts->sends == 1)) {
+    } else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1)) {
         *action = after_failure_evidence(facts);
         return 1;
     } else {

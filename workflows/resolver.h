@@ -1,8 +1,8 @@
 /*
- * What a compensating attempt does next, as a pure function of what is known.  No clock,
- * no database, no channel: the executor (compensate.c) asks again after each thing that
- * it learned, until the action is an ending.  tests/workflows/test_resolver.c goes through
- * every row of the table in workflows/README.md.
+ * What a compensating attempt does next, as a pure function of what is known.  No clock, no
+ * database, no channel: the executor (compensate.c) asks again after each thing that it learned,
+ * until the action is an ending.  tests/workflows/test_resolver.c goes through every row of the
+ * table in workflows/README.md.
  */
 #ifndef TL_WORKFLOWS_RESOLVER_H
 #define TL_WORKFLOWS_RESOLVER_H

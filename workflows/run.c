@@ -1,6 +1,6 @@
 /*
- * One payment on the first lane: ask, execute, finish.  Nothing is decided here that is
- * not in the tables of workflows/README.md.
+ * One payment on the first lane: ask, execute, finish.  Nothing is decided here that is not in the
+ * tables of workflows/README.md.
  */
 #include "run.h"
 
@@ -162,8 +162,8 @@ static tl_status execute_and_finish(struct tl_run *run)
     a->deadline_at_ms = since_ms + policy->deadline_ms;
     expect_nothing(run);
     tl_test_point('C', "granted", "after");
-    /* Before it is asked: however long this process is stopped from here on, what it sends
-     * by then was sent while it was allowed to. */
+    /* Before it is asked: however long this process is stopped from here on, what it sends by then
+     * was sent while it was allowed to. */
     until_ms = schedule_now_ms() + policy->execute_ms;
     if (tl_may_send(run->lock, policy->execute_ms))
         executed = attempt_execute(a, until_ms);
@@ -184,8 +184,8 @@ static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
     return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
 }
 
-/* Waits for what may pass as long as the caller said; a lost answer is asked for again
- * within the commit budget, which is safe with the same handle. */
+/* Waits for what may pass as long as the caller said; a lost answer is asked for again within the
+ * commit budget, which is safe with the same handle. */
 static tl_status ask(struct tl_run *run)
 {
     int64_t start_ms = schedule_now_ms(), delay_ms = 0;
@@ -196,8 +196,8 @@ static tl_status ask(struct tl_run *run)
         tl_status status = ask_for(run, wait_ms > 0 ? wait_ms : 0);
         int64_t left_ms = start_ms + budget_ms - schedule_now_ms();
 
-        /* Another caller of this process asked for all who waited: once for oneself, to
-         * know who is in the way. */
+        /* Another caller of this process asked for all who waited: once for oneself, to know who is
+         * in the way. */
         if (status == TL_TIMEOUT)
             status = ask_for(run, 0);
         if (status != TL_UNKNOWN || left_ms <= 0)
@@ -229,8 +229,7 @@ static tl_status ask_and_pay(struct tl_run *run)
 }
 
 /* checked_fence: of the failure that is tried anew; 0: none is, whatever the request says. */
-static tl_status make_lock(struct tl_run *run, const tl_request *request,
-                           uint64_t checked_fence)
+static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64_t checked_fence)
 {
     const tl_workflow *w = &run->workflow->given;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -265,29 +264,25 @@ static int look_at_failure(void *context, const tl_view *view)
 {
     struct reclaim *reclaim = context;
 
-    if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict ||
-        !view->retryable)
+    if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict || !view->retryable)
         return 0;
     reclaim->fence = view->fence;
-    reclaim->status =
-        reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
+    reclaim->status = reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
     return 0;
 }
 
 /*
- * The row is only looked at here; whatever else it says is the ask's to answer.  An ask
- * that may try the failure anew names its fence, which every decision about the row moves.
- * The epoch alone would not do: the row may have been P when it was looked at, or in
- * conflict, and be a failure of the same epoch by now, of which nobody asked the channel.
- * Where no failure was looked at, the ask is an ordinary one, and a failure answers it.
- * epoch: of the grant.
+ * The row is only looked at here; whatever else it says is the ask's to answer.  An ask that may
+ * try the failure anew names its fence, which every decision about the row moves. The epoch alone
+ * would not do: the row may have been P when it was looked at, or in conflict, and be a failure of
+ * the same epoch by now, of which nobody asked the channel. Where no failure was looked at, the ask
+ * is an ordinary one, and a failure answers it. epoch: of the grant.
  */
-static tl_status check_reclaim(struct tl_run *run, const tl_request *request,
-                               uint32_t *epoch)
+static tl_status check_reclaim(struct tl_run *run, const tl_request *request, uint32_t *epoch)
 {
     struct reclaim reclaim = {run, request->reclaim_epoch, 0, TL_OK};
-    tl_status status = tl_show(run->workflows->client, &request->key, TL_LANE_SYNC,
-                               look_at_failure, &reclaim);
+    tl_status status =
+        tl_show(run->workflows->client, &request->key, TL_LANE_SYNC, look_at_failure, &reclaim);
 
     if (status == TL_NOT_FOUND)
         return TL_OK;
@@ -313,8 +308,8 @@ static tl_status show_next_epoch(struct tl_run *run, uint32_t epoch)
     a->seen.sends = 1;
     a->channel_ref[0] = '\0';
     return tl_channel_key(a->channel_key, w->channel.key_chars,
-                          tl_client_site(run->workflows->client), w->channel.name,
-                          &a->seen.key, epoch);
+                          tl_client_site(run->workflows->client), w->channel.name, &a->seen.key,
+                          epoch);
 }
 
 /* -------------------------------------------------------------------- the call -- */
@@ -323,8 +318,7 @@ static tl_status check_request(tl_workflows *workflows, const tl_request *reques
                                tl_answer *answer)
 {
     if (workflows == NULL || request == NULL || answer == NULL)
-        return tl_error_report(TL_INVALID,
-                               "a run needs a registry, a request and an answer");
+        return tl_error_report(TL_INVALID, "a run needs a registry, a request and an answer");
     if (request->version != TL_REQUEST_VERSION)
         return tl_error_report(TL_INVALID, "request was not made with TL_REQUEST_INIT");
     if (answer->version != TL_ANSWER_VERSION || answer->run != NULL)
@@ -344,8 +338,7 @@ static tl_status check_request(tl_workflows *workflows, const tl_request *reques
     return TL_OK;
 }
 
-static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
-                         const tl_request *request)
+static tl_status new_run(struct tl_run **out, tl_workflows *workflows, const tl_request *request)
 {
     struct tl_run *run = workflow_memory(sizeof *run);
     tl_status status;
@@ -358,8 +351,8 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
     /* Checks key, payload and names before anything is copied. */
     status = make_lock(run, request, 0);
     if (status == TL_OK)
-        status = attempt_init(&run->attempt, run->workflow, &request->key,
-                              request->payload, request->payload_size);
+        status = attempt_init(&run->attempt, run->workflow, &request->key, request->payload,
+                              request->payload_size);
     if (status != TL_OK) {
         run_free(run);
         return status;
@@ -371,8 +364,7 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows,
     return TL_OK;
 }
 
-static tl_status run_request(tl_workflows *workflows, const tl_request *request,
-                             tl_answer *answer)
+static tl_status run_request(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
 {
     struct tl_run *run = NULL;
     uint32_t epoch = 1;
@@ -405,8 +397,7 @@ static void work_over(const struct work *work)
         tl_work_end(0);
 }
 
-tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
-                          tl_answer *answer)
+tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
 {
     __attribute__((cleanup(work_over))) struct work work = {0};
     tl_status status;
@@ -427,11 +418,9 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
     workflow_call_begins();
     if (workflows == NULL || answer == NULL)
         return tl_error_report(TL_INVALID, "settling needs a registry and an answer");
-    if (answer->run == NULL || answer->status != TL_UNKNOWN ||
-        answer->run->phase == RUN_OVER)
+    if (answer->run == NULL || answer->status != TL_UNKNOWN || answer->run->phase == RUN_OVER)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
     work.began = tl_work_begin();
-    return give_answer(answer, run,
-                       run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
+    return give_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
 }

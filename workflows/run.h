@@ -22,10 +22,10 @@ struct tl_run {
 };
 
 /*
- * Before a failure that rests on "there is no such payment" or "it never left" is tried
- * anew, the channel is asked for every earlier key: a new key beside an old payment would
- * pay twice.  view: the failed row.  TL_OK: none was paid.  TL_IN_CONFLICT: one was, or
- * may be yet; filed.  TL_UNKNOWN: the channel did not say.
+ * Before a failure that rests on "there is no such payment" or "it never left" is tried anew, the
+ * channel is asked for every earlier key: a new key beside an old payment would pay twice.  view:
+ * the failed row.  TL_OK: none was paid.  TL_IN_CONFLICT: one was, or may be yet; filed.
+ * TL_UNKNOWN: the channel did not say.
  */
 tl_status reclaim_check(tl_client *client, attempt *a, const tl_view *view);
 

@@ -40,8 +40,7 @@ int64_t schedule_now_ms(void)
 
 void schedule_sleep_ms(int64_t wait_ms)
 {
-    struct timespec left = {.tv_sec = wait_ms / 1000,
-                            .tv_nsec = wait_ms % 1000 * 1000000};
+    struct timespec left = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
 
     if (wait_ms <= 0)
         return;

@@ -7,13 +7,13 @@
 /* Most that is added to a delay, in hundredths of it. */
 #define SCHEDULE_JITTER_PERCENT 25u
 
-/* The delay before the attempt that follows attempt number `attempts` (0: the first lane);
- * the last entry of the schedule repeats.  Without jitter. */
+/* The delay before the attempt that follows attempt number `attempts` (0: the first lane); the last
+ * entry of the schedule repeats.  Without jitter. */
 int64_t schedule_step_ms(const tl_policy *policy, uint32_t attempts);
 
 /*
- * base_ms and up to `percent` of it more, never less, chosen by `random`: a storm of
- * trades that failed together must not come back together, and none may come back early.
+ * base_ms and up to `percent` of it more, never less, chosen by `random`: a storm of trades that
+ * failed together must not come back together, and none may come back early.
  */
 int64_t schedule_jitter_ms(int64_t base_ms, unsigned percent, uint32_t random);
 

@@ -1,10 +1,10 @@
 /*
  * The retry worker: one thread that claims, and N that compensate.
  *
- * It claims no more than there are free threads, so that nothing it holds waits.  Trades
- * whose last holder died at them (suspects) are claimed one at a time, and only when
- * nothing is in flight: a death then accuses this one trade.  When they have waited for
- * long, claiming pauses until the threads have run dry.
+ * It claims no more than there are free threads, so that nothing it holds waits.  Trades whose last
+ * holder died at them (suspects) are claimed one at a time, and only when nothing is in flight: a
+ * death then accuses this one trade.  When they have waited for long, claiming pauses until the
+ * threads have run dry.
  */
 #include "compensate.h"
 #include "memory.h"
@@ -102,8 +102,7 @@ typedef struct running {
     int returned;
 } running;
 
-/* Nobody else runs what is queued.
- * Needs: worker->mutex held. */
+/* Nobody else runs what is queued. Needs: worker->mutex held. */
 static void drop_queue(tl_worker *worker)
 {
     worker->stopping = 1;
@@ -114,8 +113,7 @@ static void drop_queue(tl_worker *worker)
     }
 }
 
-/* Another thread in the place of this one, which ends.
- * Needs: worker->mutex held. */
+/* Another thread in the place of this one, which ends. Needs: worker->mutex held. */
 static void replace_runner(tl_worker *worker)
 {
     unsigned i = 0;
@@ -130,8 +128,8 @@ static void replace_runner(tl_worker *worker)
         drop_queue(worker);
 }
 
-/* After the job, and when a callback ends the thread: the trade then stays with the session
- * until its max_hold is over. */
+/* After the job, and when a callback ends the thread: the trade then stays with the session until
+ * its max_hold is over. */
 static void job_over(running *r)
 {
     tl_worker *worker = r->worker;
@@ -139,10 +137,9 @@ static void job_over(running *r)
     tl_lock_free(r->lock);
     tl_work_end(0);
     if (!r->returned)
-        tl_client_log(
-            worker->client, TL_ALARM, NULL, 0,
-            "a callback ended the worker's thread; its trade is compensated when "
-            "its max_hold is over");
+        tl_client_log(worker->client, TL_ALARM, NULL, 0,
+                      "a callback ended the worker's thread; its trade is compensated when "
+                      "its max_hold is over");
     pthread_mutex_lock(&worker->mutex);
     count_ending(&worker->counts, r->status);
     worker->counts.queries += r->calls.queries;
@@ -208,8 +205,8 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
 }
 
 /* Claims of one operation; *claimed is raised. */
-static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects,
-                                 size_t most, size_t *claimed)
+static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects, size_t most,
+                                 size_t *claimed)
 {
     tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
     tl_lock *locks[TL_CLAIM_MAX];
@@ -244,8 +241,7 @@ static tl_status claim(tl_worker *worker, int suspects, size_t most, size_t *cla
 
     worker->turn++;
     for (unsigned i = 0; i < operations && *claimed < most && status == TL_OK; i++) {
-        const workflow *of =
-            workflows_at(worker->workflows, (worker->turn + i) % operations);
+        const workflow *of = workflows_at(worker->workflows, (worker->turn + i) % operations);
         status = claim_operation(worker, of, suspects, most - *claimed, claimed);
     }
     return status;
@@ -281,8 +277,8 @@ static int is_stopping(tl_worker *worker)
     return stopping;
 }
 
-/* The wait of all conditions here is by CLOCK_MONOTONIC; a suspended machine wakes late
- * and then looks again, which is all that is wanted. */
+/* The wait of all conditions here is by CLOCK_MONOTONIC; a suspended machine wakes late and then
+ * looks again, which is all that is wanted. */
 static void wait_change(tl_worker *worker, int64_t wait_ms)
 {
     struct timespec until;
@@ -480,9 +476,8 @@ static int init_conditions(tl_worker *worker)
 static tl_status start_runners(tl_worker *worker)
 {
     while (worker->runners_started < worker->threads) {
-        if (tl_test_allocation() ||
-            pthread_create(&worker->runners[worker->runners_started], NULL, runner_main,
-                           worker) != 0)
+        if (tl_test_allocation() || pthread_create(&worker->runners[worker->runners_started], NULL,
+                                                   runner_main, worker) != 0)
             return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
         worker->runners_started++;
     }
@@ -498,8 +493,7 @@ static tl_status start_threads(tl_worker *worker)
     pthread_mutex_unlock(&worker->mutex);
     if (status != TL_OK)
         return status;
-    if (tl_test_allocation() ||
-        pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
+    if (tl_test_allocation() || pthread_create(&worker->claimer, NULL, claimer_main, worker) != 0)
         return tl_error_report(TL_NO_MEMORY, "no thread for the worker");
     worker->claimer_started = 1;
     return TL_OK;
@@ -513,8 +507,7 @@ static tl_status check_options(tl_worker **out, const tl_workflows *workflows,
         return tl_error_report(TL_INVALID, "a worker needs a place, a registry, and "
                                            "options made with TL_WORKER_OPTIONS_INIT");
     if (options->threads > TL_CLAIM_MAX)
-        return tl_error_report(TL_INVALID, "a worker has %d threads at most",
-                               TL_CLAIM_MAX);
+        return tl_error_report(TL_INVALID, "a worker has %d threads at most", TL_CLAIM_MAX);
     if (options->idle_max_ms < 0 || options->unclaimed_ms < 0)
         return tl_error_report(TL_INVALID, "a worker's times are not negative");
     return TL_OK;
@@ -543,9 +536,8 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
     if (status != TL_OK)
         return status;
     if (workflows_at(workflows, 0) == NULL)
-        return tl_error_report(
-            TL_UNKNOWN_OPERATION,
-            "a worker without registered operations has nothing to do");
+        return tl_error_report(TL_UNKNOWN_OPERATION,
+                               "a worker without registered operations has nothing to do");
     worker = workflow_memory(sizeof *worker);
     if (worker == NULL || init_conditions(worker) != 0) {
         free(worker);
@@ -556,8 +548,7 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
     worker->client = workflows->client;
     worker->process = getpid();
     worker->threads = options->threads != 0 ? options->threads : THREADS_DEFAULT;
-    worker->idle_max_ms =
-        options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
+    worker->idle_max_ms = options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
     worker->unclaimed_ms =
         options->unclaimed_ms != 0 ? options->unclaimed_ms : UNCLAIMED_DEFAULT_MS;
     worker->overdue_ms = schedule_now_ms();

@@ -1,9 +1,9 @@
 /*
  * Asks and endings that are submitted and completed later.
  *
- * One thread takes everything that was submitted while it was at work, carries it out as
- * one group (core/transition), and completes it.  What cannot share a statement, and what
- * a group's verdict leaves open, is carried out in the blocking way on the same thread.
+ * One thread takes everything that was submitted while it was at work, carries it out as one group
+ * (core/transition), and completes it.  What cannot share a statement, and what a group's verdict
+ * leaves open, is carried out in the blocking way on the same thread.
  */
 #include "trade_lock/lock.h"
 
@@ -28,7 +28,7 @@ struct submitted {
     void *context;
     transition t;
     int64_t before_ms;
-    int grouped; /* t was carried out with the group */
+    int grouped;                                        /* t was carried out with the group */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
     tl_status status;
 };
@@ -259,8 +259,7 @@ static struct async *async_of(tl_client *client)
 
 /* ------------------------------------------------------------------ submitting -- */
 
-static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
-                        void *context)
+static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done, void *context)
 {
     struct async *a = async_of(lock->client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;

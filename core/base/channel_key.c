@@ -26,14 +26,14 @@ static size_t put_part(uint8_t *to, size_t used, const char *part)
     return used + size;
 }
 
-static tl_status check(const char *out, unsigned chars, const char *site,
-                       const char *channel, const tl_key *key, uint32_t epoch)
+static tl_status check(const char *out, unsigned chars, const char *site, const char *channel,
+                       const tl_key *key, uint32_t epoch)
 {
     if (out == NULL)
         return error_set(TL_INVALID, "channel key: there is no place for it");
     if (chars < CHARS_MIN || chars > TL_CHANNEL_KEY_MAX)
-        return error_set(TL_INVALID, "channel key: has %d to %d characters, not %u",
-                         CHARS_MIN, TL_CHANNEL_KEY_MAX, chars);
+        return error_set(TL_INVALID, "channel key: has %d to %d characters, not %u", CHARS_MIN,
+                         TL_CHANNEL_KEY_MAX, chars);
     if (epoch == 0)
         return error_set(TL_INVALID, "channel key: epochs are counted from 1");
     tl_status status = text_check_name("site", site, TEXT_SITE_MAX);
@@ -45,8 +45,7 @@ static tl_status check(const char *out, unsigned chars, const char *site,
 tl_status tl_channel_key(char *out, unsigned chars, const char *site, const char *channel,
                          const tl_key *key, uint32_t epoch)
 {
-    uint8_t bytes[6 * 4 + TEXT_SITE_MAX + TL_CHANNEL_MAX + TL_SERIAL_MAX + TL_CUST_MAX +
-                  TL_OP_MAX];
+    uint8_t bytes[6 * 4 + TEXT_SITE_MAX + TL_CHANNEL_MAX + TL_SERIAL_MAX + TL_CUST_MAX + TL_OP_MAX];
     uint8_t digest[SHA256_SIZE];
     char digits[2 * SHA256_SIZE + 1];
 

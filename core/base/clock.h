@@ -1,11 +1,11 @@
 /*
- * Time of this machine, for waiting and for knowing how long something is certainly
- * still true.  CLOCK_BOOTTIME goes on while the machine is suspended; a lease measured by
- * a clock that stands still would outlive itself.
+ * Time of this machine, for waiting and for knowing how long something is certainly still true.
+ * CLOCK_BOOTTIME goes on while the machine is suspended; a lease measured by a clock that stands
+ * still would outlive itself.
  *
- * pthread condition variables cannot use CLOCK_BOOTTIME.  They use CLOCK_MONOTONIC here,
- * in slices of at most a second: after a suspension a waiter notices within a second
- * that its deadline is over.
+ * pthread condition variables cannot use CLOCK_BOOTTIME.  They use CLOCK_MONOTONIC here, in slices
+ * of at most a second: after a suspension a waiter notices within a second that its deadline is
+ * over.
  */
 #ifndef TL_BASE_CLOCK_H
 #define TL_BASE_CLOCK_H
@@ -32,9 +32,9 @@ void clock_sleep_until_ms(int64_t deadline_ms);
 int clock_condition_init(pthread_cond_t *condition);
 
 /*
- * Waits until signalled or until the deadline.  ETIMEDOUT when the deadline is over, else
- * 0; the caller looks at what it waits for again, as after every wait.
- * Needs: mutex held, condition from clock_condition_init().
+ * Waits until signalled or until the deadline.  ETIMEDOUT when the deadline is over, else 0; the
+ * caller looks at what it waits for again, as after every wait. Needs: mutex held, condition from
+ * clock_condition_init().
  */
 int clock_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline_ms);
 

@@ -81,8 +81,7 @@ static void enter_section(struct reader *reader, char *line)
         reader->section = SECTION_FOREIGN;
     } else {
         error_set(TL_BAD_CONFIG,
-                  "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP "]",
-                  line);
+                  "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP "]", line);
         fail(reader);
     }
 }
@@ -103,8 +102,7 @@ static void check_client_line(struct reader *reader, char *line)
                   "write it (mode %04o); chmod 600 it",
                   (unsigned)(reader->mode & 07777));
         fail(reader);
-    } else if (reader->section == SECTION_OWN &&
-               config_client_check(name, value) != TL_OK)
+    } else if (reader->section == SECTION_OWN && config_client_check(name, value) != TL_OK)
         fail(reader);
 }
 
@@ -113,8 +111,8 @@ static char *read_line(struct reader *reader)
 {
     if (fgets(reader->text, sizeof(reader->text), reader->stream) == NULL) {
         if (ferror(reader->stream))
-            reader->status = error_set(TL_BAD_CONFIG, "%s: cannot be read: %s",
-                                       reader->file, strerrordesc_np(errno));
+            reader->status = error_set(TL_BAD_CONFIG, "%s: cannot be read: %s", reader->file,
+                                       strerrordesc_np(errno));
         return NULL;
     }
     reader->line++;
@@ -194,8 +192,7 @@ static int unquote(char *value)
 }
 
 /* inih calls this for each setting. */
-static int take_setting(void *context, const char *ini_section, const char *name,
-                        const char *text)
+static int take_setting(void *context, const char *ini_section, const char *name, const char *text)
 {
     struct reader *reader = context;
     char value[LINE_MAX_BYTES];
@@ -211,8 +208,7 @@ static int take_setting(void *context, const char *ini_section, const char *name
     }
     text_copy(value, sizeof(value), text);
     if (reader->lines[i] != 0) {
-        error_set(TL_BAD_CONFIG, "%s: was already set in line %u", name,
-                  reader->lines[i]);
+        error_set(TL_BAD_CONFIG, "%s: was already set in line %u", name, reader->lines[i]);
         fail(reader);
     } else if (!unquote(value)) {
         error_set(TL_BAD_CONFIG, "%s: a quote has no counterpart", name);
@@ -230,8 +226,7 @@ static void place_at(struct reader *reader, size_t first_field, size_t second_fi
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
         size_t field = config_settings[i].offset;
 
-        if ((field == first_field || field == second_field) &&
-            reader->lines[i] > reader->line)
+        if ((field == first_field || field == second_field) && reader->lines[i] > reader->line)
             reader->line = reader->lines[i];
     }
     fail(reader);
@@ -243,12 +238,10 @@ static void check_together(struct reader *reader)
     char first[CONFIG_DURATION_TEXT], second[CONFIG_DURATION_TEXT];
 
     if (config->session_ms < 3 * config->beat_ms) {
-        error_set(TL_BAD_CONFIG,
-                  "session_ms: %s is less than three beats (beat_ms) of %s",
+        error_set(TL_BAD_CONFIG, "session_ms: %s is less than three beats (beat_ms) of %s",
                   config_duration(first, config->session_ms),
                   config_duration(second, config->beat_ms));
-        place_at(reader, offsetof(struct config, session_ms),
-                 offsetof(struct config, beat_ms));
+        place_at(reader, offsetof(struct config, session_ms), offsetof(struct config, beat_ms));
     } else if (config->ask_wait_max_ms < config->ask_wait_min_ms) {
         error_set(TL_BAD_CONFIG, "ask_wait_max_ms: %s is less than ask_wait_min_ms, %s",
                   config_duration(first, config->ask_wait_max_ms),
@@ -265,18 +258,17 @@ static tl_status open_file(struct reader *reader, const char *file)
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
-        return error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s",
-                         file, strerrordesc_np(errno));
+        return error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
+                         strerrordesc_np(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(fd);
-        return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file",
-                         file);
+        return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file", file);
     }
     if ((about.st_mode & S_IWOTH) != 0) {
         close(fd);
         return error_set(TL_BAD_CONFIG,
-                         "%s: the settings file can be written by everybody (mode %04o)",
-                         file, (unsigned)(about.st_mode & 07777));
+                         "%s: the settings file can be written by everybody (mode %04o)", file,
+                         (unsigned)(about.st_mode & 07777));
     }
     reader->stream = fdopen(fd, "r");
     if (reader->stream == NULL) {
@@ -312,8 +304,8 @@ tl_status config_load_for(struct config *config, const char *file, const char *s
         fail(&reader);
     }
     if (reader.status == TL_OK && reader.suffix[0] != '\0' && !reader.suffix_found)
-        reader.status = error_set(
-            TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
+        reader.status =
+            error_set(TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
     if (reader.status == TL_OK)
         check_together(&reader);
     if (reader.status == TL_OK)

@@ -1,7 +1,7 @@
 /*
  * The settings: section [tradelock] of the options file.  The same file's section
- * [tradelock-client] is read by libmariadb itself; here it is only checked, since
- * libmariadb says nothing about a name that it does not know.
+ * [tradelock-client] is read by libmariadb itself; here it is only checked, since libmariadb says
+ * nothing about a name that it does not know.
  *
  * CONFIG_MAP is the one list.  The structure, the parser, the sample config/tradelock.cnf
  * and the test that compares them come from it:
@@ -117,8 +117,8 @@ void config_defaults(struct config *config);
 /* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; then nothing is changed. */
 tl_status config_load(struct config *config, const char *file);
 
-/* The same, and the file must have a section [tradelock-client<suffix>]: without it
- * libmariadb would silently connect as somebody else.  NULL and "" ask for none. */
+/* The same, and the file must have a section [tradelock-client<suffix>]: without it libmariadb
+ * would silently connect as somebody else.  NULL and "" ask for none. */
 tl_status config_load_for(struct config *config, const char *file, const char *suffix);
 
 void config_policy(tl_policy *policy, const struct config *config);
@@ -155,7 +155,6 @@ enum { CONFIG_SETTINGS = 0 CONFIG_MAP(CONFIG_ONE) };
 extern const struct config_setting config_settings[CONFIG_SETTINGS];
 
 /* Sets one setting from its text; TL_BAD_CONFIG with "name: what is wrong". */
-tl_status config_set(struct config *config, const struct config_setting *setting,
-                     const char *text);
+tl_status config_set(struct config *config, const struct config_setting *setting, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The names that libmariadb 3.3 reads from an option file.  It takes an underscore for a
- * dash, and passes over every other name in silence: a mistyped ssl-ca would leave a
- * connection without verified TLS and nobody would know.
+ * The names that libmariadb 3.3 reads from an option file.  It takes an underscore for a dash, and
+ * passes over every other name in silence: a mistyped ssl-ca would leave a connection without
+ * verified TLS and nobody would know.
  */
 #include "base/config_client.h"
 
@@ -51,8 +51,8 @@ const char *const config_client_names[] = {
     NULL,
 };
 
-/* Known to libmariadb, but they would change what the library relies on; unless they have
- * the value that changes nothing, where there is one. */
+/* Known to libmariadb, but they would change what the library relies on; unless they have the value
+ * that changes nothing, where there is one. */
 static const struct {
     const char *name, *harmless, *why;
 } refused[] = {
@@ -89,20 +89,17 @@ tl_status config_client_check(const char *name, const char *value)
     for (size_t i = 0; i < COUNT(refused); i++) {
         if (!same_name(name, refused[i].name))
             continue;
-        if (value != NULL && refused[i].harmless != NULL &&
-            strcmp(value, refused[i].harmless) == 0)
+        if (value != NULL && refused[i].harmless != NULL && strcmp(value, refused[i].harmless) == 0)
             return TL_OK;
         return error_set(TL_BAD_CONFIG, "%s is not allowed here: %s", refused[i].name,
                          refused[i].why);
     }
     /* Without a value the whole line would be quoted, and it may hold a password. */
     if (value == NULL)
-        return error_set(TL_BAD_CONFIG,
-                         "a line without '=' that is no connection option");
+        return error_set(TL_BAD_CONFIG, "a line without '=' that is no connection option");
     const char *near = text_nearest(name, config_client_names, KNOWN);
     if (near != NULL)
-        return error_set(TL_BAD_CONFIG,
-                         "unknown connection option '%s'; did you mean '%s'?", name,
+        return error_set(TL_BAD_CONFIG, "unknown connection option '%s'; did you mean '%s'?", name,
                          near);
     return error_set(TL_BAD_CONFIG, "unknown connection option '%s'", name);
 }

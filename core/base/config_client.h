@@ -4,8 +4,8 @@
 
 #include <tradelock/tradelock.h>
 
-/* Whether libmariadb knows this name and tradelock can live with it.  TL_OK, or
- * TL_BAD_CONFIG with a sentence.  value: what follows the equal sign, NULL without. */
+/* Whether libmariadb knows this name and tradelock can live with it.  TL_OK, or TL_BAD_CONFIG with
+ * a sentence.  value: what follows the equal sign, NULL without. */
 tl_status config_client_check(const char *name, const char *value);
 
 /* The names that are allowed, with dashes; NULL at the end. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SETTING(type, name, initial, least, most, meaning)                               \
+#define SETTING(type, name, initial, least, most, meaning)                                         \
     {CONFIG_##type, offsetof(struct config, name), #name, initial, least, most, meaning},
 
 const struct config_setting config_settings[CONFIG_SETTINGS] = {CONFIG_MAP(SETTING)};
@@ -31,16 +31,12 @@ static const char *read_digits(const char *text, int64_t *number)
 static const struct {
     const char *suffix;
     int64_t ms;
-} units[] = {{"ms", 1},
-             {"s", CONFIG_SECOND},
-             {"m", CONFIG_MINUTE},
-             {"h", CONFIG_HOUR},
-             {"d", CONFIG_DAY}};
+} units[] = {
+    {"ms", 1}, {"s", CONFIG_SECOND}, {"m", CONFIG_MINUTE}, {"h", CONFIG_HOUR}, {"d", CONFIG_DAY}};
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* The milliseconds that the text of this size means, or -1; a plain number counts
- * plain_ms. */
+/* The milliseconds that the text of this size means, or -1; a plain number counts plain_ms. */
 static int64_t read_duration(const char *text, size_t size, int64_t plain_ms)
 {
     int64_t number;
@@ -67,13 +63,13 @@ const char *config_duration(char to[CONFIG_DURATION_TEXT], int64_t duration_ms)
     for (size_t i = 0; i < UNITS; i++)
         if (duration_ms != 0 && duration_ms % units[i].ms == 0)
             best = i;
-    snprintf(to, CONFIG_DURATION_TEXT, "%lld%s",
-             (long long)(duration_ms / units[best].ms), units[best].suffix);
+    snprintf(to, CONFIG_DURATION_TEXT, "%lld%s", (long long)(duration_ms / units[best].ms),
+             units[best].suffix);
     return to;
 }
 
-static tl_status set_duration(const struct config_setting *setting, const char *text,
-                              size_t size, int64_t unit_ms, int64_t *to)
+static tl_status set_duration(const struct config_setting *setting, const char *text, size_t size,
+                              int64_t unit_ms, int64_t *to)
 {
     char least[CONFIG_DURATION_TEXT], most[CONFIG_DURATION_TEXT];
     int64_t duration_ms = read_duration(text, size, unit_ms);
@@ -86,28 +82,24 @@ static tl_status set_duration(const struct config_setting *setting, const char *
         return error_set(TL_BAD_CONFIG, "%s: '%.*s' is not a whole number of seconds",
                          setting->name, (int)size, text);
     if (duration_ms / unit_ms < setting->least || duration_ms / unit_ms > setting->most)
-        return error_set(TL_BAD_CONFIG, "%s: '%.*s' is out of range, %s to %s",
-                         setting->name, (int)size, text,
-                         config_duration(least, setting->least * unit_ms),
+        return error_set(TL_BAD_CONFIG, "%s: '%.*s' is out of range, %s to %s", setting->name,
+                         (int)size, text, config_duration(least, setting->least * unit_ms),
                          config_duration(most, setting->most * unit_ms));
     *to = duration_ms / unit_ms;
     return TL_OK;
 }
 
-static tl_status set_number(const struct config_setting *setting, const char *text,
-                            int64_t *to)
+static tl_status set_number(const struct config_setting *setting, const char *text, int64_t *to)
 {
     int64_t number;
     const char *end = read_digits(text, &number);
 
     if (end == NULL || *end != '\0')
-        return error_set(
-            TL_BAD_CONFIG, "%s: '%s' is not a whole number from %lld to %lld",
-            setting->name, text, (long long)setting->least, (long long)setting->most);
+        return error_set(TL_BAD_CONFIG, "%s: '%s' is not a whole number from %lld to %lld",
+                         setting->name, text, (long long)setting->least, (long long)setting->most);
     if (number < setting->least || number > setting->most)
-        return error_set(TL_BAD_CONFIG, "%s: %s is out of range, %lld to %lld",
-                         setting->name, text, (long long)setting->least,
-                         (long long)setting->most);
+        return error_set(TL_BAD_CONFIG, "%s: %s is out of range, %lld to %lld", setting->name, text,
+                         (long long)setting->least, (long long)setting->most);
     *to = number;
     return TL_OK;
 }
@@ -142,21 +134,19 @@ static tl_status set_schedule(const struct config_setting *setting, const char *
     return TL_OK;
 }
 
-static tl_status set_cust(const struct config_setting *setting, const char *text,
-                          config_cust *to)
+static tl_status set_cust(const struct config_setting *setting, const char *text, config_cust *to)
 {
     if (strcmp(text, "plain") == 0)
         *to = CONFIG_CUST_PLAIN;
     else if (strcmp(text, "hashed") == 0)
         *to = CONFIG_CUST_HASHED;
     else
-        return error_set(TL_BAD_CONFIG, "%s: '%s' is neither plain nor hashed",
-                         setting->name, text);
+        return error_set(TL_BAD_CONFIG, "%s: '%s' is neither plain nor hashed", setting->name,
+                         text);
     return TL_OK;
 }
 
-static tl_status set_level(const struct config_setting *setting, const char *text,
-                           tl_level *to)
+static tl_status set_level(const struct config_setting *setting, const char *text, tl_level *to)
 {
     static const char *const names[] = {"debug", "info", "warning", "alarm"};
 
@@ -165,12 +155,11 @@ static tl_status set_level(const struct config_setting *setting, const char *tex
             *to = (tl_level)level;
             return TL_OK;
         }
-    return error_set(TL_BAD_CONFIG, "%s: '%s' is not debug, info, warning or alarm",
-                     setting->name, text);
+    return error_set(TL_BAD_CONFIG, "%s: '%s' is not debug, info, warning or alarm", setting->name,
+                     text);
 }
 
-static tl_status set_name(const struct config_setting *setting, const char *text,
-                          char *to)
+static tl_status set_name(const struct config_setting *setting, const char *text, char *to)
 {
     /* A name is wrong here as anywhere else, but it is the file that must be mended. */
     if (text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
@@ -179,8 +168,7 @@ static tl_status set_name(const struct config_setting *setting, const char *text
     return TL_OK;
 }
 
-tl_status config_set(struct config *config, const struct config_setting *setting,
-                     const char *text)
+tl_status config_set(struct config *config, const struct config_setting *setting, const char *text)
 {
     void *field = (char *)config + setting->offset;
     tl_status status = TL_BAD_CONFIG;

@@ -1,6 +1,6 @@
 /*
- * Problems as sentences: every room returns a tl_status and leaves one sentence for the
- * calling thread.  The sentence names the thing and the place; no raw SQL error alone.
+ * Problems as sentences: every room returns a tl_status and leaves one sentence for the calling
+ * thread.  The sentence names the thing and the place; no raw SQL error alone.
  */
 #ifndef TL_BASE_ERROR_H
 #define TL_BASE_ERROR_H

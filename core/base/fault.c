@@ -54,8 +54,7 @@ static void load(void)
     fault.kill_at = read_number("TL_FAULT_KILL");
     fault.stop_at = read_number("TL_FAULT_STOP");
     fault.fail_at = read_number("TL_FAULT_ALLOC");
-    snprintf(fault.mutations, sizeof(fault.mutations), "%s",
-             mutations != NULL ? mutations : "");
+    snprintf(fault.mutations, sizeof(fault.mutations), "%s", mutations != NULL ? mutations : "");
     snprintf(fault.only, sizeof(fault.only), "%s", only != NULL ? only : "");
     fault.passages = 0;
     fault.counted = 0;
@@ -108,8 +107,7 @@ static void write_line(fault_kind kind, const char *name, const char *when)
     int size = snprintf(line, sizeof(line), "%ld\t%llu\t%s\t%s\t%s\n", (long)fault.pid,
                         (unsigned long long)fault.passages, kind_names[kind], name, when);
 
-    if (size < 0 || (size_t)size >= sizeof(line) ||
-        write(fault.log, line, (size_t)size) != size)
+    if (size < 0 || (size_t)size >= sizeof(line) || write(fault.log, line, (size_t)size) != size)
         abort();
 }
 

@@ -1,7 +1,7 @@
 /*
- * The one function that every statement, commit, callback and HTTP call passes.  In a
- * build with TL_TEST_HOOKS a test can stop, kill or count at a numbered passage; in every
- * other build it costs nothing and does nothing.
+ * The one function that every statement, commit, callback and HTTP call passes.  In a build with
+ * TL_TEST_HOOKS a test can stop, kill or count at a numbered passage; in every other build it costs
+ * nothing and does nothing.
  *
  * The environment says what happens; it is read once, at the first passage:
  *   TL_FAULT_LOG=FILE   append a line for each passage: pid, number, kind, name, when,

@@ -1,11 +1,11 @@
 /*
- * The life of one session, as its own process knows it: how long it is certain, and whether
- * it is over for good.
+ * The life of one session, as its own process knows it: how long it is certain, and whether it is
+ * over for good.
  *
- * A process whose session was ended goes on under another.  Whatever is asked for keeps the
- * life under which it was asked, so that what an old session held never looks alive because
- * a new one lives.  Only the heartbeat writes it; anybody reads it, without a lock, until
- * the client is closed.
+ * A process whose session was ended goes on under another.  Whatever is asked for keeps the life
+ * under which it was asked, so that what an old session held never looks alive because a new one
+ * lives.  Only the heartbeat writes it; anybody reads it, without a lock, until the client is
+ * closed.
  */
 #ifndef TL_BASE_LIFE_H
 #define TL_BASE_LIFE_H
@@ -23,8 +23,7 @@ typedef struct life {
     /* Atomic. */
     atomic_int_fast64_t certain_until_ms; /* boot time */
     atomic_int over;
-    /* Handles by which a trade may be in process under it, those that were freed so
-     * included. */
+    /* Handles by which a trade may be in process under it, those that were freed so included. */
     atomic_uint_fast64_t may_hold;
 } life;
 

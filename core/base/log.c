@@ -46,8 +46,7 @@ static void hide_cust(char *to, size_t space, const char *message, const char *c
 
     to[0] = '\0';
     while (used < space && (found = find_cust(message, next, cust_no)) != NULL) {
-        int wanted =
-            snprintf(to + used, space - used, "%.*s%s", (int)(found - next), next, hash);
+        int wanted = snprintf(to + used, space - used, "%.*s%s", (int)(found - next), next, hash);
         used += wanted > 0 ? (size_t)wanted : 0;
         next = found + strlen(cust_no);
     }
@@ -60,8 +59,8 @@ int log_wanted(const struct logger *logger, tl_level level)
     return logger != NULL && logger->fn != NULL && level >= logger->least;
 }
 
-void log_line(const struct logger *logger, tl_level level, const tl_key *key,
-              uint64_t fence, const char *format, ...)
+void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+              const char *format, ...)
 {
     char message[MESSAGE_MAX], hidden[MESSAGE_MAX], hash[LOG_CUST_HASH];
     tl_log_line line = {.level = level, .fence = fence};

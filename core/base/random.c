@@ -9,8 +9,8 @@
 #include <uuid/uuid.h>
 
 /* Each step needs a token, and a call of the kernel costs as much as the rest of a step's
- * preparation: a thread fetches some in advance.  The child of a fork() has the same, and
- * throws them away. */
+ * preparation: a thread fetches some in advance.  The child of a fork() has the same, and throws
+ * them away. */
 #define IN_ADVANCE (32 * RANDOM_TOKEN)
 
 static _Thread_local struct {

@@ -4,8 +4,8 @@
 const char *tl_status_name(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_NAME(number, name, class_, text)                                          \
-    case number:                                                                         \
+#define STATUS_NAME(number, name, class_, text)                                                    \
+    case number:                                                                                   \
         return "TL_" #name;
         TL_STATUS_MAP(STATUS_NAME)
 #undef STATUS_NAME
@@ -17,8 +17,8 @@ const char *tl_status_name(tl_status status)
 const char *tl_status_text(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_TEXT(number, name, class_, text)                                          \
-    case number:                                                                         \
+#define STATUS_TEXT(number, name, class_, text)                                                    \
+    case number:                                                                                   \
         return text;
         TL_STATUS_MAP(STATUS_TEXT)
 #undef STATUS_TEXT
@@ -30,8 +30,8 @@ const char *tl_status_text(tl_status status)
 tl_class tl_status_class(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_CLASS(number, name, class_, text)                                         \
-    case number:                                                                         \
+#define STATUS_CLASS(number, name, class_, text)                                                   \
+    case number:                                                                                   \
         return TL_CLASS_##class_;
         TL_STATUS_MAP(STATUS_CLASS)
 #undef STATUS_CLASS
@@ -128,8 +128,8 @@ const char *tl_holder_state_name(tl_holder_state state)
 const char *tl_proof_name(tl_proof proof)
 {
     switch ((int)proof) {
-#define PROOF_NAME(code, name, text)                                                     \
-    case code:                                                                           \
+#define PROOF_NAME(code, name, text)                                                               \
+    case code:                                                                                     \
         return #name;
         TL_PROOF_MAP(PROOF_NAME)
 #undef PROOF_NAME
@@ -141,8 +141,8 @@ const char *tl_proof_name(tl_proof proof)
 const char *tl_proof_text(tl_proof proof)
 {
     switch ((int)proof) {
-#define PROOF_TEXT(code, name, text)                                                     \
-    case code:                                                                           \
+#define PROOF_TEXT(code, name, text)                                                               \
+    case code:                                                                                     \
         return text;
         TL_PROOF_MAP(PROOF_TEXT)
 #undef PROOF_TEXT

@@ -19,8 +19,8 @@ int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margi
     return 0;
 }
 
-/* What both intervals allow; where they do not meet, the end that is nearer to the look: a
- * clock that is set by less than the margin is followed no faster than one that drifts. */
+/* What both intervals allow; where they do not meet, the end that is nearer to the look: a clock
+ * that is set by less than the margin is followed no faster than one that drifts. */
 void steady_learn(steady *self, const steady_look *look)
 {
     const int64_t least_us = look->other_us - look->after_us;

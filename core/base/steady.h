@@ -1,11 +1,11 @@
 /*
  * Whether another machine's clock runs steadily, by this machine's CLOCK_BOOTTIME.
  *
- * A look at the other clock falls between two moments of ours, so how far it is ahead is
- * known as an interval.  What is remembered is an interval too, which widens by the drift
- * that a clock may have and narrows with each look.  A look that lies wholly beside it by
- * more than the margin shows that the clock was set; a slow answer, or a process that was
- * stopped in between, only makes for a wide interval, which shows nothing.
+ * A look at the other clock falls between two moments of ours, so how far it is ahead is known as
+ * an interval.  What is remembered is an interval too, which widens by the drift that a clock may
+ * have and narrows with each look.  A look that lies wholly beside it by more than the margin shows
+ * that the clock was set; a slow answer, or a process that was stopped in between, only makes for a
+ * wide interval, which shows nothing.
  */
 #ifndef TL_BASE_STEADY_H
 #define TL_BASE_STEADY_H
@@ -26,8 +26,8 @@ typedef struct steady {
     int64_t at_us;             /* by ours, as of when */
 } steady;
 
-/* How far the look lies beside what is remembered, at the least: below 0 the clock was set
- * back, above 0 forward, 0 when it lies within the margin. */
+/* How far the look lies beside what is remembered, at the least: below 0 the clock was set back,
+ * above 0 forward, 0 when it lies within the margin. */
 int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margin_us);
 
 /* Learns from a look that lies within the margin. */

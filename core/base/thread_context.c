@@ -64,8 +64,8 @@ unsigned thread_context_generation(void)
     return atomic_load_explicit(&forks, memory_order_relaxed) + 1;
 }
 
-/* The calling thread's context.  The child of a fork is a new thread with no work: two
- * processes with one identity would be told apart by nothing. */
+/* The calling thread's context.  The child of a fork is a new thread with no work: two processes
+ * with one identity would be told apart by nothing. */
 static struct thread_context *context_now(void)
 {
     unsigned generation = thread_context_generation();
@@ -92,8 +92,7 @@ int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument)
 static void set_work(struct thread_context *context, const char *log_uuid)
 {
     snprintf(context->log_uuid, sizeof(context->log_uuid), "%s", log_uuid);
-    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%s>",
-             context->log_uuid);
+    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%s>", context->log_uuid);
 }
 
 const char *tl_thread_uuid(void)
@@ -208,8 +207,8 @@ static void unwound(const struct place *place)
         let_go(context);
 }
 
-/* What the rest is found by is this function's frame: it is never a part of another, and there
- * is no second one of it. */
+/* What the rest is found by is this function's frame: it is never a part of another, and there is
+ * no second one of it. */
 #ifdef __clang__
 __attribute__((noinline))
 #else
@@ -223,8 +222,8 @@ int thread_context_call_out(const call_out *call)
 
     if (place.calls <= CALLS_MAX)
         context->under_way[place.calls - 1] =
-            (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left,
-                               call->of, call->what, call->is_database};
+            (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left, call->of,
+                               call->what, call->is_database};
     if (has_end)
         pthread_setspecific(at_end, context);
     answer = call->fn(call->context);
@@ -240,8 +239,8 @@ struct walk {
     int below, passed, is_call;
 };
 
-/* Frames come from the innermost one on, each with where it begins.  The last that begins at
- * the address or below is the one that has the place now. */
+/* Frames come from the innermost one on, each with where it begins.  The last that begins at the
+ * address or below is the one that has the place now. */
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *context)
 {
     struct walk *walk = context;
@@ -252,8 +251,7 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *co
         return _URC_NORMAL_STOP;
     }
     walk->below = 1;
-    walk->is_call =
-        (uintptr_t)_Unwind_GetRegionStart(frame) == (uintptr_t)thread_context_call_out;
+    walk->is_call = (uintptr_t)_Unwind_GetRegionStart(frame) == (uintptr_t)thread_context_call_out;
     return _URC_NO_REASON;
 }
 
@@ -304,9 +302,9 @@ static int is_of_this_stack(uintptr_t address)
 }
 
 /*
- * Whether the call was left, for certain: the stack ends above its frame, or another function
- * has that place now.  A callback that has a stack of its own, or was called by way of code
- * that cannot be walked through, is believed to be under way.
+ * Whether the call was left, for certain: the stack ends above its frame, or another function has
+ * that place now.  A callback that has a stack of its own, or was called by way of code that cannot
+ * be walked through, is believed to be under way.
  */
 static int was_left(const struct under_way *call)
 {

@@ -11,8 +11,7 @@ tl_status caller_must_roll_back(const db *connection, db_answer answer, const ch
 
 static tl_status judge(const db_result *result, int any_idle, int begun)
 {
-    int in_one = db_get_int(result, 0, 0) != 0,
-        autocommit = db_get_int(result, 0, 1) != 0;
+    int in_one = db_get_int(result, 0, 0) != 0, autocommit = db_get_int(result, 0, 1) != 0;
 
     if (begun && !autocommit)
         return error_set(TL_NO_TRANSACTION,
@@ -20,15 +19,14 @@ static tl_status judge(const db_result *result, int any_idle, int begun)
                          "the server would have begun another transaction, without what "
                          "was written before; switch it on, and START TRANSACTION");
     if (!in_one && autocommit)
-        return error_set(TL_NO_TRANSACTION,
-                         "the caller's connection is not in a "
-                         "transaction; what is done on it would commit "
-                         "alone");
+        return error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
+                                            "transaction; what is done on it would commit "
+                                            "alone");
     if (!any_idle && db_get_int(result, 0, 2) == 0)
-        return error_set(
-            TL_INVALID, "the caller's connection has no idle_transaction_timeout: if its "
-                        "process vanished, the lock would stay with it for hours; SET it "
-                        "when connecting, or pass TL_GUARD_ANY_IDLE");
+        return error_set(TL_INVALID,
+                         "the caller's connection has no idle_transaction_timeout: if its "
+                         "process vanished, the lock would stay with it for hours; SET it "
+                         "when connecting, or pass TL_GUARD_ANY_IDLE");
     return TL_OK;
 }
 
@@ -49,9 +47,9 @@ static tl_status look(db **out, struct st_mysql *connection, int any_idle, int b
                                               "transaction");
     if (status == TL_OK) {
         answer = store_caller_transaction(borrowed, &result);
-        status = answer == DB_DONE ? judge(&result, any_idle, begun)
-                                   : caller_must_roll_back(borrowed, answer,
-                                                           "looking at the transaction");
+        status = answer == DB_DONE
+                     ? judge(&result, any_idle, begun)
+                     : caller_must_roll_back(borrowed, answer, "looking at the transaction");
     }
     db_result_free(&result);
     if (status == TL_OK)

@@ -8,10 +8,9 @@
 #include "db/db.h"
 
 /*
- * Wraps it, and asks the server whether it is in a transaction (libmariadb goes on saying
- * so after an error has rolled one back) and whether the server ends a silent one; any_idle
- * leaves out the latter.  TL_OK and a wrapper for db_close(); TL_INVALID,
- * TL_NO_TRANSACTION, TL_ROLL_BACK.
+ * Wraps it, and asks the server whether it is in a transaction (libmariadb goes on saying so after
+ * an error has rolled one back) and whether the server ends a silent one; any_idle leaves out the
+ * latter.  TL_OK and a wrapper for db_close(); TL_INVALID, TL_NO_TRANSACTION, TL_ROLL_BACK.
  */
 tl_status caller_open(db **out, struct st_mysql *connection, int any_idle);
 
@@ -21,7 +20,6 @@ tl_status caller_open(db **out, struct st_mysql *connection, int any_idle);
 tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle);
 
 /* TL_ROLL_BACK with a sentence about what went wrong on the caller's connection. */
-tl_status caller_must_roll_back(const db *connection, db_answer answer,
-                                const char *doing);
+tl_status caller_must_roll_back(const db *connection, db_answer answer, const char *doing);
 
 #endif

@@ -72,10 +72,9 @@ void client_callback_left(void *of, void *what)
     tl_client *client = of;
 
     pool_put_lost(client->connections, what);
-    log_line(
-        &client->logger, TL_ALARM, NULL, 0,
-        "a callback was left by an exception, a longjmp or the end of its thread: its "
-        "connection is closed, and what it did there undone");
+    log_line(&client->logger, TL_ALARM, NULL, 0,
+             "a callback was left by an exception, a longjmp or the end of its thread: its "
+             "connection is closed, and what it did there undone");
 }
 
 tl_status client_check_asking(const tl_client *client)
@@ -118,8 +117,8 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
-/* What follows each confirmed beat, on a thread of the session's that no beat waits for.
- * By a clock that was set nobody is overdue: the janitor settles that first. */
+/* What follows each confirmed beat, on a thread of the session's that no beat waits for. By a clock
+ * that was set nobody is overdue: the janitor settles that first. */
 static void run_round(void *context)
 {
     tl_client *client = context;
@@ -151,8 +150,8 @@ static tl_status look_for_restore(void *context, db *connection)
     return restored_look(context, connection);
 }
 
-/* A heartbeat on a connection that died in silence is given up early enough for two more
- * on another one before the session is over. */
+/* A heartbeat on a connection that died in silence is given up early enough for two more on another
+ * one before the session is over. */
 static unsigned beat_read_timeout_s(const tl_client *client)
 {
     int64_t third_s = client->config.session_ms / 3000;
@@ -236,8 +235,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
-        status = transition_engine_new(&client->transitions, client->connections,
-                                       &client->logger, &client->restored);
+        status = transition_engine_new(&client->transitions, client->connections, &client->logger,
+                                       &client->restored);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
@@ -254,12 +253,11 @@ static int is_in_use(tl_client *client)
 
     if (lent == 0)
         return 0;
-    (void)error_set(
-        TL_WRONG_STATE,
-        "%u connections of this client are in use: another thread is inside a "
-        "call, or left a callback by longjmp and has not come back; they stay "
-        "until the process ends",
-        lent);
+    (void)error_set(TL_WRONG_STATE,
+                    "%u connections of this client are in use: another thread is inside a "
+                    "call, or left a callback by longjmp and has not come back; they stay "
+                    "until the process ends",
+                    lent);
     log_line(&client->logger, TL_ALARM, NULL, 0, "%s", tl_error_message());
     return 1;
 }
@@ -300,8 +298,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
     if (options->flags & ~KNOWN_FLAGS)
-        return error_set(TL_INVALID, "flags 0x%x are not known",
-                         options->flags & ~KNOWN_FLAGS);
+        return error_set(TL_INVALID, "flags 0x%x are not known", options->flags & ~KNOWN_FLAGS);
     if (text_check_utf8("program", options->program) != TL_OK ||
         text_check_utf8("operations", options->operations) != TL_OK)
         return TL_INVALID;
@@ -360,8 +357,7 @@ const char *tl_client_session(const tl_client *client)
 
 int64_t tl_client_alive_ms(const tl_client *client)
 {
-    return client_check(client) == TL_OK ? life_left_ms(session_life(client->session))
-                                         : 0;
+    return client_check(client) == TL_OK ? life_left_ms(session_life(client->session)) : 0;
 }
 
 int tl_client_loss_fd(const tl_client *client)
@@ -454,8 +450,8 @@ static tl_status check_may_open(tl_client *client)
 {
     db *connection = NULL;
     db_answer answer;
-    tl_status status = pool_get(client->connections, POOL_QUICK,
-                                client->config.pool_wait_ms, &connection);
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
 
     if (status != TL_OK)
         return status;
@@ -463,11 +459,10 @@ static tl_status check_may_open(tl_client *client)
     status = db_read_status(connection, answer, "looking whether trades may be opened");
     pool_put(client->connections, connection);
     if (status == TL_ACCESS_DENIED)
-        status =
-            error_set(TL_ACCESS_DENIED,
-                      "opening what the dead held is for an account with the role "
-                      "tradelock_application, as services have it; an operator opens "
-                      "one trade with `tradelock retry`");
+        status = error_set(TL_ACCESS_DENIED,
+                           "opening what the dead held is for an account with the role "
+                           "tradelock_application, as services have it; an operator opens "
+                           "one trade with `tradelock retry`");
     return status;
 }
 
@@ -486,9 +481,9 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK)
         status = clock_watch_open(client);
     if (status == TL_OK)
-        status = session_observe_once(client->connections, &client->logger,
-                                      client->config.session_ms, client->config.beat_ms,
-                                      &done.sessions);
+        status =
+            session_observe_once(client->connections, &client->logger, client->config.session_ms,
+                                 client->config.beat_ms, &done.sessions);
     if (status == TL_OK)
         status = clock_watch_look(client);
     if (status == TL_OK)
@@ -496,8 +491,8 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
         status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
-        status = janitor_round(client->transitions, &client->logger, client->actor,
-                               TL_HOLD_MAX_MS, &place, &done.opened, &done.freed);
+        status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
+                               &place, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

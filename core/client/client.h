@@ -25,8 +25,8 @@ typedef struct client_counters {
 /* The asynchronous calls' part of a client, made on first use (core/async). */
 struct async;
 
-/* What the room of a lock keeps for a client: made by the room when it is first needed,
- * freed with the client, by which time every handle is freed. */
+/* What the room of a lock keeps for a client: made by the room when it is first needed, freed with
+ * the client, by which time every handle is freed. */
 typedef struct client_part {
     void (*free)(struct client_part *part);
 } client_part;
@@ -49,8 +49,8 @@ struct tl_client {
     void (*async_free)(struct async *);
     /* Atomic. */
     client_counters counters;
-    /* Occasions after which a trade may be in process that no handle knows of; a handle is
-     * counted by its session's life. */
+    /* Occasions after which a trade may be in process that no handle knows of; a handle is counted
+     * by its session's life. */
     atomic_uint_fast64_t untracked;
     /* Under the mutex: claims of due work whose fate is not known yet. */
     pthread_mutex_t claims_mutex;
@@ -62,15 +62,14 @@ struct tl_client {
     /* Its memory stays until the last handle is freed, so that a call with one is answered after
      * the client was closed, too. */
     atomic_uint refs;
-    atomic_uint
-        attached; /* registries, mutexes, read-write locks: it is not closed before them */
+    atomic_uint attached; /* registries, mutexes, read-write locks: it is not closed before them */
     atomic_int closed;
     atomic_int_fast64_t accepted_us;
     restored_witness witness; /* under its own mutex */
 };
 
-/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_WRONG_STATE when it was closed, TL_INVALID
- * for NULL. */
+/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_WRONG_STATE when it was closed, TL_INVALID for
+ * NULL. */
 tl_status client_check(const tl_client *client);
 
 /* Keeps the memory; gives the client back.  And lets go of it. */
@@ -80,8 +79,8 @@ void client_release(tl_client *client);
 /* As call_out.left: a callback was left that had this connection, which is closed. */
 void client_callback_left(void *client, void *connection);
 
-/* client_check(), and that locks may be asked for now: a session that certainly lives, and
- * no database callback on this thread. */
+/* client_check(), and that locks may be asked for now: a session that certainly lives, and no
+ * database callback on this thread. */
 tl_status client_check_asking(const tl_client *client);
 
 /* Keeps a claim for the next look, and owns it until then; 0: there is no room. */
@@ -94,8 +93,8 @@ static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)
     atomic_fetch_add_explicit(counter, number, memory_order_relaxed);
 }
 
-/* A trade may be in process under this session, and no handle tells: its end will not be
- * taken for the end of all its trades. */
+/* A trade may be in process under this session, and no handle tells: its end will not be taken for
+ * the end of all its trades. */
 static inline void client_lose_track(struct tl_client *client)
 {
     atomic_fetch_add(&client->untracked, 1);

@@ -31,19 +31,16 @@ static int64_t margin_us(const tl_client *client)
 }
 
 /* What the server's clock says, and between which moments of ours. */
-static tl_status read_clock(db *connection, int opening, store_clock *found,
-                            steady_look *look)
+static tl_status read_clock(db *connection, int opening, store_clock *found, steady_look *look)
 {
     db_answer answer;
 
     look->before_us = clock_boottime_us();
-    answer = opening ? store_clock_open(connection, found)
-                     : store_clock_look(connection, found);
+    answer = opening ? store_clock_open(connection, found) : store_clock_look(connection, found);
     look->after_us = clock_boottime_us();
     look->other_us = found->now_us;
-    return answer == DB_DONE
-               ? TL_OK
-               : db_read_status(connection, answer, "looking at the server's clock");
+    return answer == DB_DONE ? TL_OK
+                             : db_read_status(connection, answer, "looking at the server's clock");
 }
 
 /* Needs: watch->mutex held. */
@@ -57,8 +54,8 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     watch->steps = found->steps;
 }
 
-/* How far the clock was set; 0: it was not, or another process has told.  Needs:
- * watch->mutex held. */
+/* How far the clock was set; 0: it was not, or another process has told.  Needs: watch->mutex
+ * held. */
 static int64_t judge(tl_client *client, const store_clock *found, const steady_look *look)
 {
     clock_watch *watch = &client->clock;
@@ -77,11 +74,10 @@ static int64_t judge(tl_client *client, const store_clock *found, const steady_l
     return off_us;
 }
 
-static tl_status record(tl_client *client, db *connection, uint32_t known,
-                        int64_t size_us, int64_t before_us)
+static tl_status record(tl_client *client, db *connection, uint32_t known, int64_t size_us,
+                        int64_t before_us)
 {
-    db_answer answer =
-        store_clock_stepped(connection, known, size_us, before_us, client->actor);
+    db_answer answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
 
     if (answer != DB_DONE)
         return db_error_status(connection, answer, "recording a step of the clock");
@@ -145,9 +141,9 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
 static tl_status look(tl_client *client, int opening)
 {
     db *connection = NULL;
-    tl_status status = pool_get(
-        client->connections, POOL_QUICK,
-        opening ? client->config.pool_wait_ms : client->config.beat_ms, &connection);
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK,
+                 opening ? client->config.pool_wait_ms : client->config.beat_ms, &connection);
 
     if (status == TL_OK)
         status = look_once(client, connection, opening);
@@ -199,22 +195,20 @@ tl_status clock_watch_search(tl_client *client)
     if (status == TL_OK && future_us > margin_us(client)) {
         status = read_clock(connection, 0, &found, &now);
         if (status == TL_OK && found.unsettled == 0)
-            status =
-                record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
+            status = record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
     }
     pool_put(client->connections, connection);
     return status;
 }
 
-/* How many steps are left after a page.  TL_TRY_AGAIN: another process is at it, or has a row
- * of the page. */
+/* How many steps are left after a page.  TL_TRY_AGAIN: another process is at it, or has a row of
+ * the page. */
 static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
                              unsigned long *changed)
 {
     db_result result = DB_RESULT_INIT;
     unsigned rows = 0, mine = 0;
-    db_answer answer =
-        store_clock_settle(connection, PAGE, tl_thread_uuid(), client->actor);
+    db_answer answer = store_clock_settle(connection, PAGE, tl_thread_uuid(), client->actor);
     tl_status status;
 
     if (answer == DB_DONE)
@@ -222,8 +216,7 @@ static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
     status = answer == DB_DONE
                  ? TL_OK
                  : db_error_status(connection, answer, "settling a step of the clock");
-    if (status == TL_OK &&
-        sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
+    if (status == TL_OK && sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
         status = error_set(TL_INTERNAL, "the settling did not say what it did");
     else if (status == TL_OK && !mine)
         status = error_set(TL_TRY_AGAIN, "another process settles the step of the clock");
@@ -232,8 +225,8 @@ static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
     return status;
 }
 
-/* On a connection that waits for rows: with one that does not, somebody would always be at
- * one of so many. */
+/* On a connection that waits for rows: with one that does not, somebody would always be at one of
+ * so many. */
 tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
 {
     const int64_t deadline_ms = clock_deadline(budget_ms);
@@ -250,8 +243,7 @@ tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
         return error_set(TL_TRY_AGAIN, "a step of the server's clock is not settled yet");
     if (status == TL_OK && changed > 0)
         log_line(&client->logger, TL_WARNING, NULL, 0,
-                 "a step of the server's clock is settled: %lu rows were changed",
-                 changed);
+                 "a step of the server's clock is settled: %lu rows were changed", changed);
     if (status == TL_OK) {
         pthread_mutex_lock(&client->clock.mutex);
         atomic_store(&client->clock.unclear, client->clock.trial > 0);
@@ -264,16 +256,14 @@ tl_status clock_watch_check(const tl_client *client)
 {
     if (!atomic_load(&client->clock.unclear))
         return TL_OK;
-    return error_set(TL_TRY_AGAIN,
-                     "the server's clock was set, and the trades in process "
-                     "are not looked through yet");
+    return error_set(TL_TRY_AGAIN, "the server's clock was set, and the trades in process "
+                                   "are not looked through yet");
 }
 
 /* How far moments of the row lie behind what they can be. */
 static int64_t too_late_us(const tl_view *view)
 {
-    const int64_t sent_us =
-        view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
+    const int64_t sent_us = view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
     const int64_t asked_us = view->not_found_since_us - view->now_us;
 
     return sent_us > asked_us ? sent_us : asked_us;
@@ -302,8 +292,7 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
     clock_watch *watch = &client->clock;
 
     pthread_mutex_lock(&watch->mutex);
-    if (!steady_now(&watch->steady, clock_boottime_us(), margin_us(client), least_us,
-                    most_us)) {
+    if (!steady_now(&watch->steady, clock_boottime_us(), margin_us(client), least_us, most_us)) {
         *least_us = 0;
         *most_us = STRETCH_END_US;
     }

@@ -1,13 +1,12 @@
 /*
  * Whether the server's clock runs steadily, as this process sees it.
  *
- * Rows carry moments of that clock: until when a send may be under way, since when the
- * channel knows nothing, until when a key may be sent.  A clock that is set makes them say
- * what is not so.  So the round that follows a beat compares it with CLOCK_BOOTTIME.  Who
- * sees a step records it; until janitors have gone over all rows (tl_clock_settle() of the
- * schema) nothing is claimed and nothing armed.  What was claimed between the step and its
- * record is told by the moment that came with the claim, and an arming by the moments
- * between which the clock must be.
+ * Rows carry moments of that clock: until when a send may be under way, since when the channel
+ * knows nothing, until when a key may be sent.  A clock that is set makes them say what is not so.
+ * So the round that follows a beat compares it with CLOCK_BOOTTIME.  Who sees a step records it;
+ * until janitors have gone over all rows (tl_clock_settle() of the schema) nothing is claimed and
+ * nothing armed.  What was claimed between the step and its record is told by the moment that came
+ * with the claim, and an arming by the moments between which the clock must be.
  *
  * Several processes see one step.  One of them records it, the others believe the clock
  * anew.  A process that was stopped together with its own clock takes the server's for one
@@ -47,16 +46,16 @@ tl_status clock_watch_look(struct tl_client *client);
 /* Looks for rows that were written while the clock was set forward and back between two
  * looks.  For the janitor, every so often. */
 tl_status clock_watch_search(struct tl_client *client);
-/* Goes on with what is not settled; TL_OK when nothing is left, TL_TRY_AGAIN when the time
- * is over or another process is at it. */
+/* Goes on with what is not settled; TL_OK when nothing is left, TL_TRY_AGAIN when the time is over
+ * or another process is at it. */
 tl_status clock_watch_settle(struct tl_client *client, int64_t budget_ms);
 
 /* TL_OK; TL_TRY_AGAIN with a sentence while nothing may rest on the server's clock. */
 tl_status clock_watch_check(const struct tl_client *client);
 
-/* Whether the moment of the view, which the server told after that one of CLOCK_BOOTTIME, is
- * where its clock must be, and no other moment of it is one that cannot be; if not, nothing
- * rests on them until the next look. */
+/* Whether the moment of the view, which the server told after that one of CLOCK_BOOTTIME, is where
+ * its clock must be, and no other moment of it is one that cannot be; if not, nothing rests on them
+ * until the next look. */
 int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t before_us);
 
 /* How many steps were on record when this process last believed the clock. */

@@ -1,6 +1,6 @@
 /*
- * Without a mutex, which a fork could leave locked in the child.  Of the clients that have no
- * place only their number is known, and then every pointer may be one of them.
+ * Without a mutex, which a fork could leave locked in the child.  Of the clients that have no place
+ * only their number is known, and then every pointer may be one of them.
  */
 #include "client/open_clients.h"
 

@@ -14,8 +14,7 @@
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
 
-void restored_confirmed(void *context, const char *session_no, uint64_t beat,
-                        int64_t before_ms)
+void restored_confirmed(void *context, const char *session_no, uint64_t beat, int64_t before_ms)
 {
     restored_witness *w = &((struct tl_client *)context)->witness;
 
@@ -29,8 +28,8 @@ void restored_confirmed(void *context, const char *session_no, uint64_t beat,
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* The witness as it is now, before the database is asked: a beat that is confirmed meanwhile
- * is one more.  Too old a one says nothing. */
+/* The witness as it is now, before the database is asked: a beat that is confirmed meanwhile is one
+ * more.  Too old a one says nothing. */
 static void call_witness(struct tl_client *client, restored_witness *to, int64_t *age_ms)
 {
     restored_witness *w = &client->witness;
@@ -57,10 +56,9 @@ static void dismiss_witness(struct tl_client *client, const restored_witness *ca
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Whether this database has forgotten a beat that it confirmed, and nobody has accepted a
- * restore since; says which. */
-static int witness_speaks(const restored_witness *w, const db_result *seen, char *why,
-                          size_t space)
+/* Whether this database has forgotten a beat that it confirmed, and nobody has accepted a restore
+ * since; says which. */
+static int witness_speaks(const restored_witness *w, const db_result *seen, char *why, size_t space)
 {
     uint64_t beat = db_get_uint(seen, 0, RESTORED_BEAT);
 
@@ -69,16 +67,15 @@ static int witness_speaks(const restored_witness *w, const db_result *seen, char
     if (db_is_null(seen, 0, RESTORED_BEAT))
         snprintf(why, space, "the row of session %s is gone", w->session);
     else if (beat < w->beat)
-        snprintf(why, space,
-                 "session %s has beat %" PRIu64 ", and %" PRIu64 " had been confirmed",
+        snprintf(why, space, "session %s has beat %" PRIu64 ", and %" PRIu64 " had been confirmed",
                  w->session, beat, w->beat);
     else
         return 0;
     return 1;
 }
 
-static tl_status write_down(struct tl_client *client, db *connection,
-                            const db_result *seen, const char *why)
+static tl_status write_down(struct tl_client *client, db *connection, const db_result *seen,
+                            const char *why)
 {
     db_answer answer =
         store_restore_found(connection, db_get_uint(seen, 0, RESTORED_ACCEPTED), why);
@@ -111,8 +108,8 @@ static void take(struct tl_client *client, int now, const restored_witness *call
              "granted or failed until operators accept it");
 }
 
-/* Another server is one for whoever compares, written down or not; what a witness says is
- * known to nobody else. */
+/* Another server is one for whoever compares, written down or not; what a witness says is known to
+ * nobody else. */
 static tl_status judge(struct tl_client *client, db *connection, const db_result *seen,
                        const restored_witness *witness)
 {
@@ -140,8 +137,7 @@ static tl_status cannot_look(db *connection, db_answer answer)
 {
     schema_found found;
     char sentence[ERROR_MAX];
-    tl_status status = db_read_status(connection, answer, "looking for a restore"),
-              schema;
+    tl_status status = db_read_status(connection, answer, "looking for a restore"), schema;
 
     if (answer != DB_ERROR)
         return status;
@@ -163,8 +159,8 @@ tl_status restored_look(struct tl_client *client, db *connection)
     tl_status status = TL_OK;
 
     call_witness(client, &witness, &age_ms);
-    answer = store_server_restored(
-        connection, witness.session[0] != '\0' ? witness.session : NULL, age_ms, &seen);
+    answer = store_server_restored(connection, witness.session[0] != '\0' ? witness.session : NULL,
+                                   age_ms, &seen);
     if (answer != DB_DONE)
         status = cannot_look(connection, answer);
     else if (seen.rows != 1)
@@ -180,10 +176,9 @@ void restored_look_again(struct tl_client *client)
 {
     db *connection = NULL;
 
-    /* What could not be read leaves the last word standing: the connection was looked at
-     * when it was made. */
-    if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) ==
-        TL_OK)
+    /* What could not be read leaves the last word standing: the connection was looked at when it
+     * was made. */
+    if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) == TL_OK)
         (void)restored_look(client, connection);
     pool_put(client->connections, connection);
 }

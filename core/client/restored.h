@@ -4,11 +4,10 @@
  * is granted or armed until an operator accepts the server; the retry lane goes on asking
  * the channel.
  *
- * It is looked at with every new connection, since a failover breaks the old ones, and
- * with every heartbeat, since a restore can be declared at any time.  A connection on which
- * that could not be seen is not used.  A step looks at what was found once it has its
- * connection (transition.h): the first ask after a failover is the one that makes the new
- * connection.
+ * It is looked at with every new connection, since a failover breaks the old ones, and with every
+ * heartbeat, since a restore can be declared at any time.  A connection on which that could not be
+ * seen is not used.  A step looks at what was found once it has its connection (transition.h): the
+ * first ask after a failover is the one that makes the new connection.
  *
  * Who finds it writes it down (tl_restore_found), so that a copy of this database knows it
  * too.  What the witness said is not forgotten before that is done, and no connection is used
@@ -38,8 +37,7 @@ typedef struct restored_witness {
 } restored_witness;
 
 /* A beat was confirmed; context: the client. */
-void restored_confirmed(void *context, const char *session_no, uint64_t beat,
-                        int64_t before_ms);
+void restored_confirmed(void *context, const char *session_no, uint64_t beat, int64_t before_ms);
 
 /* Looks, on a connection that nobody else uses now.  TL_OK: it is known now. */
 tl_status restored_look(struct tl_client *client, db *connection);
@@ -48,8 +46,7 @@ void restored_look_again(struct tl_client *client);
 
 /* TL_OK, or TL_ASK_CHANNEL with a sentence. */
 tl_status restored_check(const struct tl_client *client);
-/* The same for a lock of a resource: who was granted it in the lost hours may still act on
- * it. */
+/* The same for a lock of a resource: who was granted it in the lost hours may still act on it. */
 tl_status restored_check_resource(const struct tl_client *client);
 
 #endif

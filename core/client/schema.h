@@ -1,9 +1,9 @@
 /*
  * Which schema the server has and whether it serves this library.
  *
- * A schema names its version and the oldest client that it still serves, so that a server
- * is migrated first and its clients one after the other.  A client refuses a schema that
- * is older than what it brings itself or that no longer serves it, and nothing else.
+ * A schema names its version and the oldest client that it still serves, so that a server is
+ * migrated first and its clients one after the other.  A client refuses a schema that is older than
+ * what it brings itself or that no longer serves it, and nothing else.
  */
 #ifndef TL_CLIENT_SCHEMA_H
 #define TL_CLIENT_SCHEMA_H

@@ -14,8 +14,7 @@ int server_version_serves(const char *version)
 {
     unsigned major = 0, minor = 0;
 
-    return sscanf(version, "%u.%u", &major, &minor) == 2 &&
-           strstr(version, "MariaDB") != NULL &&
+    return sscanf(version, "%u.%u", &major, &minor) == 2 && strstr(version, "MariaDB") != NULL &&
            (major > OLDEST_MAJOR || (major == OLDEST_MAJOR && minor >= OLDEST_MINOR));
 }
 
@@ -25,8 +24,7 @@ static tl_status judge_settings(const db_result *r)
 
     if (!server_version_serves(version))
         return error_set(TL_SERVER_UNSAFE,
-                         "the server is version %s; tradelock needs " SERVER_OLDEST
-                         " or newer",
+                         "the server is version %s; tradelock needs " SERVER_OLDEST " or newer",
                          version);
     if (db_get_int(r, 0, 1) != 1)
         return error_set(TL_SERVER_UNSAFE,
@@ -47,9 +45,9 @@ tl_status server_check_settings(db *connection)
 {
     db_result result = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
-    const tl_status status =
-        answer == DB_DONE ? judge_settings(&result)
-                          : db_read_status(connection, answer, "asking the server");
+    const tl_status status = answer == DB_DONE
+                                 ? judge_settings(&result)
+                                 : db_read_status(connection, answer, "asking the server");
 
     db_result_free(&result);
     return status;

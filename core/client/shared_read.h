@@ -1,7 +1,7 @@
 /*
- * Reading one row for everybody who wants it now.  A read that begins after a caller asked
- * tells that caller the truth, so callers of one key share it: while one read is under way
- * the next one gathers.  Of sixty-four refused asks for one key one goes to the server.
+ * Reading one row for everybody who wants it now.  A read that begins after a caller asked tells
+ * that caller the truth, so callers of one key share it: while one read is under way the next one
+ * gathers.  Of sixty-four refused asks for one key one goes to the server.
  */
 #ifndef TL_CLIENT_SHARED_READ_H
 #define TL_CLIENT_SHARED_READ_H

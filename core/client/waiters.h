@@ -1,6 +1,6 @@
 /*
- * Who waits for which key in this process.  Of a key's waiters one asks the server; the
- * others wait for it.  A release in the same process wakes the next at once.
+ * Who waits for which key in this process.  Of a key's waiters one asks the server; the others wait
+ * for it.  A release in the same process wakes the next at once.
  */
 #ifndef TL_CLIENT_WAITERS_H
 #define TL_CLIENT_WAITERS_H

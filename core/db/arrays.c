@@ -1,7 +1,7 @@
 /*
- * Array binding: the values of many rows, a column at a time, as the server's bulk
- * execution takes them.  The server prepares, checks and opens once and then writes row
- * after row, which costs it far less than a text with as many rows.
+ * Array binding: the values of many rows, a column at a time, as the server's bulk execution takes
+ * them.  The server prepares, checks and opens once and then writes row after row, which costs it
+ * far less than a text with as many rows.
  */
 #include "db/db_internal.h"
 
@@ -43,8 +43,7 @@ static void fill(struct column *to, const db_value *values, size_t rows, size_t 
     for (size_t row = 0; row < rows; row++) {
         const db_value *value = &values[row * count];
 
-        to->indicators[row] =
-            value->type == DB_NULL ? STMT_INDICATOR_NULL : STMT_INDICATOR_NONE;
+        to->indicators[row] = value->type == DB_NULL ? STMT_INDICATOR_NULL : STMT_INDICATOR_NONE;
         to->sizes[row] = value->size;
         if (value->type == DB_INT || value->type == DB_UINT)
             to->values[row].number = value->int_value;

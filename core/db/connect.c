@@ -1,16 +1,16 @@
 /*
  * Making a connection that is fit for money.
  *
- * The option file is read by libmariadb, which does so inside mysql_real_connect() only.
- * So it is made to try once with a socket that cannot exist: nothing is sent to anybody,
- * and the settings stay in the handle (CLIENT_REMEMBER_OPTIONS).  Then it is known where
- * the connection will go before a password can leave, and what must not be left to the
- * file is set after it: no reconnecting, no LOAD DATA LOCAL, no clear-text passwords,
- * affected rows counted as changed rows (no CLIENT_FOUND_ROWS), one statement a call.
+ * The option file is read by libmariadb, which does so inside mysql_real_connect() only. So it is
+ * made to try once with a socket that cannot exist: nothing is sent to anybody, and the settings
+ * stay in the handle (CLIENT_REMEMBER_OPTIONS).  Then it is known where the connection will go
+ * before a password can leave, and what must not be left to the file is set after it: no
+ * reconnecting, no LOAD DATA LOCAL, no clear-text passwords, affected rows counted as changed rows
+ * (no CLIENT_FOUND_ROWS), one statement a call.
  *
- * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_
- * SERVER_CERT alone makes libmariadb insist on TLS, also where the file does not ask for
- * it, and is off by default.
+ * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_ SERVER_CERT
+ * alone makes libmariadb insist on TLS, also where the file does not ask for it, and is off by
+ * default.
  */
 #include "db/db_internal.h"
 
@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 #define NO_SOCKET "/dev/null/tradelock"
-#define AUTHENTICATIONS                                                                  \
-    "mysql_native_password,client_ed25519,auth_gssapi_client,caching_sha2_password,"     \
+#define AUTHENTICATIONS                                                                            \
+    "mysql_native_password,client_ed25519,auth_gssapi_client,caching_sha2_password,"               \
     "parsec,auth_socket,unix_socket"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
@@ -67,9 +67,8 @@ static tl_status check_database(const MYSQL *mysql, const db_options *options)
 
     if (named && *named)
         return TL_OK;
-    return error_set(
-        TL_BAD_CONFIG, "%s: no database is named; [%s] needs a line database=NAME",
-        options->option_file ? options->option_file : "the settings", options->group);
+    return error_set(TL_BAD_CONFIG, "%s: no database is named; [%s] needs a line database=NAME",
+                     options->option_file ? options->option_file : "the settings", options->group);
 }
 
 static int host_is_loopback(const char *host)
@@ -99,8 +98,7 @@ static void enforce_settings(MYSQL *mysql, const db_options *options)
     mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &io_timeout);
     mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, AUTHENTICATIONS);
     mysql_options4(mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "tradelock");
-    mysql->options.client_flag &=
-        ~(unsigned long)(CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
+    mysql->options.client_flag &= ~(unsigned long)(CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
     if (!options->allow_insecure && !host_is_loopback(mysql->options.host))
         mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
 }
@@ -149,9 +147,8 @@ static tl_status check_connection(MYSQL *mysql, const db_options *options)
                          "the connection to %s is not TLS with a verified certificate",
                          mysql_get_host_info(mysql));
     if (mysql->client_flag & CLIENT_FOUND_ROWS)
-        return error_set(TL_BAD_CONFIG,
-                         "the settings ask for found rows; tradelock needs "
-                         "affected rows");
+        return error_set(TL_BAD_CONFIG, "the settings ask for found rows; tradelock needs "
+                                        "affected rows");
     return TL_OK;
 }
 
@@ -165,8 +162,7 @@ static tl_status session_failed(const db *connection, db_answer answer)
     if (status == TL_UNKNOWN && db_errno(connection) == CR_OUT_OF_MEMORY)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     if (status == TL_UNKNOWN)
-        return error_set(TL_UNREACHABLE, "preparing a connection: %s",
-                         db_error(connection));
+        return error_set(TL_UNREACHABLE, "preparing a connection: %s", db_error(connection));
     return status;
 }
 
@@ -176,29 +172,28 @@ static tl_status fix_session(db *connection, const db_options *options)
     int size;
     db_answer answer;
 
-    /* lock_wait_timeout is about tables that are being altered, and commits that a backup
-     * holds back; 1 s is enough to let an online change pass, and never more than a row may
-     * be waited for beyond that.  Never less either: db_row_is_taken(). */
-    size = snprintf(
-        sql, sizeof(sql),
-        "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin,"
-        "autocommit=1,completion_type='NO_CHAIN',tx_read_only=0,"
-        "tx_isolation='READ-COMMITTED',time_zone='+00:00',"
-        "sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
-        "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION',"
-        "sql_auto_is_null=0,sql_safe_updates=0,sql_select_limit=DEFAULT,"
-        "foreign_key_checks=1,unique_checks=1,check_constraint_checks=1,"
-        "lc_messages='en_US',max_statement_time=0,innodb_lock_wait_timeout=%u,"
-        "lock_wait_timeout=%u,idle_transaction_timeout=%u",
-        options->lock_wait_s, options->lock_wait_s + 1, options->idle_transaction_s);
+    /* lock_wait_timeout is about tables that are being altered, and commits that a backup holds
+     * back; 1 s is enough to let an online change pass, and never more than a row may be waited for
+     * beyond that.  Never less either: db_row_is_taken(). */
+    size = snprintf(sql, sizeof(sql),
+                    "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin,"
+                    "autocommit=1,completion_type='NO_CHAIN',tx_read_only=0,"
+                    "tx_isolation='READ-COMMITTED',time_zone='+00:00',"
+                    "sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
+                    "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION',"
+                    "sql_auto_is_null=0,sql_safe_updates=0,sql_select_limit=DEFAULT,"
+                    "foreign_key_checks=1,unique_checks=1,check_constraint_checks=1,"
+                    "lc_messages='en_US',max_statement_time=0,innodb_lock_wait_timeout=%u,"
+                    "lock_wait_timeout=%u,idle_transaction_timeout=%u",
+                    options->lock_wait_s, options->lock_wait_s + 1, options->idle_transaction_s);
     if (size < 0 || (size_t)size >= sizeof(sql))
         return error_set(TL_INTERNAL, "the session settings do not fit");
     answer = db_run_text(connection, "session", sql, (size_t)size, NULL);
     return answer == DB_DONE ? TL_OK : session_failed(connection, answer);
 }
 
-/* The name by which others can find and end this connection, even after its id has been
- * given to another. */
+/* The name by which others can find and end this connection, even after its id has been given to
+ * another. */
 static tl_status take_name(db *connection)
 {
     char sql[128];
@@ -207,16 +202,13 @@ static tl_status take_name(db *connection)
     tl_status status = TL_OK;
 
     random_uuid(connection->name);
-    snprintf(sql, sizeof(sql), "SELECT GET_LOCK('tl:%s', 0), CONNECTION_ID()",
-             connection->name);
+    snprintf(sql, sizeof(sql), "SELECT GET_LOCK('tl:%s', 0), CONNECTION_ID()", connection->name);
     answer = db_run_text(connection, "name", sql, strlen(sql), &result);
     if (answer != DB_DONE)
         status = session_failed(connection, answer);
     else if (db_get_int(&result, 0, 0) != 1)
-        status =
-            error_set(TL_SERVER_ERROR, "the server did not give the connection's name");
-    else if ((db_get_uint(&result, 0, 1) & 0xffffffffu) !=
-             (connection->thread_id & 0xffffffffu))
+        status = error_set(TL_SERVER_ERROR, "the server did not give the connection's name");
+    else if ((db_get_uint(&result, 0, 1) & 0xffffffffu) != (connection->thread_id & 0xffffffffu))
         status = error_set(TL_SERVER_UNSAFE, "a proxy between here and the server shares "
                                              "sessions; connect to the server itself");
     else
@@ -291,9 +283,8 @@ tl_status db_borrow(db **out, struct st_mysql *caller)
         return error_set(TL_INVALID, "the caller's connection is not open");
     mysql_get_option(caller, MYSQL_OPT_RECONNECT, &reconnect);
     if (reconnect)
-        return error_set(TL_INVALID,
-                         "the caller's connection reconnects by itself, which "
-                         "would lose its transaction silently");
+        return error_set(TL_INVALID, "the caller's connection reconnects by itself, which "
+                                     "would lose its transaction silently");
     connection = memory_new(sizeof(*connection));
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory");

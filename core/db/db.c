@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the child of a fork the socket is the parent's: whatever libmariadb says while
- * closing (COM_STMT_CLOSE, COM_QUIT, the end of TLS) must not reach it. */
+/* In the child of a fork the socket is the parent's: whatever libmariadb says while closing
+ * (COM_STMT_CLOSE, COM_QUIT, the end of TLS) must not reach it. */
 static void muffle(MYSQL *mysql)
 {
     int fd = (int)mysql_get_socket(mysql);
@@ -73,10 +73,8 @@ void db_spoil(db *connection)
 
 int db_usable(const db *connection)
 {
-    return !connection->broken && !db_wrong_process(connection) &&
-           connection->mysql->net.pvio &&
-           connection->mysql->status == MYSQL_STATUS_READY &&
-           !db_in_transaction(connection);
+    return !connection->broken && !db_wrong_process(connection) && connection->mysql->net.pvio &&
+           connection->mysql->status == MYSQL_STATUS_READY && !db_in_transaction(connection);
 }
 
 int db_server_in_transaction(const db *connection)
@@ -84,15 +82,14 @@ int db_server_in_transaction(const db *connection)
     return (connection->mysql->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
-/* Where a caller has switched autocommit off, the next statement belongs to a transaction even
- * when none has begun. */
+/* Where a caller has switched autocommit off, the next statement belongs to a transaction even when
+ * none has begun. */
 int db_in_transaction(const db *connection)
 {
     if (connection->guard != GUARD_NONE)
         return connection->guard == GUARD_BEGUN;
     return db_server_in_transaction(connection) ||
-           (connection->borrowed &&
-            !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
+           (connection->borrowed && !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }
 
 int db_met_deadlock(const db *connection)
@@ -104,8 +101,7 @@ int db_lost_in_transaction(db *connection, db_answer answer)
 {
     if (!db_in_transaction(connection) || db_wrong_process(connection))
         return 0;
-    if (answer == DB_ERROR &&
-        db_error_classify(connection->error_number) == DB_CLASS_GONE)
+    if (answer == DB_ERROR && db_error_classify(connection->error_number) == DB_CLASS_GONE)
         db_spoil(connection); /* KILL QUERY alone would leave it open */
     return answer != DB_DONE && connection->broken;
 }
@@ -152,8 +148,7 @@ void db_count_add(db_counters *sum, const db *connection)
     sum->snapshot_conflicts += counter_of(&from->snapshot_conflicts);
 }
 
-/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without a table before
- * it. */
+/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without a table before it. */
 const char *db_duplicate_key(const db *connection)
 {
     static _Thread_local char key[65];
@@ -166,8 +161,7 @@ const char *db_duplicate_key(const db *connection)
     end = strrchr(connection->error_text, '\'');
     if (!end)
         return key;
-    for (from = end; from > connection->error_text && from[-1] != '\'' && from[-1] != '.';
-         from--)
+    for (from = end; from > connection->error_text && from[-1] != '\'' && from[-1] != '.'; from--)
         ;
     size = (size_t)(end - from);
     if (size >= sizeof(key))
@@ -240,8 +234,8 @@ static int run_text(db *connection, void *what)
     return failed;
 }
 
-static db_answer text_trip(db *connection, fault_kind kind, const char *name,
-                           const char *sql, size_t size, db_result *result)
+static db_answer text_trip(db *connection, fault_kind kind, const char *name, const char *sql,
+                           size_t size, db_result *result)
 {
     struct text_call call = {sql, size, result};
 
@@ -285,8 +279,7 @@ static int ping(db *connection, void *what)
     (void)what;
     if (!mysql_ping(connection->mysql))
         return 0;
-    db_keep_error(connection, mysql_errno(connection->mysql),
-                  mysql_error(connection->mysql));
+    db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
     return 1;
 }
 

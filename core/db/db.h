@@ -22,13 +22,7 @@
 
 typedef struct db db;
 
-typedef enum db_answer {
-    DB_DONE,
-    DB_ERROR,
-    DB_NOT_SENT,
-    DB_UNANSWERED,
-    DB_NO_MEMORY
-} db_answer;
+typedef enum db_answer { DB_DONE, DB_ERROR, DB_NOT_SENT, DB_UNANSWERED, DB_NO_MEMORY } db_answer;
 
 /* A statement from sql/query, made by the build.  Its address is its identity. */
 struct sql_text;
@@ -59,11 +53,11 @@ static inline db_value db_uint(uint64_t number)
 }
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
-/* For a value that goes into an ASCII column, and is compared with nothing: the server takes it
- * as it is, where it converts text letter by letter. */
+/* For a value that goes into an ASCII column, and is compared with nothing: the server takes it as
+ * it is, where it converts text letter by letter. */
 db_value db_ascii(const char *text);
-/* The text of a UUID as its bytes, for a column of that type; `to` lives as long as the value.
- * NULL is SQL NULL. */
+/* The text of a UUID as its bytes, for a column of that type; `to` lives as long as the value. NULL
+ * is SQL NULL. */
 #define DB_UUID 16
 db_value db_uuid(const char *text, unsigned char to[DB_UUID]);
 static inline db_value db_bytes(const void *data, size_t size)
@@ -72,20 +66,20 @@ static inline db_value db_bytes(const void *data, size_t size)
     return value;
 }
 
-/* A result, read completely.  Starts as DB_RESULT_INIT, is reused by later calls, and is
- * freed with db_result_free(). */
+/* A result, read completely.  Starts as DB_RESULT_INIT, is reused by later calls, and is freed with
+ * db_result_free(). */
 typedef struct db_result {
     size_t rows, columns;
     uint64_t affected;
-    uint64_t insert_id; /* what LAST_INSERT_ID(...) said, of a statement without rows */
+    uint64_t insert_id;    /* what LAST_INSERT_ID(...) said, of a statement without rows */
     struct db_cell *cells; /* rows * columns */
     char *data;            /* the cells' bytes, each followed by a NUL */
     size_t cell_space, data_space;
 } db_result;
 
-#define DB_RESULT_INIT                                                                   \
-    {                                                                                    \
-        0, 0, 0, 0, NULL, NULL, 0, 0                                                     \
+#define DB_RESULT_INIT                                                                             \
+    {                                                                                              \
+        0, 0, 0, 0, NULL, NULL, 0, 0                                                               \
     }
 
 void db_result_free(db_result *result);
@@ -97,8 +91,7 @@ int64_t db_get_int(const db_result *result, size_t row, size_t column);
 uint64_t db_get_uint(const db_result *result, size_t row, size_t column);
 /* "" and size 0 for NULL; ends with a NUL. */
 const char *db_get_text(const db_result *result, size_t row, size_t column);
-const void *db_get_bytes(const db_result *result, size_t row, size_t column,
-                         size_t *size);
+const void *db_get_bytes(const db_result *result, size_t row, size_t column, size_t *size);
 
 typedef struct db_options {
     const char *option_file; /* read by libmariadb itself */
@@ -112,15 +105,15 @@ typedef struct db_options {
 } db_options;
 
 /*
- * Connects, fixes the session (READ COMMITTED, strict mode, UTC, autocommit, time-outs)
- * and takes GET_LOCK('tl:' + a random UUID), by which others can name this connection.
+ * Connects, fixes the session (READ COMMITTED, strict mode, UTC, autocommit, time-outs) and takes
+ * GET_LOCK('tl:' + a random UUID), by which others can name this connection.
  */
 tl_status db_open(db **out, const db_options *options);
 void db_close(db *connection);
 
-/* In the child of a fork, for a connection that another thread of the parent was using:
- * gives up the child's copy of the socket and frees nothing, since what libmariadb had in
- * hand may be half done.  db_close() in the child frees memory, and is as silent. */
+/* In the child of a fork, for a connection that another thread of the parent was using: gives up
+ * the child's copy of the socket and frees nothing, since what libmariadb had in hand may be half
+ * done.  db_close() in the child frees memory, and is as silent. */
 void db_abandon(db *connection);
 
 /* The UUID of the connection's name; its GET_LOCK name is "tl:" and this. */
@@ -128,10 +121,9 @@ const char *db_name(const db *connection);
 uint64_t db_thread_id(const db *connection);
 int db_usable(const db *connection); /* open, clean, not in a transaction */
 /* By the server's last word, or by what was asked of it in a guarded transaction (below); on a
- * caller's connection also when autocommit is off.  After
- * an error that rolled the transaction back (1213, 1020) it still says yes, so that a
- * statement that must not commit by itself on a caller's connection needs the condition
- * "AND @@in_transaction = 1", which the server evaluates. */
+ * caller's connection also when autocommit is off.  After an error that rolled the transaction back
+ * (1213, 1020) it still says yes, so that a statement that must not commit by itself on a caller's
+ * connection needs the condition "AND @@in_transaction = 1", which the server evaluates. */
 int db_in_transaction(const db *connection);
 
 /* Whether results were left on it that nobody has read, behind which nothing can be sent. */
@@ -140,11 +132,11 @@ int db_has_unread(const db *connection);
 /* Whether a deadlock was the last that its user met there. */
 int db_met_deadlock(const db *connection);
 
-/* From now on the connection counts as broken, so that the pool closes it: for one whose
- * session a callback may have changed. */
+/* From now on the connection counts as broken, so that the pool closes it: for one whose session a
+ * callback may have changed. */
 void db_spoil(db *connection);
-/* Whether the last answer means that the connection is done with while a transaction may
- * still be open on the server's side, whose row locks are in the way of doing it again. */
+/* Whether the last answer means that the connection is done with while a transaction may still be
+ * open on the server's side, whose row locks are in the way of doing it again. */
 int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
@@ -154,8 +146,8 @@ int db_wrong_process(const db *connection); /* made before a fork() */
 int db_alive(db *connection);
 int db_ping(db *connection);
 
-/* Wraps a connection of the caller's.  db_close() frees the wrapper only.  Statements on
- * it are executed without being cached. */
+/* Wraps a connection of the caller's.  db_close() frees the wrapper only.  Statements on it are
+ * executed without being cached. */
 tl_status db_borrow(db **out, struct st_mysql *caller);
 struct st_mysql *db_raw(db *connection);
 /* The same for a callback in a guarded transaction, and when it has returned. */
@@ -169,23 +161,21 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 
 /* The same, with this in front: for a connection whose other statements wait. */
 #define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
-db_answer db_run_nowait(db *connection, const struct sql_text *statement,
-                        const db_value *values, size_t count, db_result *result);
+db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
+                        size_t count, db_result *result);
 
-/* One execution, and one commit, for many rows of so many columns each (row after
- * row in values): the statement has one row of parameters.  RETURNING gives a row for each.  An
- * error undid all of them.  Not for a caller's connection, whose character set may be
- * another. */
-db_answer db_run_rows(db *connection, const struct sql_text *statement,
-                      const db_value *values, size_t rows, size_t columns,
-                      db_result *result);
+/* One execution, and one commit, for many rows of so many columns each (row after row in values):
+ * the statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
+ * them.  Not for a caller's connection, whose character set may be another. */
+db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
+                      size_t rows, size_t columns, db_result *result);
 
 /* Runs one text statement as it is. */
 db_answer db_run_text(db *connection, const char *name, const char *sql, size_t size,
                       db_result *result);
 
-/* Runs a text of several statements, each of which commits by itself, up to the first
- * that fails; the sentence of db_error() then says which one. */
+/* Runs a text of several statements, each of which commits by itself, up to the first that fails;
+ * the sentence of db_error() then says which one. */
 db_answer db_run_script(db *connection, const char *name, const char *text);
 
 /* Writes a value as a literal into a text statement; returns the end.  `to` has room for
@@ -197,44 +187,42 @@ db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
 db_answer db_rollback(db *connection);
 /* After an error: rolls back, and keeps what was said of the error.  It does not say whether a
- * transaction stands open, and some pass the handlers of a block or a procedure by.  What was
- * left open would be committed by whoever begins a transaction next. */
+ * transaction stands open, and some pass the handlers of a block or a procedure by.  What was left
+ * open would be committed by whoever begins a transaction next. */
 void db_undo(db *connection);
 
 /*
- * A transaction that lets somebody else's statements in (guard.c).  It begins with a
- * statement, outside any transaction, and its commit first releases a savepoint that was set
- * before; a callback that committed or rolled back has lost that.  Then the commit is not
- * tried, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken: so too where the
- * connection has lost its name.  Each is one round trip, once the statement was prepared and the guard set, which stays for the next such
- * transaction; anything else that is run in between costs a round trip more.  Whatever was
- * said or is known of it, a transaction that began ends with db_commit_guarded() or
+ * A transaction that lets somebody else's statements in (guard.c).  It begins with a statement,
+ * outside any transaction, and its commit first releases a savepoint that was set before; a
+ * callback that committed or rolled back has lost that.  Then the commit is not tried, the error is
+ * ERROR_NO_SAVEPOINT, and the connection counts as broken: so too where the connection has lost its
+ * name.  Each is one round trip, once the statement was prepared and the guard set, which stays for
+ * the next such transaction; anything else that is run in between costs a round trip more.
+ * Whatever was said or is known of it, a transaction that began ends with db_commit_guarded() or
  * db_rollback(): before that the connection is not usable for anything else.
  */
 #define ERROR_NO_SAVEPOINT 1305
-db_answer db_run_guarded(db *connection, const struct sql_text *statement,
-                         const db_value *values, size_t count, int nowait,
-                         db_result *result);
+db_answer db_run_guarded(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, int nowait, db_result *result);
 db_answer db_commit_guarded(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);
-/* After the commit or the rollback: what the callback changed of the session, a variable's name
- * or the like, for which the connection counts as broken; "": nothing. */
+/* After the commit or the rollback: what the callback changed of the session, a variable's name or
+ * the like, for which the connection counts as broken; "": nothing. */
 const char *db_changed(const db *connection);
 
 unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
-/* After DB_UNANSWERED: the error by which the server says that work of a block went wrong,
- * where it is not known how far it had come; 0: the answer itself was lost, or is one that
- * may pass. */
+/* After DB_UNANSWERED: the error by which the server says that work of a block went wrong, where it
+ * is not known how far it had come; 0: the answer itself was lost, or is one that may pass. */
 unsigned db_failed_with(const db *connection);
 const char *db_error(const db *connection);
-/* The last error says that an open transaction has the row, of a statement that does not
- * wait for rows.  The server has the same error 1205 for a table that is being altered and
- * for commits that a backup holds back, but only after lock_wait_timeout. */
+/* The last error says that an open transaction has the row, of a statement that does not wait for
+ * rows.  The server has the same error 1205 for a table that is being altered and for commits that
+ * a backup holds back, but only after lock_wait_timeout. */
 int db_row_is_taken(const db *connection);
 
-/* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the
- * thread's next call. */
+/* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the thread's next
+ * call. */
 const char *db_duplicate_key(const db *connection);
 
 /* What may be done about the last DB_ERROR: one table (db/error_class.c). */

@@ -100,8 +100,8 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
 /* By the server's last word, whatever the guard. */
 int db_server_in_transaction(const db *connection);
 
-/* Whether libmariadb may be asked anything: even making and freeing a statement throws
- * away results that a caller has not read yet. */
+/* Whether libmariadb may be asked anything: even making and freeing a statement throws away results
+ * that a caller has not read yet. */
 int db_ready(db *connection);
 
 /* Keeps number and sentence for db_errno() and db_error(). */
@@ -112,8 +112,7 @@ int db_error_is_client(unsigned number);
 
 /* -- db.c -- */
 
-db_answer db_text_trip(db *connection, fault_kind kind, const char *name,
-                       const char *sql);
+db_answer db_text_trip(db *connection, fault_kind kind, const char *name, const char *sql);
 
 /* Only the thread that uses the connection writes its counters; others may read. */
 void db_counter_add(uint64_t *counter, uint64_t by);
@@ -122,8 +121,8 @@ void db_counter_add(uint64_t *counter, uint64_t by);
 
 void db_result_clear(db_result *result);
 int db_result_shape(db_result *result, size_t rows, size_t columns);
-int db_result_put(db_result *result, size_t row, size_t column, const void *data,
-                  size_t size, int is_number);
+int db_result_put(db_result *result, size_t row, size_t column, const void *data, size_t size,
+                  int is_number);
 /* A number that is there as one; its bits are those of a uint64_t when it is unsigned. */
 int db_result_put_number(db_result *result, size_t row, size_t column, int64_t number,
                          int is_unsigned);
@@ -140,11 +139,10 @@ int db_bind_room(db *connection, size_t count);
 
 /* The first statement of a transaction, where autocommit is off; nowait as in
  * db_run_nowait().  The last one, which commits it. */
-db_answer db_run_first(db *connection, const struct sql_text *statement,
-                       const db_value *values, size_t count, int nowait,
-                       db_result *result);
-db_answer db_run_commit(db *connection, const struct sql_text *statement,
-                        const db_value *values, size_t count);
+db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
+                       size_t count, int nowait, db_result *result);
+db_answer db_run_commit(db *connection, const struct sql_text *statement, const db_value *values,
+                        size_t count);
 /* Prepares what is run later; within a round trip.  0, or 1 with the connection's error set. */
 int db_prepare(db *connection, const struct sql_text *statement);
 /* Whether the connection was reset since this was prepared. */
@@ -160,15 +158,14 @@ db_answer db_rollback_guarded(db *connection);
 
 /* -- arrays.c -- */
 
-/* Binds rows of count values each.  Returns what to memory_free() after the execution, or
- * NULL when out of memory. */
-void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows,
-                     size_t count);
+/* Binds rows of count values each.  Returns what to memory_free() after the execution, or NULL when
+ * out of memory. */
+void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count);
 
 /* -- error_class.c -- */
 
-/* Whether the connection's last error, as the answer of a COMMIT, of a block, or of a
- * statement that commits by itself, leaves open whether it took place. */
+/* Whether the connection's last error, as the answer of a COMMIT, of a block, or of a statement
+ * that commits by itself, leaves open whether it took place. */
 int db_error_is_doubtful(const db *connection, int is_commit);
 /* Whether the server closes the connection with this error. */
 int db_error_ends_connection(unsigned number);

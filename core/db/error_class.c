@@ -14,14 +14,12 @@ static const struct error_line {
 } table[] = {
     {1213, DB_CLASS_REPEAT, TL_TRY_AGAIN, "a deadlock was resolved against this work"},
     {1205, DB_CLASS_REPEAT, TL_TRY_AGAIN, "another transaction holds the row"},
-    {1020, DB_CLASS_REPEAT, TL_TRY_AGAIN,
-     "another transaction changed the row meanwhile"},
+    {1020, DB_CLASS_REPEAT, TL_TRY_AGAIN, "another transaction changed the row meanwhile"},
     {1062, DB_CLASS_DUPLICATE, TL_SERVER_ERROR, "a row with this key is there already"},
     {1290, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
     {1792, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the transaction is read-only"},
     {1836, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
-    {1047, DB_CLASS_READ_ONLY, TL_READ_ONLY,
-     "the server is not part of a working cluster now"},
+    {1047, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is not part of a working cluster now"},
     {1040, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the server has too many connections"},
     {1203, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has too many connections"},
     {1226, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has used up a limit"},
@@ -43,8 +41,7 @@ static const struct error_line {
     {1305, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
     {1053, DB_CLASS_GONE, TL_UNREACHABLE, "the server is shutting down"},
     {1152, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1153, DB_CLASS_OTHER, TL_SERVER_ERROR,
-     "the request is larger than the server takes"},
+    {1153, DB_CLASS_OTHER, TL_SERVER_ERROR, "the request is larger than the server takes"},
     {1158, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1159, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1160, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
@@ -77,12 +74,11 @@ db_error_class db_error_classify(unsigned number)
     return db_error_is_client(number) ? DB_CLASS_GONE : DB_CLASS_OTHER;
 }
 
-/* 1290 is every option that forbids a statement, and what the server kills one with that
- * takes too much memory. */
+/* 1290 is every option that forbids a statement, and what the server kills one with that takes too
+ * much memory. */
 static int says_read_only(const db *connection)
 {
-    return connection->error_number != 1290 ||
-           strstr(connection->error_text, "read-only");
+    return connection->error_number != 1290 || strstr(connection->error_text, "read-only");
 }
 
 static int commit_is_doubtful(const db *connection)
@@ -94,11 +90,11 @@ static int commit_is_doubtful(const db *connection)
         return 0; /* the guarded commit stopped before its COMMIT */
     if (number == ERROR_NOT_PREPARED)
         return 0;
-    /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or
-     * not allowed to begin. */
-    return !line || (line->class_ != DB_CLASS_REPEAT &&
-                     !(line->class_ == DB_CLASS_READ_ONLY && number != 1047 &&
-                       says_read_only(connection)));
+    /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or not
+     * allowed to begin. */
+    return !line ||
+           (line->class_ != DB_CLASS_REPEAT &&
+            !(line->class_ == DB_CLASS_READ_ONLY && number != 1047 && says_read_only(connection)));
 }
 
 static int statement_is_doubtful(const db *connection)
@@ -137,8 +133,7 @@ int db_error_is_doubtful(const db *connection, int is_commit)
     /* It commits nothing that an error could leave in doubt. */
     if (connection->begins)
         return db_error_classify(connection->error_number) == DB_CLASS_GONE;
-    return connection->in_block ? block_is_doubtful(connection)
-                                : statement_is_doubtful(connection);
+    return connection->in_block ? block_is_doubtful(connection) : statement_is_doubtful(connection);
 }
 
 unsigned db_failed_with(const db *connection)
@@ -202,22 +197,21 @@ tl_status db_connect_status(MYSQL *mysql)
         return error_set(line->status, "%s: %s", line->sentence, text);
     if (line)
         return error_set(line->status, "%s", text);
-    return error_set(TL_SERVER_ERROR, "the server refused the connection: %s (error %u)",
-                     text, number);
+    return error_set(TL_SERVER_ERROR, "the server refused the connection: %s (error %u)", text,
+                     number);
 }
 
 static tl_status lost_status(const db *connection, db_answer answer, const char *doing)
 {
     if (answer == DB_UNANSWERED)
-        return error_set(TL_UNKNOWN, "%s: the answer was lost (%s); it may have happened",
-                         doing, db_error(connection));
+        return error_set(TL_UNKNOWN, "%s: the answer was lost (%s); it may have happened", doing,
+                         db_error(connection));
     if (db_wrong_process(connection))
-        return error_set(TL_WRONG_PROCESS,
-                         "%s: the connection belongs to the parent process", doing);
+        return error_set(TL_WRONG_PROCESS, "%s: the connection belongs to the parent process",
+                         doing);
     if (connection->borrowed && db_errno(connection) == CR_COMMANDS_OUT_OF_SYNC)
         return error_set(TL_WRONG_STATE, "%s: %s", doing, db_error(connection));
-    return error_set(TL_UNREACHABLE, "%s: nothing was sent, since %s", doing,
-                     db_error(connection));
+    return error_set(TL_UNREACHABLE, "%s: nothing was sent, since %s", doing, db_error(connection));
 }
 
 tl_status db_error_status(const db *connection, db_answer answer, const char *doing)
@@ -241,20 +235,18 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
                          db_error(connection), number);
     switch (line->class_) {
     case DB_CLASS_SCHEMA:
-        return error_set(line->status, "%s: %s: %s; run `tradelock migrate`", doing,
-                         line->sentence, db_error(connection));
+        return error_set(line->status, "%s: %s: %s; run `tradelock migrate`", doing, line->sentence,
+                         db_error(connection));
     case DB_CLASS_DUPLICATE: /* the server's sentence would quote the key's values */
         return error_set(line->status, "%s: %s (key %s)", doing, line->sentence,
                          db_duplicate_key(connection));
     case DB_CLASS_REPEAT:
-        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
-                         number);
+        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence, number);
     case DB_CLASS_ACCESS:
         return error_set(line->status, "%s: the account lacks a right: %s", doing,
                          db_error(connection));
     default:
-        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence,
-                         number);
+        return error_set(line->status, "%s: %s (error %u)", doing, line->sentence, number);
     }
 }
 

@@ -1,32 +1,32 @@
 /*
  * The transaction that lets somebody else's statements in.
  *
- * Its connection has autocommit off, so that the first statement begins it, and a savepoint
- * that was set before.  Whoever ends the transaction, with whatever words, loses the savepoint
- * too, and the commit begins with its release.  It ends with setting the next one: so there
- * are three requests for a callback of one statement, and every one of them carries work.
+ * Its connection has autocommit off, so that the first statement begins it, and a savepoint that
+ * was set before.  Whoever ends the transaction, with whatever words, loses the savepoint too, and
+ * the commit begins with its release.  It ends with setting the next one: so there are three
+ * requests for a callback of one statement, and every one of them carries work.
  *
- * The commit is prepared before the savepoint is set, so that it does not fail for want of
- * room when the work is done.  Then it is not what was prepared last either, which a callback
- * may have the server run once more where it cannot prepare what it wants (statement.c).
+ * The commit is prepared before the savepoint is set, so that it does not fail for want of room
+ * when the work is done.  Then it is not what was prepared last either, which a callback may have
+ * the server run once more where it cannot prepare what it wants (statement.c).
  *
- * The commit also looks whether the connection still has its name (connect.c), by which others
- * find out that nothing of it can happen any more.  Where a callback gave that away, with
+ * The commit also looks whether the connection still has its name (connect.c), by which others find
+ * out that nothing of it can happen any more.  Where a callback gave that away, with
  * RELEASE_ALL_LOCKS(), say, they would take a commit under way for one that never came: the
  * savepoint is released a second time, which is the same error and commits nothing.
  *
- * A callback can leave the session in any state, whatever the server's last word on it was:
- * after a deadlock, say, or with autocommit on.  Once begun, a transaction is over when a
- * commit or a rollback of ours was answered, and the rollback sets the guard anew; until then
- * the connection serves nobody else.
+ * A callback can leave the session in any state, whatever the server's last word on it was: after a
+ * deadlock, say, or with autocommit on.  Once begun, a transaction is over when a commit or a
+ * rollback of ours was answered, and the rollback sets the guard anew; until then the connection
+ * serves nobody else.
  *
- * And it can SET what would govern the next trade's hold or grace: the clock, the isolation,
- * how long is waited.  The server tells of every variable that was set, of the default database,
- * the role and of temporary tables, with the answer of the statement that did it; and of what was
- * set by a statement that failed, or that answered with rows, with the next answer that has
- * something to tell.  So the commit and the rollback set autocommit, whose own mention also proves
- * that nobody has switched the telling off.  A connection whose session was changed is closed: one
- * rule for all of it, for no request more, and for less than setting all of it again would cost.
+ * And it can SET what would govern the next trade's hold or grace: the clock, the isolation, how
+ * long is waited.  The server tells of every variable that was set, of the default database, the
+ * role and of temporary tables, with the answer of the statement that did it; and of what was set
+ * by a statement that failed, or that answered with rows, with the next answer that has something
+ * to tell.  So the commit and the rollback set autocommit, whose own mention also proves that
+ * nobody has switched the telling off.  A connection whose session was changed is closed: one rule
+ * for all of it, for no request more, and for less than setting all of it again would cost.
  */
 #include "db/db_internal.h"
 
@@ -51,15 +51,14 @@ static const struct sql_text commit = {
 
 static int is_text(const MARIADB_CONST_STRING *text, const char *expected)
 {
-    return text->length == strlen(expected) &&
-           memcmp(text->str, expected, text->length) == 0;
+    return text->length == strlen(expected) && memcmp(text->str, expected, text->length) == 0;
 }
 
 static void note_change(db *connection, const char *what, size_t size)
 {
     if (connection->told.changed[0] == '\0')
-        snprintf(connection->told.changed, sizeof connection->told.changed, "%.*s",
-                 (int)size, what);
+        snprintf(connection->told.changed, sizeof connection->told.changed, "%.*s", (int)size,
+                 what);
 }
 
 /* A statement that does not wait (DB_NOWAIT_PREFIX) sets a variable too, and sets it back. */
@@ -145,8 +144,7 @@ static int set_guard(db *connection, void *what)
     if (db_prepare(connection, &commit))
         return 1;
     if (mysql_real_query(connection->mysql, sql, sizeof sql - 1)) {
-        db_keep_error(connection, mysql_errno(connection->mysql),
-                      mysql_error(connection->mysql));
+        db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
         return 1;
     }
     return 0;
@@ -180,9 +178,8 @@ db_answer db_unguard(db *connection)
     return DB_NOT_SENT;
 }
 
-db_answer db_run_guarded(db *connection, const struct sql_text *statement,
-                         const db_value *values, size_t count, int nowait,
-                         db_result *result)
+db_answer db_run_guarded(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, int nowait, db_result *result)
 {
     db_answer answer;
 

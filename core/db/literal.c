@@ -1,5 +1,5 @@
-/* Values as literals, for multi-row text statements on the library's own connections,
- * whose sql_mode (no NO_BACKSLASH_ESCAPES) and character set (utf8mb4) are fixed. */
+/* Values as literals, for multi-row text statements on the library's own connections, whose
+ * sql_mode (no NO_BACKSLASH_ESCAPES) and character set (utf8mb4) are fixed. */
 #include "db/db_internal.h"
 
 #include "base/text.h"

@@ -45,8 +45,8 @@ db_answer db_result_copy_row(db_result *to, const db_result *from, size_t row)
     return DB_DONE;
 }
 
-/* data_space is what is allocated; how much of it is used is kept in the last cell that
- * was written, so that the public structure stays small. */
+/* data_space is what is allocated; how much of it is used is kept in the last cell that was
+ * written, so that the public structure stays small. */
 static size_t data_used(const db_result *result, size_t index)
 {
     const struct db_cell *last;
@@ -121,8 +121,8 @@ void db_result_put_null(db_result *result, size_t row, size_t column)
     cell->is_number = 0;
 }
 
-int db_result_put(db_result *result, size_t row, size_t column, const void *data,
-                  size_t size, int is_number)
+int db_result_put(db_result *result, size_t row, size_t column, const void *data, size_t size,
+                  int is_number)
 {
     char *to = db_result_room(result, row, column, size);
     struct db_cell *cell;
@@ -133,8 +133,8 @@ int db_result_put(db_result *result, size_t row, size_t column, const void *data
     if (is_number) {
         cell = &result->cells[row * result->columns + column];
         cell->is_number = 1;
-        cell->number = to[0] == '-' ? (int64_t)strtoll(to, NULL, 10)
-                                    : (int64_t)strtoull(to, NULL, 10);
+        cell->number =
+            to[0] == '-' ? (int64_t)strtoll(to, NULL, 10) : (int64_t)strtoull(to, NULL, 10);
     }
     return 0;
 }

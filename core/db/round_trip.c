@@ -1,23 +1,22 @@
 /*
  * The one passage of every round trip, and the rule by which its answer is judged.
  *
- * NOT_SENT is only said when libmariadb was not asked to write at all: the connection
- * was broken before, belongs to another process, or a look at the socket before the call,
- * the pool's when it gave the connection out or else one just before, shows that the server
- * has already closed it or has said something unasked (a server that kills or shuts down
- * an idle connection says so first).  A client error of
- * libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the bytes had
- * left: UNANSWERED.  A statement outside a transaction that was only being prepared has not
- * been sent either.
+ * NOT_SENT is only said when libmariadb was not asked to write at all: the connection was broken
+ * before, belongs to another process, or a look at the socket before the call, the pool's when it
+ * gave the connection out or else one just before, shows that the server has already closed it or
+ * has said something unasked (a server that kills or shuts down an idle connection says so first).
+ * A client error of libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the
+ * bytes had left: UNANSWERED.  A statement outside a transaction that was only being prepared has
+ * not been sent either.
  *
  * An error that the server answered proves that nothing was committed, with exceptions
- * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been
- * committed when the server answers that it is shutting down, that the connection was
- * killed or the query interrupted, or that the commit went wrong.  Of a block (sql/query)
- * one statement may have been committed, or stand open, when the error comes from another,
- * and some errors pass its handlers by: only those that say why nothing was done prove it.
- * A statement that begins a guarded transaction commits nothing: every error proves it but the
- * end of the connection, or of the query, after which the transaction is given up with it.
+ * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been committed
+ * when the server answers that it is shutting down, that the connection was killed or the query
+ * interrupted, or that the commit went wrong.  Of a block (sql/query) one statement may have been
+ * committed, or stand open, when the error comes from another, and some errors pass its handlers
+ * by: only those that say why nothing was done prove it. A statement that begins a guarded
+ * transaction commits nothing: every error proves it but the end of the connection, or of the
+ * query, after which the transaction is given up with it.
  */
 #include "db/db_internal.h"
 
@@ -34,8 +33,7 @@
 
 int db_error_is_client(unsigned number)
 {
-    return (number >= CR_MIN_ERROR && number <= 2999) ||
-           (number >= 5000 && number <= 5999);
+    return (number >= CR_MIN_ERROR && number <= 2999) || (number >= 5000 && number <= 5999);
 }
 
 void db_keep_error(db *connection, unsigned number, const char *text)
@@ -54,8 +52,8 @@ void db_set_error(db *connection, unsigned number, const char *format, ...)
     va_end(arguments);
 }
 
-/* The server never speaks first between two statements: whatever can be read now is its
- * farewell, or the end of the stream. */
+/* The server never speaks first between two statements: whatever can be read now is its farewell,
+ * or the end of the stream. */
 static int peer_is_silent(db *connection)
 {
     struct pollfd watched;
@@ -84,9 +82,8 @@ int db_alive(db *connection)
 
 int db_has_unread(const db *connection)
 {
-    return connection->mysql &&
-           (connection->mysql->status != MYSQL_STATUS_READY ||
-            connection->mysql->server_status & SERVER_MORE_RESULTS_EXIST);
+    return connection->mysql && (connection->mysql->status != MYSQL_STATUS_READY ||
+                                 connection->mysql->server_status & SERVER_MORE_RESULTS_EXIST);
 }
 
 int db_ready(db *connection)
@@ -117,8 +114,7 @@ static int may_write(db *connection)
         return 0;
     if (!looked && !peer_is_silent(connection)) {
         connection->broken = 1;
-        db_set_error(connection, CR_SERVER_GONE_ERROR,
-                     "the server had closed the connection");
+        db_set_error(connection, CR_SERVER_GONE_ERROR, "the server had closed the connection");
         return 0;
     }
     return 1;
@@ -141,8 +137,8 @@ static void count_error(db *connection)
     }
 }
 
-/* What is only being prepared has not been run, whatever went wrong.  But a transaction may
- * stand open on the server's side, for whoever settles a lost answer to end. */
+/* What is only being prepared has not been run, whatever went wrong.  But a transaction may stand
+ * open on the server's side, for whoever settles a lost answer to end. */
 static db_answer judge_lost(db *connection)
 {
     connection->broken = 1;
@@ -158,15 +154,14 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
     if (db_error_is_client(number))
         return judge_lost(connection);
     count_error(connection);
-    /* An error does not carry the server's status: the transaction may be gone although
-     * the last word was that there is one. */
+    /* An error does not carry the server's status: the transaction may be gone although the last
+     * word was that there is one. */
     if (db_error_classify(number) == DB_CLASS_REPEAT)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
     if (connection->preparing)
-        return db_error_classify(number) == DB_CLASS_GONE ? judge_lost(connection)
-                                                          : DB_ERROR;
+        return db_error_classify(number) == DB_CLASS_GONE ? judge_lost(connection) : DB_ERROR;
     if (commits && db_error_is_doubtful(connection, kind == FAULT_COMMIT)) {
         connection->broken = 1;
         return DB_UNANSWERED;
@@ -174,19 +169,18 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
     return DB_ERROR;
 }
 
-db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
-                        void *what)
+db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip, void *what)
 {
-    int commits = kind == FAULT_COMMIT ||
-                  (kind == FAULT_STATEMENT &&
-                   (!db_in_transaction(connection) || connection->rolled_back));
+    int commits =
+        kind == FAULT_COMMIT ||
+        (kind == FAULT_STATEMENT && (!db_in_transaction(connection) || connection->rolled_back));
     int64_t begin_ms;
     int failed;
 
     (void)name;
     /* Nothing but the first statement of a guarded transaction may begin one without a word. */
-    if (connection->guard == GUARD_SET && kind == FAULT_STATEMENT &&
-        !connection->begins && db_unguard(connection) != DB_DONE)
+    if (connection->guard == GUARD_SET && kind == FAULT_STATEMENT && !connection->begins &&
+        db_unguard(connection) != DB_DONE)
         return DB_NOT_SENT;
     fault_point(kind, name, "before");
     if (!may_write(connection))
@@ -198,8 +192,7 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     fault_point(kind, name, "after");
     if (!failed && mysql_thread_id(connection->mysql) !=
                        (unsigned long)(connection->thread_id & 0xffffffffu)) {
-        db_set_error(connection, CR_SERVER_LOST,
-                     "the connection was replaced by another");
+        db_set_error(connection, CR_SERVER_LOST, "the connection was replaced by another");
         failed = 1;
     }
     if (kind == FAULT_STATEMENT)

@@ -1,6 +1,6 @@
 /*
- * Several statements in one text, as a migration is.  The server itself finds where each
- * one ends, so bodies of triggers may hold semicolons.
+ * Several statements in one text, as a migration is.  The server itself finds where each one ends,
+ * so bodies of triggers may hold semicolons.
  */
 #include "db/db_internal.h"
 
@@ -32,10 +32,9 @@ static int run_script(db *connection, void *what)
 {
     struct script *script = what;
     MYSQL *mysql = connection->mysql;
-    int failed =
-        mysql_set_server_option(mysql, MYSQL_OPTION_MULTI_STATEMENTS_ON) ||
-        mysql_real_query(mysql, script->text, (unsigned long)strlen(script->text)) ||
-        read_results(connection, script);
+    int failed = mysql_set_server_option(mysql, MYSQL_OPTION_MULTI_STATEMENTS_ON) ||
+                 mysql_real_query(mysql, script->text, (unsigned long)strlen(script->text)) ||
+                 read_results(connection, script);
 
     if (failed) {
         unsigned number = mysql_errno(mysql);
@@ -46,8 +45,8 @@ static int run_script(db *connection, void *what)
             db_set_error(connection, number, "statement %u: %s", script->done + 1,
                          mysql_error(mysql));
     }
-    /* Several statements are for scripts alone: elsewhere they would only help those who
-     * smuggle one in. */
+    /* Several statements are for scripts alone: elsewhere they would only help those who smuggle
+     * one in. */
     if (mysql_set_server_option(mysql, MYSQL_OPTION_MULTI_STATEMENTS_OFF) && !failed) {
         db_keep_error(connection, mysql_errno(mysql), mysql_error(mysql));
         failed = 1;

@@ -1,8 +1,7 @@
 /*
- * Prepared statements.  The first use is a round trip more.  libmariadb could send both
- * requests at once, but where the first is refused for want of room
- * (max_prepared_stmt_count) the server applies the second to whatever was prepared last on
- * the connection, and runs that.
+ * Prepared statements.  The first use is a round trip more.  libmariadb could send both requests at
+ * once, but where the first is refused for want of room (max_prepared_stmt_count) the server
+ * applies the second to whatever was prepared last on the connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -58,8 +57,8 @@ static void bind_value(MYSQL_BIND *bind, const db_value *value, int borrowed)
         bind->buffer_length = sizeof(value->int_value);
         break;
     case DB_TEXT:
-        /* The caller's connection may have another character set: UTF-8 goes as bytes
-         * there, which the server stores as they are. */
+        /* The caller's connection may have another character set: UTF-8 goes as bytes there, which
+         * the server stores as they are. */
         bind->buffer_type = borrowed && has_high_bytes(value->data, value->size)
                                 ? MYSQL_TYPE_BLOB
                                 : MYSQL_TYPE_STRING;
@@ -105,8 +104,7 @@ static void keep_statement_error(db *connection, MYSQL_STMT *stmt)
     if (mysql_stmt_errno(stmt))
         db_keep_error(connection, mysql_stmt_errno(stmt), mysql_stmt_error(stmt));
     else if (mysql_errno(connection->mysql))
-        db_keep_error(connection, mysql_errno(connection->mysql),
-                      mysql_error(connection->mysql));
+        db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
     else
         db_set_error(connection, CR_MALFORMED_PACKET, "the answer could not be read");
 }
@@ -120,8 +118,7 @@ static int bind_columns(db *connection, MYSQL_STMT *stmt, unsigned columns)
     int failed = 1;
 
     if (columns > connection->column_space) {
-        struct db_column *grown =
-            memory_resize(connection->columns, columns * sizeof(*grown));
+        struct db_column *grown = memory_resize(connection->columns, columns * sizeof(*grown));
 
         if (!grown)
             return 1;
@@ -221,8 +218,8 @@ static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
     return 0;
 }
 
-/* A result is believed only when its last packet was read: rows of RETURNING arrive
- * before the commit can fail. */
+/* A result is believed only when its last packet was read: rows of RETURNING arrive before the
+ * commit can fail. */
 static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
@@ -251,8 +248,8 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
-/* A block answers with each SELECT in it, and with its own last packet, which says that
- * it came to its end. */
+/* A block answers with each SELECT in it, and with its own last packet, which says that it came to
+ * its end. */
 static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     int failed = read_answer(connection, stmt, result);
@@ -324,8 +321,7 @@ static struct db_prepared *find(db *connection, const struct sql_text *text, int
     size_t i;
 
     for (i = 0; i < connection->prepared_count; i++)
-        if (connection->prepared[i].text == text &&
-            connection->prepared[i].nowait == nowait)
+        if (connection->prepared[i].text == text && connection->prepared[i].nowait == nowait)
             return &connection->prepared[i];
     return NULL;
 }
@@ -334,8 +330,7 @@ static void keep(db *connection, const struct db_prepared *fresh)
 {
     if (connection->prepared_count == connection->prepared_space) {
         size_t space = connection->prepared_space ? connection->prepared_space * 2 : 16;
-        struct db_prepared *grown =
-            memory_resize(connection->prepared, space * sizeof(*grown));
+        struct db_prepared *grown = memory_resize(connection->prepared, space * sizeof(*grown));
 
         if (!grown) { /* It is prepared again next time. */
             mysql_stmt_close(fresh->stmt);
@@ -387,8 +382,8 @@ void db_undo(db *connection)
     db_keep_error(connection, number, text);
 }
 
-/* An error of the row or of the moment.  Any other may be of the session, which an earlier
- * callback has left read-only, say, or in another database. */
+/* An error of the row or of the moment.  Any other may be of the session, which an earlier callback
+ * has left read-only, say, or in another database. */
 static int may_come_again(const db *connection)
 {
     const db_error_class class_ = db_error_classify(connection->error_number);
@@ -398,10 +393,9 @@ static int may_come_again(const db *connection)
 }
 
 /*
- * Nothing that is prepared leaves a transaction open when it was done, but the first
- * statement of a guarded one.  Where the answer says that the connection is in one, an earlier
- * statement has left it, and this one is not committed.  It never will be: the connection is
- * not used again.
+ * Nothing that is prepared leaves a transaction open when it was done, but the first statement of a
+ * guarded one.  Where the answer says that the connection is in one, an earlier statement has left
+ * it, and this one is not committed.  It never will be: the connection is not used again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
@@ -411,9 +405,8 @@ static db_answer trip(db *connection, struct execution *execution)
 
     connection->in_block = execution->text->kind == SQL_BLOCK;
     connection->begins = begins;
-    answer =
-        db_round_trip(connection, execution->commits ? FAULT_COMMIT : FAULT_STATEMENT,
-                      execution->text->name, execute, execution);
+    answer = db_round_trip(connection, execution->commits ? FAULT_COMMIT : FAULT_STATEMENT,
+                           execution->text->name, execute, execution);
     connection->in_block = connection->begins = connection->preparing = 0;
     if (begins && answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
         connection->guard = GUARD_BEGUN;
@@ -425,8 +418,7 @@ static db_answer trip(db *connection, struct execution *execution)
         return answer;
     db_spoil(connection);
     db_set_error(connection, CR_SERVER_LOST,
-                 begins ? "the transaction was not left open"
-                        : "a transaction had been left open");
+                 begins ? "the transaction was not left open" : "a transaction had been left open");
     return DB_UNANSWERED;
 }
 
@@ -444,10 +436,8 @@ static db_answer run_first(db *connection, struct execution *execution)
     if (!fresh.stmt)
         goto out;
     answer = trip(connection, execution);
-    /* An error of the execution leaves the statement prepared; one of the preparation
-     * does not. */
-    if (!connection->borrowed && !connection->broken &&
-        fresh.stmt->state >= MYSQL_STMT_PREPARED) {
+    /* An error of the execution leaves the statement prepared; one of the preparation does not. */
+    if (!connection->borrowed && !connection->broken && fresh.stmt->state >= MYSQL_STMT_PREPARED) {
         keep(connection, &fresh);
         fresh.stmt = NULL;
     }
@@ -497,8 +487,8 @@ static db_answer run_bound(db *connection, struct execution *execution)
         answer = run_first(connection, execution);
     } else if (answer == DB_ERROR &&
                db_error_classify(connection->error_number) == DB_CLASS_SCHEMA) {
-        /* Tables that triggers came to need since it was prepared are never found for it;
-         * the next time it is prepared anew. */
+        /* Tables that triggers came to need since it was prepared are never found for it; the next
+         * time it is prepared anew. */
         forget(connection, execution->prepared);
     }
     return answer;
@@ -512,8 +502,7 @@ static db_answer run(db *connection, struct execution *execution, const db_value
         return DB_NOT_SENT;
     /* Its own transaction would commit the one that is open. */
     if (execution->text->kind == SQL_BLOCK && db_in_transaction(connection)) {
-        db_set_error(connection, 1568, "%s is not for a transaction",
-                     execution->text->name);
+        db_set_error(connection, 1568, "%s is not for a transaction", execution->text->name);
         return DB_ERROR;
     }
     if (bind_values(connection, values, execution->count))
@@ -521,9 +510,8 @@ static db_answer run(db *connection, struct execution *execution, const db_value
     return run_bound(connection, execution);
 }
 
-db_answer db_run_rows(db *connection, const struct sql_text *statement,
-                      const db_value *values, size_t rows, size_t columns,
-                      db_result *result)
+db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
+                      size_t rows, size_t columns, db_result *result)
 {
     struct execution execution = {
         .text = statement, .count = columns, .rows = (unsigned)rows, .result = result};
@@ -552,30 +540,25 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
     return run(connection, &execution, values);
 }
 
-db_answer db_run_nowait(db *connection, const struct sql_text *statement,
-                        const db_value *values, size_t count, db_result *result)
+db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
+                        size_t count, db_result *result)
+{
+    struct execution execution = {.text = statement, .count = count, .nowait = 1, .result = result};
+
+    return run(connection, &execution, values);
+}
+
+db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
+                       size_t count, int nowait, db_result *result)
 {
     struct execution execution = {
-        .text = statement, .count = count, .nowait = 1, .result = result};
+        .text = statement, .count = count, .nowait = nowait, .begins = 1, .result = result};
 
     return run(connection, &execution, values);
 }
 
-db_answer db_run_first(db *connection, const struct sql_text *statement,
-                       const db_value *values, size_t count, int nowait,
-                       db_result *result)
-{
-    struct execution execution = {.text = statement,
-                                  .count = count,
-                                  .nowait = nowait,
-                                  .begins = 1,
-                                  .result = result};
-
-    return run(connection, &execution, values);
-}
-
-db_answer db_run_commit(db *connection, const struct sql_text *statement,
-                        const db_value *values, size_t count)
+db_answer db_run_commit(db *connection, const struct sql_text *statement, const db_value *values,
+                        size_t count)
 {
     struct execution execution = {.text = statement, .count = count, .commits = 1};
 

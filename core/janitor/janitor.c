@@ -28,9 +28,8 @@ struct janitor {
     int64_t deadline_ms;
     uint64_t opened, freed;
     janitor_place *place;
-    /* A round looks at one stretch for the dead at least, and each half of it tries to open
-     * one trade, though the time is over: to come so far may take all of it, and would
-     * again. */
+    /* A round looks at one stretch for the dead at least, and each half of it tries to open one
+     * trade, though the time is over: to come so far may take all of it, and would again. */
     int looked;
     uint64_t tries; /* in this half */
     int unfinished; /* holders that should have been freed are still there */
@@ -51,8 +50,8 @@ struct scope {
 
 typedef db_answer (*reap_read_fn)(db *connection, struct scope *scope, db_result *rows);
 
-/* Reads on a connection that is given back before anything is opened: with a small pool
- * the openings need that very connection. */
+/* Reads on a connection that is given back before anything is opened: with a small pool the
+ * openings need that very connection. */
 static tl_status read_rows(struct janitor *j, reap_read_fn read, struct scope *scope,
                            db_result *rows)
 {
@@ -94,20 +93,19 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
         j->failure = t.status;
         text_copy(j->why, sizeof j->why, tl_error_message());
         log_line(j->logger, TL_WARNING, &key, fence,
-                 "the holder is dead, and the retry lane could not be opened: %s",
-                 j->why);
+                 "the holder is dead, and the retry lane could not be opened: %s", j->why);
     }
 }
 
-/* Other janitors read the same rows; each begins at another one.  What is said of a trade
- * is said under the work that its row names. */
+/* Other janitors read the same rows; each begins at another one.  What is said of a trade is said
+ * under the work that its row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
 
     random_bytes(&first, sizeof first);
-    for (size_t i = 0;
-         i < rows->rows && (j->tries == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
+    for (size_t i = 0; i < rows->rows && (j->tries == 0 || clock_left_ms(j->deadline_ms) > 0);
+         i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
         int lent;
@@ -136,8 +134,7 @@ static db_answer read_overdue(db *connection, struct scope *scope, db_result *ro
 
 static int is_taken(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR &&
-           db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 }
 
 static db_answer read_clear(db *connection, struct scope *scope, db_result *rows)
@@ -151,29 +148,26 @@ static db_answer read_clear(db *connection, struct scope *scope, db_result *rows
 
 static db_answer read_session(db *connection, struct scope *scope, db_result *rows)
 {
-    return store_reap_session(connection, scope->op_code, scope->session_id,
-                              &scope->stretch, rows);
+    return store_reap_session(connection, scope->op_code, scope->session_id, &scope->stretch, rows);
 }
 
 static db_answer read_stretch(db *connection, struct scope *scope, db_result *rows)
 {
     (void)rows;
     scope->stretch.to_us = STRETCH_END_US;
-    return store_low_water_stretch(connection, scope->op_code, &scope->stretch,
-                                   &scope->part);
+    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, &scope->part);
 }
 
 static db_answer write_low_water(db *connection, struct scope *scope, db_result *rows)
 {
-    db_answer answer = store_low_water_move(connection, scope->op_code,
-                                            scope->stretch.from_us, scope->stretch.to_us);
+    db_answer answer = store_low_water_move(connection, scope->op_code, scope->stretch.from_us,
+                                            scope->stretch.to_us);
 
     (void)rows;
     return is_taken(connection, answer) ? DB_DONE : answer; /* another moves it */
 }
 
-static db_answer write_low_water_back(db *connection, struct scope *scope,
-                                      db_result *rows)
+static db_answer write_low_water_back(db *connection, struct scope *scope, db_result *rows)
 {
     db_answer answer = store_low_water_back(connection, scope->op_code);
 
@@ -211,11 +205,10 @@ static tl_status next_operation(struct janitor *j, store_operation *operation)
     return status;
 }
 
-/* Reads batch after batch of one operation until nothing is left, until one opens nothing
- * any more (others are at it, or hold the rows), or until the time is over.  The last batch
- * stays in rows. */
-static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read,
-                      db_result *rows)
+/* Reads batch after batch of one operation until nothing is left, until one opens nothing any
+ * more (others are at it, or hold the rows), or until the time is over.  The last batch stays in
+ * rows. */
+static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read, db_result *rows)
 {
     tl_status status;
     uint64_t before;
@@ -231,8 +224,8 @@ static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read,
 }
 
 /* Opens what is overdue within a stretch.  *settled_us, where it is the stretch's beginning,
- * becomes the first moment at which a row may be in process still.  The rows are read after
- * the proof that none is hidden. */
+ * becomes the first moment at which a row may be in process still.  The rows are read after the
+ * proof that none is hidden. */
 static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *settled_us)
 {
     int settled = *settled_us == scope->stretch.from_us;
@@ -261,8 +254,8 @@ static tl_status reap_recent(struct janitor *j, struct scope *scope, int64_t now
     return status;
 }
 
-/* Behind a stretch that could not be settled: not in every round, and on from where the last
- * such round ran out of time.  0: not now. */
+/* Behind a stretch that could not be settled: not in every round, and on from where the last such
+ * round ran out of time.  0: not now. */
 static int go_on_unsettled(struct janitor *j, struct scope *scope)
 {
     janitor_place *place = j->place;
@@ -288,13 +281,11 @@ static void remember_overdue(struct janitor *j, const struct scope *scope)
 }
 
 /*
- * Looks for what is overdue from the low-water mark on, in stretches, and moves the mark.
- * It stands still before a row that cannot be opened, and while an open transaction has one;
- * what stands behind those is opened all the same, and what is new even when the time is
- * over.
+ * Looks for what is overdue from the low-water mark on, in stretches, and moves the mark. It stands
+ * still before a row that cannot be opened, and while an open transaction has one; what stands
+ * behind those is opened all the same, and what is new even when the time is over.
  */
-static tl_status reap_overdue(struct janitor *j, const char *op_code,
-                              int64_t low_water_us)
+static tl_status reap_overdue(struct janitor *j, const char *op_code, int64_t low_water_us)
 {
     struct scope scope = {.op_code = op_code, .stretch = {.from_us = low_water_us}};
     int64_t settled_us = low_water_us, now_us = 0;
@@ -351,9 +342,9 @@ static tl_status reap_all_overdue(struct janitor *j)
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far, and
- * so it does after a failure.  A stretch with rows left for want of time is gone on with,
- * but left behind where those that were tried could not be opened: others may have them. */
+/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far, and so it
+ * does after a failure.  A stretch with rows left for want of time is gone on with, but left behind
+ * where those that were tried could not be opened: others may have them. */
 static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
 {
     db_result rows = DB_RESULT_INIT;
@@ -387,9 +378,9 @@ static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_o
     return status;
 }
 
-/* One of two passes over all operations, in the order of their names; it goes on in the next
- * round where the time was over.  The operations are read now: the session is ended, and has
- * no trade in one that is not there yet.  *done: the pass came to its end, and opened all. */
+/* One of two passes over all operations, in the order of their names; it goes on in the next round
+ * where the time was over.  The operations are read now: the session is ended, and has no trade in
+ * one that is not there yet.  *done: the pass came to its end, and opened all. */
 static tl_status pass_for_session(struct janitor *j, const char *session_id, int *done)
 {
     janitor_place *place = j->place;
@@ -433,8 +424,8 @@ static void begin_pass(janitor_place *place, int everywhere)
 }
 
 /* From the low-water marks on, where it has its trades; and then everywhere: before a mark one
- * stands that was written by a clock that had been set back, which perhaps nobody saw.  The
- * second pass only walks through the index. */
+ * stands that was written by a clock that had been set back, which perhaps nobody saw.  The second
+ * pass only walks through the index. */
 static tl_status reap_all_of_session(struct janitor *j, const char *session_id, int *done)
 {
     janitor_place *place = j->place;
@@ -455,21 +446,19 @@ static tl_status reap_all_of_session(struct janitor *j, const char *session_id, 
 
 /* -------------------------------------------------- holders of read-write locks -- */
 
-static db_answer read_holders_overdue(db *connection, struct scope *scope,
-                                      db_result *rows)
+static db_answer read_holders_overdue(db *connection, struct scope *scope, db_result *rows)
 {
     (void)scope;
     return store_rw_overdue(connection, rows);
 }
 
-static db_answer read_holders_of_session(db *connection, struct scope *scope,
-                                         db_result *rows)
+static db_answer read_holders_of_session(db *connection, struct scope *scope, db_result *rows)
 {
     return store_rw_session(connection, scope->session_id, rows);
 }
 
-/* The dead holders of one resource.  A row that a guarded transaction keeps is left to the
- * next round. */
+/* The dead holders of one resource.  A row that a guarded transaction keeps is left to the next
+ * round. */
 static void free_holders_of(struct janitor *j, const char *resource)
 {
     pool *connections = transition_pool(j->engine);
@@ -480,18 +469,17 @@ static void free_holders_of(struct janitor *j, const char *resource)
     if (pool_get(connections, POOL_QUICK, READ_WAIT_MS, &connection) != TL_OK)
         return;
     random_token(token);
-    if (store_rw_free(connection, resource, 1, token, tl_thread_uuid(), j->actor,
-                      &freed) == DB_DONE &&
+    if (store_rw_free(connection, resource, 1, token, tl_thread_uuid(), j->actor, &freed) ==
+            DB_DONE &&
         freed > 0)
-        log_line(j->logger, TL_WARNING, NULL, 0, "%s: %llu dead holders were freed",
-                 resource, (unsigned long long)freed);
+        log_line(j->logger, TL_WARNING, NULL, 0, "%s: %llu dead holders were freed", resource,
+                 (unsigned long long)freed);
     pool_put(connections, connection);
     j->freed += freed;
 }
 
 /* Batch after batch, as for an operation's rows. */
-static tl_status free_holders(struct janitor *j, const char *session_id,
-                              reap_read_fn read)
+static tl_status free_holders(struct janitor *j, const char *session_id, reap_read_fn read)
 {
     struct scope scope = {.session_id = session_id};
     db_result rows = DB_RESULT_INIT;
@@ -533,9 +521,9 @@ static tl_status sweep(struct janitor *j, const char *session_id, int settled)
     return status;
 }
 
-/* A session is swept when a pass has found nothing of it that stayed.  The first is the one
- * that the last round had not the time for, or the next after that one: a session that
- * cannot be swept does not keep the others from it. */
+/* A session is swept when a pass has found nothing of it that stayed.  The first is the one that
+ * the last round had not the time for, or the next after that one: a session that cannot be swept
+ * does not keep the others from it. */
 static tl_status sweep_sessions(struct janitor *j)
 {
     db_result sessions = DB_RESULT_INIT;
@@ -556,16 +544,14 @@ static tl_status sweep_sessions(struct janitor *j)
 
         if (i > 0 && clock_left_ms(j->deadline_ms) == 0)
             break;
-        status =
-            sweep(j, db_get_text(&sessions, row, 0), db_get_int(&sessions, row, 1) != 0);
+        status = sweep(j, db_get_text(&sessions, row, 0), db_get_int(&sessions, row, 1) != 0);
     }
     db_result_free(&sessions);
     return status;
 }
 
-tl_status janitor_round(transition_engine *engine, const struct logger *logger,
-                        const char *actor, int64_t budget_ms, janitor_place *place,
-                        uint64_t *opened, uint64_t *freed)
+tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
+                        int64_t budget_ms, janitor_place *place, uint64_t *opened, uint64_t *freed)
 {
     struct janitor j = {.engine = engine,
                         .logger = logger,
@@ -576,8 +562,8 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
 
     if (status == TL_OK)
         status = free_holders(&j, NULL, read_holders_overdue);
-    /* The dead have time of their own, and their turn whatever became of what is overdue:
-     * among many operations that may need all of its time in each round. */
+    /* The dead have time of their own, and their turn whatever became of what is overdue: among
+     * many operations that may need all of its time in each round. */
     j.deadline_ms = clock_deadline(budget_ms / 2);
     j.tries = 0;
     if (status != TL_UNREACHABLE && !j.went_back)
@@ -585,8 +571,7 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger,
     if (status == TL_OK)
         status = dead;
     if (status == TL_OK && j.failure != TL_OK)
-        status =
-            error_set(j.failure, "not every dead holder's trade was opened: %s", j.why);
+        status = error_set(j.failure, "not every dead holder's trade was opened: %s", j.why);
     *opened += j.opened;
     *freed += j.freed;
     return status;

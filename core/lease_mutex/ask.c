@@ -1,8 +1,8 @@
 /*
- * Asking for a mutex.  One statement when nobody is in the way, which asks and unlocks of
- * other threads may share; for several resources one transaction of one statement.  A
- * refusal wrote nothing.  Then the rows that refused are read, and where all of their
- * holders are dead it is asked again, naming them.
+ * Asking for a mutex.  One statement when nobody is in the way, which asks and unlocks of other
+ * threads may share; for several resources one transaction of one statement.  A refusal wrote
+ * nothing.  Then the rows that refused are read, and where all of their holders are dead it is
+ * asked again, naming them.
  */
 #include "lease_mutex/mutex.h"
 
@@ -44,8 +44,7 @@ static void read_rows(struct asking *a, const db_result *result)
         const void *token = db_get_bytes(result, i, 0, &size);
 
         a->fences[i] = db_get_uint(result, i, 1);
-        a->is_mine[i] =
-            size == RESOURCE_TOKEN && memcmp(token, a->step.token, RESOURCE_TOKEN) == 0;
+        a->is_mine[i] = size == RESOURCE_TOKEN && memcmp(token, a->step.token, RESOURCE_TOKEN) == 0;
         if (a->taken && !a->is_mine[i]) {
             a->taken = 0;
             a->refused = i;
@@ -126,8 +125,8 @@ static int take_row(void *context)
     return a->taken;
 }
 
-/* What one resource says of an ask whose answer was lost: whether it was committed, and
- * whether it is still worth anything. */
+/* What one resource says of an ask whose answer was lost: whether it was committed, and whether it
+ * is still worth anything. */
 static db_answer read_one(struct asking *a, db *connection, size_t i, int *committed)
 {
     const char *resource = a->step.resources[i];
@@ -138,8 +137,7 @@ static db_answer read_one(struct asking *a, db *connection, size_t i, int *commi
         *committed = 1;
         a->fences[i] = db_get_uint(&result, 0, 2);
         a->hold_left_ms = db_get_int(&result, 0, 3);
-        a->lease_left_ms =
-            db_is_null(&result, 0, 4) ? CLOCK_NEVER : db_get_int(&result, 0, 4);
+        a->lease_left_ms = db_is_null(&result, 0, 4) ? CLOCK_NEVER : db_get_int(&result, 0, 4);
         if (a->hold_left_ms <= 0 || a->lease_left_ms <= 0)
             a->taken = 0;
     } else if (answer == DB_DONE) {
@@ -181,8 +179,7 @@ static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
     h->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
     h->lease_until_ms = CLOCK_NEVER;
     if (a->step.lease_ms > 0)
-        h->lease_until_ms =
-            a->before_ms + (settled ? a->lease_left_ms : a->step.lease_ms);
+        h->lease_until_ms = a->before_ms + (settled ? a->lease_left_ms : a->step.lease_ms);
     h->depth = m->depth = 1;
     memset(&h->renewing, 0, sizeof h->renewing);
     atomic_store(&h->lost, 0);
@@ -195,13 +192,13 @@ static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
         return status;
     }
     client_add(&m->client->counters.grants, 1);
-    log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s locked",
-             h->resources[0], h->count > 1 ? " and others" : "");
+    log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s locked", h->resources[0],
+             h->count > 1 ? " and others" : "");
     return TL_GRANTED;
 }
 
-/* The ask was committed, and is over already: whoever has the rows now answers for them;
- * what is left of it is given back. */
+/* The ask was committed, and is over already: whoever has the rows now answers for them; what is
+ * left of it is given back. */
 static void give_rest_back(tl_mutex *m, const struct asking *a)
 {
     memcpy(m->hold->token, a->step.token, RESOURCE_TOKEN);
@@ -222,9 +219,9 @@ static int is_certain(const tl_mutex *m, const struct asking *a, int settled)
 }
 
 /*
- * The answer came too late to be certain, this process having been stopped perhaps.  A hold
- * whose time is over is one as long as nobody else has taken it; under a session that may
- * be dead it is none.  TL_OK: it is one; TL_BUSY: it is none.
+ * The answer came too late to be certain, this process having been stopped perhaps.  A hold whose
+ * time is over is one as long as nobody else has taken it; under a session that may be dead it is
+ * none.  TL_OK: it is one; TL_BUSY: it is none.
  */
 static tl_status check_late(tl_mutex *m, struct asking *a)
 {
@@ -236,8 +233,7 @@ static tl_status check_late(tl_mutex *m, struct asking *a)
     tl_status status = pool_get(m->client->connections, POOL_QUICK, wait_ms, &connection);
 
     for (size_t i = 0; i < a->step.count && status == TL_OK && mine; i++) {
-        answer =
-            store_resource_now(connection, a->step.resources[i], a->step.token, &result);
+        answer = store_resource_now(connection, a->step.resources[i], a->step.token, &result);
         if (answer != DB_DONE)
             status = db_error_status(connection, answer, "reading the row");
         else
@@ -248,8 +244,8 @@ static tl_status check_late(tl_mutex *m, struct asking *a)
     pool_put(m->client->connections, connection);
     if (status == TL_OK)
         return mine ? TL_OK : TL_BUSY;
-    /* Asking again with this token settles it: its connection has answered, so a name that
-     * nobody has says as much. */
+    /* Asking again with this token settles it: its connection has answered, so a name that nobody
+     * has says as much. */
     m->state = MUTEX_ASK_UNKNOWN;
     random_uuid(m->lost_connection);
     return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
@@ -305,8 +301,8 @@ tl_status mutex_ask_once(tl_mutex *m)
 
 /* --------------------------------------------------------------------- waiting -- */
 
-/* The turn on every resource, in their order, so that two sets of this process never wait
- * for each other.  1, or 0 when the deadline came. */
+/* The turn on every resource, in their order, so that two sets of this process never wait for each
+ * other.  1, or 0 when the deadline came. */
 static tl_status take_turns(tl_mutex *m, waiter **turns, int64_t deadline_ms)
 {
     for (size_t i = 0; i < m->hold->count; i++) {
@@ -348,8 +344,7 @@ static tl_status ask_waiting(tl_mutex *m, int64_t wait_ms)
         status = TL_OK;
         until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
         waiters_pause(turns[m->refused], until_ms < deadline_ms ? until_ms : deadline_ms);
-        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2
-                                                          : config->ask_wait_max_ms;
+        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2 : config->ask_wait_max_ms;
     }
     leave_turns(m, turns);
     return status;
@@ -366,11 +361,10 @@ static tl_status explain(tl_mutex *m, tl_status status)
 
     memset(&m->view, 0, sizeof m->view);
     m->view.version = TL_RESOURCE_VIEW_VERSION;
-    if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
-                 &connection) != TL_OK)
+    if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection) !=
+        TL_OK)
         return error_set(status, "%s is locked", resource);
-    there =
-        store_resource_show(connection, resource, &m->row) == DB_DONE && m->row.rows == 1;
+    there = store_resource_show(connection, resource, &m->row) == DB_DONE && m->row.rows == 1;
     if (there)
         resource_view_read(&m->view, &m->row, 0);
     pool_put(client->connections, connection);
@@ -378,8 +372,7 @@ static tl_status explain(tl_mutex *m, tl_status status)
         return error_set(status, "%s is locked by %s", resource,
                          m->view.holder[0] != '\0' ? m->view.holder : "another process");
     if (there && m->view.state == TL_RESOURCE_KEPT)
-        return error_set(status, "%s is free, and kept until its minimum hold is over",
-                         resource);
+        return error_set(status, "%s is free, and kept until its minimum hold is over", resource);
     m->view.being_decided = 1;
     return error_set(status, "%s is just changing hands", resource);
 }
@@ -391,9 +384,8 @@ static tl_status enter_again(tl_mutex *m, leases *l, hold *h)
     tl_status status = TL_GRANTED;
 
     if (hold_remaining_ms(h) == 0)
-        status =
-            error_set(TL_LOST, "the time of this lock is over; unlock it as often as "
-                               "it was granted, then ask anew");
+        status = error_set(TL_LOST, "the time of this lock is over; unlock it as often as "
+                                    "it was granted, then ask anew");
     leases_lock(l);
     if (status == TL_GRANTED) {
         if (h != m->hold) {
@@ -409,8 +401,8 @@ static tl_status enter_again(tl_mutex *m, leases *l, hold *h)
     return status;
 }
 
-/* Whether the lock is held already, by this handle or for this thread; then *status is
- * the answer. */
+/* Whether the lock is held already, by this handle or for this thread; then *status is the
+ * answer. */
 static int is_held_already(tl_mutex *m, leases *l, tl_status *status)
 {
     hold *h;
@@ -425,8 +417,7 @@ static int is_held_already(tl_mutex *m, leases *l, tl_status *status)
     h = leases_find(l, m->own->resources[0], mutex_thread());
     leases_unlock(l);
     if (m->state == MUTEX_HELD && h != m->hold) {
-        *status =
-            error_set(TL_WRONG_STATE, "this handle's lock belongs to another thread");
+        *status = error_set(TL_WRONG_STATE, "this handle's lock belongs to another thread");
         return 1;
     }
     if (h == NULL)
@@ -441,18 +432,16 @@ static tl_status check_asking(tl_mutex *m, int64_t wait_ms)
 
     if (status == TL_OK)
         status = client_check_asking(m->client);
-    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
-        m->state == MUTEX_ASK_UNKNOWN)
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && m->state == MUTEX_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK && m->state != MUTEX_HELD)
         status = restored_check_resource(m->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
-        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld",
-                           (long long)wait_ms, (long long)WAIT_MAX_MS);
+        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld", (long long)wait_ms,
+                           (long long)WAIT_MAX_MS);
     if (status == TL_OK && m->state == MUTEX_UNLOCK_UNKNOWN)
-        status =
-            error_set(TL_WRONG_STATE, "the answer to the last unlock was lost; unlock "
-                                      "again first");
+        status = error_set(TL_WRONG_STATE, "the answer to the last unlock was lost; unlock "
+                                           "again first");
     return status;
 }
 

@@ -1,7 +1,6 @@
 /*
- * The guard: a part of the caller's transaction that proves possession.  It locks the
- * resource's row until that transaction ends; everybody who takes the lock over must
- * change that row first.
+ * The guard: a part of the caller's transaction that proves possession.  It locks the resource's
+ * row until that transaction ends; everybody who takes the lock over must change that row first.
  */
 #include "lease_mutex/mutex.h"
 
@@ -14,14 +13,13 @@ static tl_status guard_rows(const hold *h, db *borrowed)
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < h->count && status == TL_OK; i++) {
-        db_answer answer = store_resource_guard(borrowed, h->resources[i], h->token,
-                                                h->fences[i], &result);
+        db_answer answer =
+            store_resource_guard(borrowed, h->resources[i], h->token, h->fences[i], &result);
 
         if (answer != DB_DONE)
             status = caller_must_roll_back(borrowed, answer, "guarding the transaction");
         else if (result.rows != 1 || !db_get_int(&result, 0, 0))
-            status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost",
-                               h->resources[i]);
+            status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost", h->resources[i]);
     }
     db_result_free(&result);
     return status;

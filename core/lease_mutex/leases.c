@@ -1,11 +1,11 @@
 /*
- * The holds of one client that somebody else must find: other handles of the same thread,
- * and the watcher, who tells a holder that its lock is not certain any more.
+ * The holds of one client that somebody else must find: other handles of the same thread, and the
+ * watcher, who tells a holder that its lock is not certain any more.
  *
- * The watcher is one thread, started with the first hold that has a loss callback.  It
- * knows the deadlines of this machine's clock, and once in a beat it reads the rows, since
- * an operator may take a lock away at any time.  A hold that it has in hand is neither
- * freed nor given back meanwhile: whoever wants to do so waits until it looks away.
+ * The watcher is one thread, started with the first hold that has a loss callback.  It knows the
+ * deadlines of this machine's clock, and once in a beat it reads the rows, since an operator may
+ * take a lock away at any time.  A hold that it has in hand is neither freed nor given back
+ * meanwhile: whoever wants to do so waits until it looks away.
  */
 #include "lease_mutex/mutex.h"
 
@@ -90,8 +90,8 @@ void leases_unlock(leases *l)
 
 /* -------------------------------------------------------------------- watching -- */
 
-/* Whether the row still carries this hold's token and fence; 1 also when the server cannot
- * be asked now. */
+/* Whether the row still carries this hold's token and fence; 1 also when the server cannot be asked
+ * now. */
 static int row_is_mine(db *connection, const hold *h, size_t i)
 {
     db_result result = DB_RESULT_INIT;
@@ -149,8 +149,7 @@ static void look_at(leases *l, hold *h)
         atomic_store(&h->lost, 1);
         pthread_mutex_unlock(&l->mutex);
         log_line(&l->client->logger, TL_WARNING, NULL, h->fences[0],
-                 "the lock of %s is not certain any more: %s", resource,
-                 tl_status_text(why));
+                 "the lock of %s is not certain any more: %s", resource, tl_status_text(why));
         h->loss(h->loss_context, resource, why);
         pthread_mutex_lock(&l->mutex);
     }
@@ -213,8 +212,7 @@ static tl_status start_watcher(leases *l)
     failed = pthread_create(&l->thread, NULL, watch, l);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
-        return error_set(TL_NO_MEMORY,
-                         "the thread that watches locks could not be started");
+        return error_set(TL_NO_MEMORY, "the thread that watches locks could not be started");
     l->thread_started = 1;
     return TL_OK;
 }

@@ -25,9 +25,8 @@ static tl_status check_times(const tl_mutex_options *o)
         return error_set(TL_INVALID, "max_hold_ms is %lld; it must be 1 to %lld",
                          (long long)o->max_hold_ms, (long long)TL_HOLD_MAX_MS);
     if (o->max_hold_ms == 0 && o->lease_ms == 0)
-        return error_set(TL_INVALID,
-                         "max_hold_ms is missing: a lock without an end could "
-                         "never be recovered");
+        return error_set(TL_INVALID, "max_hold_ms is missing: a lock without an end could "
+                                     "never be recovered");
     if (o->max_hold_ms != 0 && o->lease_ms > o->max_hold_ms)
         return error_set(TL_INVALID, "lease_ms is longer than max_hold_ms");
     if (o->min_hold_ms < 0 || o->min_hold_ms > TL_HOLD_MAX_MS)
@@ -75,8 +74,8 @@ static tl_status check_names(const char *const *resources, size_t count)
     if (resources == NULL || count == 0)
         return error_set(TL_INVALID, "no resource is named");
     if (count > TL_RESOURCES_MAX)
-        return error_set(TL_INVALID, "%zu resources at once; at most %d are allowed",
-                         count, TL_RESOURCES_MAX);
+        return error_set(TL_INVALID, "%zu resources at once; at most %d are allowed", count,
+                         TL_RESOURCES_MAX);
     for (size_t i = 0; i < count && status == TL_OK; i++)
         status = text_check_name("resource", resources[i], TL_RESOURCE_MAX);
     return status;
@@ -151,9 +150,8 @@ static void free_memory(tl_mutex *m)
     memory_free(m);
 }
 
-tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
-                           const char *const *resources, size_t count,
-                           const tl_mutex_options *options)
+tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client, const char *const *resources,
+                           size_t count, const tl_mutex_options *options)
 {
     leases *l;
     tl_mutex *m;
@@ -261,8 +259,8 @@ static void give_up(tl_mutex *m)
         leases_pause(l, m->hold);
     if (last && mutex_release(m, FREE_BUDGET_MS) != TL_OK)
         log_line(&m->client->logger, TL_WARNING, NULL, 0,
-                 "a mutex of %s was freed and could not be unlocked: %s",
-                 m->hold->resources[0], tl_error_message());
+                 "a mutex of %s was freed and could not be unlocked: %s", m->hold->resources[0],
+                 tl_error_message());
     if (last)
         leases_drop(l, m->hold);
 }

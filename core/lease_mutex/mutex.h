@@ -25,8 +25,8 @@ typedef enum mutex_state {
 
 typedef struct leases leases;
 
-/* One grant: of one handle, or shared by the handles of one thread.  Every handle has one
- * of its own from the start, and points to another's while it shares that. */
+/* One grant: of one handle, or shared by the handles of one thread.  Every handle has one of its
+ * own from the start, and points to another's while it shares that. */
 typedef struct hold {
     /* Fixed after it is made. */
     tl_client *client;
@@ -108,8 +108,8 @@ tl_status mutex_release(tl_mutex *m, int64_t budget_ms);
 tl_status leases_of(tl_client *client, leases **out);
 void leases_lock(leases *l);
 void leases_unlock(leases *l);
-/* Begins to watch, and lets handles of the same thread find it.  TL_NO_MEMORY when the
- * watching thread cannot be started; then nothing is watched. */
+/* Begins to watch, and lets handles of the same thread find it.  TL_NO_MEMORY when the watching
+ * thread cannot be started; then nothing is watched. */
 tl_status leases_add(leases *l, hold *h);
 /* The watcher looks away while its holder gives it back; returns when it has done so. */
 void leases_pause(leases *l, hold *h);

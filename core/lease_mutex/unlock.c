@@ -1,5 +1,5 @@
-/* Giving back and renewing: both rest on the token of the grant.  An unlock of one
- * resource may share its statement with asks and unlocks of other threads. */
+/* Giving back and renewing: both rest on the token of the grant.  An unlock of one resource may
+ * share its statement with asks and unlocks of other threads. */
 #include "lease_mutex/mutex.h"
 
 #include "base/clock.h"
@@ -34,8 +34,8 @@ static int take_row(void *context)
     return 1;
 }
 
-/* How many rows this unlock released, by its token; it was one statement, so one row is
- * proof enough that it was committed. */
+/* How many rows this unlock released, by its token; it was one statement, so one row is proof
+ * enough that it was committed. */
 static db_answer read_unlock(void *context, db *connection, int *committed)
 {
     struct releasing *r = context;
@@ -50,8 +50,7 @@ static db_answer read_unlock(void *context, db *connection, int *committed)
         answer = store_resource_now(connection, resource, r->step.token, &result);
         mine = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0);
         if (answer == DB_DONE && !mine) {
-            answer =
-                store_resource_token_seen(connection, resource, r->step.token, &result);
+            answer = store_resource_token_seen(connection, resource, r->step.token, &result);
             mine = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0);
         }
         r->released += mine ? 1 : 0;
@@ -79,8 +78,8 @@ static tl_status released(tl_mutex *m, const struct releasing *r)
     if (r->released == h->count) {
         m->state = MUTEX_RELEASED;
         client_add(&m->client->counters.finishes, 1);
-        log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s unlocked",
-                 h->resources[0], h->count > 1 ? " and others" : "");
+        log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s unlocked", h->resources[0],
+                 h->count > 1 ? " and others" : "");
         return TL_OK;
     }
     m->state = MUTEX_LOST;
@@ -203,8 +202,8 @@ static db_answer run_renew(void *context, db *connection)
     return answer;
 }
 
-/* A renewal that may have happened has ended the session's renewal, or shortened a longer
- * lease: only what is certain either way is left. */
+/* A renewal that may have happened has ended the session's renewal, or shortened a longer lease:
+ * only what is certain either way is left. */
 static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
 {
     leases_lock(l);
@@ -214,8 +213,8 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
     leases_wake(l);
 }
 
-/* The end of the lease is set, not moved: running it again does no harm, as long as no
- * shorter one can still come in late. */
+/* The end of the lease is set, not moved: running it again does no harm, as long as no shorter one
+ * can still come in late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
     struct releasing r;
@@ -225,8 +224,7 @@ static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
     memset(&r, 0, sizeof r);
     mutex_begin_step(m, &r.step, 0);
     r.step.lease_ms = lease_ms;
-    work_run_again(m->client->transitions, &w, &m->hold->renewing,
-                   m->client->config.pool_wait_ms);
+    work_run_again(m->client->transitions, &w, &m->hold->renewing, m->client->config.pool_wait_ms);
     if (w.verdict == VERDICT_UNKNOWN) {
         set_lease(m, l, before_ms + lease_ms, 1);
         return TL_UNKNOWN;
@@ -234,9 +232,8 @@ static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
     if (w.verdict != VERDICT_APPLIED)
         return w.status != TL_OK ? w.status : TL_INTERNAL;
     if (r.released != m->hold->count)
-        return error_set(TL_LOST,
-                         "the lock was taken over or taken away, or its time was "
-                         "over");
+        return error_set(TL_LOST, "the lock was taken over or taken away, or its time was "
+                                  "over");
     set_lease(m, l, before_ms + lease_ms, 0);
     return TL_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * The proof, after the fact, that the promises were kept.  Nothing is believed but rows,
- * their history, and what the channel says that it paid.
+ * The proof, after the fact, that the promises were kept.  Nothing is believed but rows, their
+ * history, and what the channel says that it paid.
  */
 #include "operator/audit.h"
 
@@ -39,19 +39,19 @@ static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
     char facts[1536];
     int size = snprintf(facts, sizeof facts, "%s\n%s\n%s\n%s\n%llu\n%s\n%lld\n%s", rule,
                         at->cust_no, at->serial_no, at->op_code,
-                        (unsigned long long)(at->rev != 0 ? at->rev : at->row_rev),
-                        at->account, (long long)at->logged_us, sentence);
+                        (unsigned long long)(at->rev != 0 ? at->rev : at->row_rev), at->account,
+                        (long long)at->logged_us, sentence);
 
     sha256_of(finding, facts, (size_t)size < sizeof facts ? (size_t)size : sizeof facts);
 }
 
 /* What cannot be read leaves the finding open, and the audit fails in the end. */
-static void look_closed(audit *self, const uint8_t finding[STORE_FINDING],
-                        tl_violation *violation, db_result *rows)
+static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_violation *violation,
+                        db_result *rows)
 {
-    tl_status status = read_status(self->connection,
-                                   store_audit_closing(self->connection, finding, rows),
-                                   "reading what was closed");
+    tl_status status =
+        read_status(self->connection, store_audit_closing(self->connection, finding, rows),
+                    "reading what was closed");
 
     if (status != TL_OK && self->closings == TL_OK)
         self->closings = status;
@@ -65,8 +65,8 @@ static void look_closed(audit *self, const uint8_t finding[STORE_FINDING],
     violation->closed = db_get_int(rows, 0, CLOSING_BY_TWO) != 0;
 }
 
-void audit_report(audit *self, const char *rule, const store_audit_place *at,
-                  const char *format, ...)
+void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
+                  ...)
 {
     char sentence[512], name[2 * STORE_FINDING + 1];
     uint8_t finding[STORE_FINDING];
@@ -94,8 +94,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at,
         self->counts->closed++;
     else
         self->counts->violations++;
-    if (!self->stopped && self->each != NULL &&
-        self->each(self->context, &violation) != 0)
+    if (!self->stopped && self->each != NULL && self->each(self->context, &violation) != 0)
         self->stopped = 1;
     db_result_free(&rows);
 }
@@ -115,8 +114,7 @@ void audit_take_place(store_audit_place *place, const db_result *page, size_t ro
     text_copy(place->op_code, sizeof place->op_code, db_get_text(page, row, 2));
     place->rev = 0;
     place->row_rev = db_get_uint(page, row, AUDIT_LOG_REV);
-    text_copy(place->account, sizeof place->account,
-              db_get_text(page, row, AUDIT_LOG_ACCOUNT));
+    text_copy(place->account, sizeof place->account, db_get_text(page, row, AUDIT_LOG_ACCOUNT));
     place->logged_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US);
 }
 
@@ -139,8 +137,7 @@ static int by_trade(const void *left, const void *right)
 }
 
 /* The first payment of this trade or after it. */
-static size_t find_first(const struct comparison *c, const char *cust_no,
-                         const char *serial_no)
+static size_t find_first(const struct comparison *c, const char *cust_no, const char *serial_no)
 {
     size_t from = 0, to = c->count;
 
@@ -156,15 +153,13 @@ static size_t find_first(const struct comparison *c, const char *cust_no,
     return from;
 }
 
-static tl_status take_payments(struct comparison *c, const tl_payment *payments,
-                               size_t count)
+static tl_status take_payments(struct comparison *c, const tl_payment *payments, size_t count)
 {
     if (payments == NULL && count > 0)
         return error_set(TL_INVALID, "payments is NULL and payment_count is not 0");
     for (size_t i = 0; i < count; i++)
         if (payments[i].serial_no == NULL || payments[i].cust_no == NULL)
-            return error_set(TL_INVALID, "payment %zu has no serial number or customer",
-                             i + 1);
+            return error_set(TL_INVALID, "payment %zu has no serial number or customer", i + 1);
     c->given = payments != NULL;
     c->audit->counts->payments = count;
     if (count == 0)
@@ -182,8 +177,8 @@ static tl_status take_payments(struct comparison *c, const tl_payment *payments,
 /* ------------------------------------------------------------------- the rows -- */
 
 /* The payments of one sync row: how many, and whether one names another key. */
-static size_t match(struct comparison *c, const store_audit_place *at,
-                    const char *channel_key, uint32_t epoch)
+static size_t match(struct comparison *c, const store_audit_place *at, const char *channel_key,
+                    uint32_t epoch)
 {
     size_t matched = 0;
 
@@ -200,22 +195,20 @@ static size_t match(struct comparison *c, const store_audit_place *at,
         if (epoch == 1 && p->channel_key != NULL && channel_key[0] != '\0' &&
             strcmp(p->channel_key, channel_key) != 0)
             audit_report(c->audit, "foreign-key", at,
-                         "the channel paid it under %s, which is not its key",
-                         p->channel_key);
+                         "the channel paid it under %s, which is not its key", p->channel_key);
     }
     return matched;
 }
 
-static void compare_row(struct comparison *c, const store_audit_place *at,
-                        const db_result *page, size_t row)
+static void compare_row(struct comparison *c, const store_audit_place *at, const db_result *page,
+                        size_t row)
 {
     char status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
     size_t paid = match(c, at, db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
                         (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH));
 
     if (status == 'F' && paid > 0 && !db_get_int(page, row, AUDIT_ROW_CONFLICT))
-        audit_report(c->audit, "paid-failure", at,
-                     "it failed with proof, and the channel paid it");
+        audit_report(c->audit, "paid-failure", at, "it failed with proof, and the channel paid it");
     if (status == 'Y' && paid == 0 && db_get_int(page, row, AUDIT_ROW_HAS_CHANNEL))
         audit_report(c->audit, "unpaid-success", at,
                      "it succeeded, and the channel did not pay it");
@@ -237,13 +230,11 @@ static void check_row(struct comparison *c, const db_result *page, size_t row)
     sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
     c->audit->counts->rows++;
     if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
-        audit_row_steps(c->audit, page,
-                        row > 0 && is_first(page, row - 1) ? row - 1 : row, row);
+        audit_row_steps(c->audit, page, row > 0 && is_first(page, row - 1) ? row - 1 : row, row);
     if (!sync)
         return;
     if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
-        audit_report(c->audit, "unseen", &at,
-                     "it is in process, and no janitor looks for its end");
+        audit_report(c->audit, "unseen", &at, "it is in process, and no janitor looks for its end");
     if (db_get_text(page, row, AUDIT_LOG_STATUS)[0] == 'F' &&
         db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED) &&
         !db_get_int(page, row, AUDIT_ROW_CONFLICT))
@@ -261,11 +252,9 @@ static tl_status check_rows(struct comparison *c)
     tl_status status;
 
     do {
-        status =
-            read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
-                        "reading the rows");
-        for (size_t row = 0; status == TL_OK && row < page.rows && !c->audit->stopped;
-             row++)
+        status = read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
+                             "reading the rows");
+        for (size_t row = 0; status == TL_OK && row < page.rows && !c->audit->stopped; row++)
             check_row(c, &page, row);
         if (status == TL_OK && page.rows > 0)
             audit_take_place(&place, &page, page.rows - 1);
@@ -287,8 +276,7 @@ static void place_of(store_audit_place *at, const tl_payment *p)
 static int same_trade(const tl_payment *a, const tl_payment *b)
 {
     return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no) == 0 &&
-           (a->op_code == NULL || b->op_code == NULL ||
-            strcmp(a->op_code, b->op_code) == 0);
+           (a->op_code == NULL || b->op_code == NULL || strcmp(a->op_code, b->op_code) == 0);
 }
 
 static void check_statement(struct comparison *c)
@@ -308,8 +296,7 @@ static void check_statement(struct comparison *c)
         while (i + times < c->count && same_trade(c->paid[i + times].payment, p))
             times++;
         if (times > 1)
-            audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times",
-                         times);
+            audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
     }
 }
 
@@ -330,8 +317,8 @@ static tl_status read_run(const audit *self)
 {
     tl_audit_counts *counts = self->counts;
     db_result row = DB_RESULT_INIT;
-    tl_status status = read_status(
-        self->connection, store_audit_run(self->connection, &row), "asking who audits");
+    tl_status status =
+        read_status(self->connection, store_audit_run(self->connection, &row), "asking who audits");
 
     if (status == TL_OK) {
         text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
@@ -351,8 +338,8 @@ static int audit_all(void *context)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
                              "reading the steps of the clock");
-    /* First the rows, then their history: one that is changed for the first time meanwhile is
-     * read twice, and never not at all. */
+    /* First the rows, then their history: one that is changed for the first time meanwhile is read
+     * twice, and never not at all. */
     if (status == TL_OK)
         status = check_rows(c);
     if (status == TL_OK && !c->audit->stopped)

@@ -15,11 +15,10 @@ typedef struct audit {
 } audit;
 
 /* Reports one violation of the row named by the place. */
-void audit_report(audit *self, const char *rule, const store_audit_place *at,
-                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
 
-/* Whether the server's clock was set back so that what came first may have the later
- * moment. */
+/* Whether the server's clock was set back so that what came first may have the later moment. */
 int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us);
 
 int audit_is_retry_op(const char *op_code);

@@ -1,6 +1,6 @@
 /*
- * Two accounts close what an audit found, as they decide about a trade: one appends its half
- * to audit_closing, another confirms.  Who is who the server says.
+ * Two accounts close what an audit found, as they decide about a trade: one appends its half to
+ * audit_closing, another confirms.  Who is who the server says.
  */
 #include "operator/read.h"
 
@@ -24,11 +24,10 @@ struct closing {
 static tl_status judge_proposed(const db_result *row)
 {
     if (db_get_int(row, 0, CLOSING_PROPOSED_OWN))
-        return error_set(
-            TL_REFUSED,
-            "%s proposed it, and whoever proposed to close a finding cannot "
-            "confirm it: another operator, with an account of their own, must",
-            db_get_text(row, 0, CLOSING_PROPOSER));
+        return error_set(TL_REFUSED,
+                         "%s proposed it, and whoever proposed to close a finding cannot "
+                         "confirm it: another operator, with an account of their own, must",
+                         db_get_text(row, 0, CLOSING_PROPOSER));
     return TL_OK;
 }
 
@@ -37,9 +36,8 @@ static tl_status judge(const struct closing *c, const db_result *row)
     int confirms = c->half.part == PART_CONFIRMATION;
 
     if (row->rows == 0)
-        return confirms
-                   ? error_set(TL_NOT_FOUND, "nobody has proposed to close this finding")
-                   : TL_OK;
+        return confirms ? error_set(TL_NOT_FOUND, "nobody has proposed to close this finding")
+                        : TL_OK;
     if (!db_is_null(row, 0, CLOSING_CLOSER))
         return error_set(TL_ALREADY_DONE, "%s has closed it, after %s proposed that",
                          db_get_text(row, 0, CLOSING_CLOSER),
@@ -54,9 +52,8 @@ static tl_status judge(const struct closing *c, const db_result *row)
 static void look_own(struct closing *c, const db_result *row)
 {
     c->own_done =
-        row->rows == 1 && db_get_int(row, 0,
-                                     c->half.part == PART_PROPOSAL ? CLOSING_PROPOSED_OWN
-                                                                   : CLOSING_OWN) != 0;
+        row->rows == 1 &&
+        db_get_int(row, 0, c->half.part == PART_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) != 0;
 }
 
 static db_answer run_half(void *context, db *connection)
@@ -121,8 +118,8 @@ static tl_status check(const tl_closing *closing, struct closing *c)
         return error_set(TL_INVALID, "closing is NULL or has no known version");
     if (!read_finding(c->half.finding, closing->finding))
         return error_set(TL_INVALID, "a finding is named by 64 hexadecimal digits");
-    if (closing->rule == NULL || strlen(closing->rule) > 31 ||
-        closing->key.serial_no == NULL || closing->key.cust_no == NULL)
+    if (closing->rule == NULL || strlen(closing->rule) > 31 || closing->key.serial_no == NULL ||
+        closing->key.cust_no == NULL)
         return error_set(TL_INVALID, "a finding has a rule and a trade");
     return read_check_person(closing->actor, closing->reason);
 }

@@ -1,7 +1,7 @@
 /*
- * The history of every row, step by step: what one step may follow another.  What a step
- * replaces is kept by triggers that no application account can get round, each step one rev
- * above the one before; so a step that is missing, or that nobody was entitled to, shows.
+ * The history of every row, step by step: what one step may follow another.  What a step replaces
+ * is kept by triggers that no application account can get round, each step one rev above the one
+ * before; so a step that is missing, or that nobody was entitled to, shows.
  */
 #include "operator/audit.h"
 
@@ -51,8 +51,7 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
     text_copy(e->step, sizeof e->step, db_get_text(page, row, AUDIT_LOG_STEP));
     e->status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
     e->proof = db_get_text(page, row, AUDIT_LOG_PROOF)[0];
-    text_copy(e->session_id, sizeof e->session_id,
-              db_get_text(page, row, AUDIT_LOG_SESSION));
+    text_copy(e->session_id, sizeof e->session_id, db_get_text(page, row, AUDIT_LOG_SESSION));
     if (size == STEP_TOKEN)
         memcpy(e->token, token, STEP_TOKEN);
     e->fence = db_get_uint(page, row, AUDIT_LOG_FENCE);
@@ -69,9 +68,8 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
 
 static int may_begin(const struct entry *e)
 {
-    static const char *const never[] = {"claim",    "arm",      "end",
-                                        "close",    "clock",    "reclaim",
-                                        "evidence", "operator", "by hand"};
+    static const char *const never[] = {"claim",   "arm",      "end",      "close",  "clock",
+                                        "reclaim", "evidence", "operator", "by hand"};
 
     if (!audit_is_retry_op(e->at.op_code))
         return is_step(e, "ask") || is_step(e, "reask") || is_step(e, "filed");
@@ -90,14 +88,12 @@ static void check_first(struct history *h, const struct entry *e)
     h->first_rev = e->at.rev;
     if (!begins)
         audit_report(h->audit, "gap", &e->at,
-                     "the history begins with '%s', which is never a row's first step",
-                     e->step);
+                     "the history begins with '%s', which is never a row's first step", e->step);
     else if (e->status == 'Y' && !is_step(e, "filed"))
         audit_report(h->audit, "stale-success", &e->at,
                      "it was made as a success, and nobody held it");
     else if (e->status == 'F' && !audit_is_retry_op(e->at.op_code))
-        audit_report(h->audit, "no-proof", &e->at,
-                     "it was made as a failure, and nobody held it");
+        audit_report(h->audit, "no-proof", &e->at, "it was made as a failure, and nobody held it");
 }
 
 /* ----------------------------------------------------------- one after another -- */
@@ -107,8 +103,7 @@ static void check_order(struct history *h, const struct entry *e)
     const struct entry *last = &h->last;
 
     if (e->at.rev <= last->at.rev)
-        audit_report(h->audit, "gap", &e->at,
-                     "revision %llu does not follow revision %llu",
+        audit_report(h->audit, "gap", &e->at, "revision %llu does not follow revision %llu",
                      (unsigned long long)e->at.rev, (unsigned long long)last->at.rev);
     else if (e->at.rev != last->at.rev + 1)
         audit_report(h->audit, "gap", &e->at,
@@ -119,8 +114,7 @@ static void check_order(struct history *h, const struct entry *e)
         audit_report(h->audit, "fence", &e->at, "the fence fell from %llu to %llu",
                      (unsigned long long)last->fence, (unsigned long long)e->fence);
     else if (e->fence == last->fence && memcmp(e->token, last->token, STEP_TOKEN) != 0)
-        audit_report(h->audit, "fence", &e->at,
-                     "the holder changed and the fence stayed at %llu",
+        audit_report(h->audit, "fence", &e->at, "the holder changed and the fence stayed at %llu",
                      (unsigned long long)e->fence);
     if (is_step(e, "by hand"))
         audit_report(h->audit, "by-hand", &e->at, "the row was changed by hand");
@@ -130,8 +124,7 @@ static void check_order(struct history *h, const struct entry *e)
 
 static int is_later(const struct history *h, int64_t first_us, const struct entry *e)
 {
-    return first_us <= e->logged_us ||
-           audit_clock_went_back(h->audit, first_us, e->logged_us);
+    return first_us <= e->logged_us || audit_clock_went_back(h->audit, first_us, e->logged_us);
 }
 
 static int holder_was_dead(const struct history *h, const struct entry *e)
@@ -177,8 +170,7 @@ static void check_operators(struct history *h, const struct entry *e)
         h->decided_failed = 0;
     if (resolved && e->operators < 2)
         audit_report(h->audit, "one-operator", &e->at,
-                     "'%s' was not proposed by one account and confirmed by another",
-                     e->step);
+                     "'%s' was not proposed by one account and confirmed by another", e->step);
     if (resolved && e->fence != last->fence + 1)
         audit_report(h->audit, "fence", &e->at,
                      "operators decided and the fence did not rise by one");
@@ -197,14 +189,13 @@ static void check_endings(struct history *h, const struct entry *e)
     if (is_step(e, "reask"))
         h->successes = 0;
     if (last->status == 'Y' && !is_step(e, "reask") &&
-        !(e->status == 'Y' && (is_step(e, "evidence") || is_step(e, "resolve clear") ||
-                               is_step(e, "deleted"))))
+        !(e->status == 'Y' &&
+          (is_step(e, "evidence") || is_step(e, "resolve clear") || is_step(e, "deleted"))))
         audit_report(h->audit, "after-success", &e->at,
                      "the trade had succeeded, and '%s' followed", e->step);
     if (e->status == 'Y' && last->status != 'Y') {
         if (h->successes++ > 0)
-            audit_report(h->audit, "succeeded-twice", &e->at,
-                         "the trade succeeded a second time");
+            audit_report(h->audit, "succeeded-twice", &e->at, "the trade succeeded a second time");
         if (!is_step(e, "end") || last->session_id[0] == '\0' || last->status != 'P' ||
             e->fence != last->fence + 1)
             audit_report(h->audit, "stale-success", &e->at,
@@ -214,8 +205,8 @@ static void check_endings(struct history *h, const struct entry *e)
         (e->proof == '-' || strcmp(tl_proof_name((tl_proof)e->proof), "?") == 0 ||
          !is_step(e, "end")))
         audit_report(h->audit, "no-proof", &e->at, "it failed without a proof");
-    if (e->status == 'P' && last->status == 'F' && !is_step(e, "reclaim") &&
-        !is_step(e, "reask") && !is_step(e, "resolve paid"))
+    if (e->status == 'P' && last->status == 'F' && !is_step(e, "reclaim") && !is_step(e, "reask") &&
+        !is_step(e, "resolve paid"))
         audit_report(h->audit, "reopened", &e->at,
                      "a proven failure was opened again, and nobody reclaimed it");
 }
@@ -231,13 +222,11 @@ static void check_last(struct history *h)
     h->has_last = 0;
     if (!last->has_row) {
         if (!is_step(last, "deleted"))
-            audit_report(h->audit, "removed", &last->at,
-                         "there is a history, and the row is gone");
+            audit_report(h->audit, "removed", &last->at, "there is a history, and the row is gone");
     } else if (h->first_rev != last->made_rev) {
         audit_report(h->audit, "gap", &last->at,
                      "the row was made at revision %llu, its history begins at %llu",
-                     (unsigned long long)last->made_rev,
-                     (unsigned long long)h->first_rev);
+                     (unsigned long long)last->made_rev, (unsigned long long)h->first_rev);
     }
 }
 
@@ -260,9 +249,8 @@ static void take_entry(struct history *h, const struct entry *e)
     int same = is_same_row(h, e);
 
     h->audit->counts->steps++;
-    h->audit->counts->grants +=
-        e->status == 'P' && (is_step(e, "ask") || is_step(e, "claim") ||
-                             is_step(e, "reask") || is_step(e, "reclaim"));
+    h->audit->counts->grants += e->status == 'P' && (is_step(e, "ask") || is_step(e, "claim") ||
+                                                     is_step(e, "reask") || is_step(e, "reclaim"));
     if (!same)
         check_last(h);
     if (!same || is_step(&h->last, "deleted")) {
@@ -290,11 +278,10 @@ tl_status audit_history(audit *self)
     tl_status status;
 
     do {
-        status = read_status(self->connection,
-                             store_audit_log(self->connection, &place, PAGE, &page),
-                             "reading the history");
-        for (size_t row = 0; status == TL_OK && row < page.rows && !self->stopped;
-             row++) {
+        status =
+            read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
+                        "reading the history");
+        for (size_t row = 0; status == TL_OK && row < page.rows && !self->stopped; row++) {
             struct entry e;
 
             read_entry(&e, &page, row);

@@ -1,6 +1,6 @@
 /*
- * The doctor: everything the guarantees rest on, asked of the server itself.  It looks
- * with the account that it is given, so it is best run with the account of the service.
+ * The doctor: everything the guarantees rest on, asked of the server itself.  It looks with the
+ * account that it is given, so it is best run with the account of the service.
  */
 #include "operator/doctor.h"
 

@@ -18,8 +18,8 @@ typedef struct doctor {
     char account[130], role[130];
 } doctor;
 
-/* Tells one finding.  found: what the server says; the sentence: what it means and what to
- * do about it. */
+/* Tells one finding.  found: what the server says; the sentence: what it means and what to do about
+ * it. */
 void doctor_tell(doctor *d, tl_finding_level level, const char *check, const char *found,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 

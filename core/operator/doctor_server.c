@@ -121,12 +121,10 @@ static const char *value_of(const db_result *variables, const char *name)
     return NULL;
 }
 
-static void judge_setting(doctor *d, const struct setting *setting,
-                          const db_result *variables)
+static void judge_setting(doctor *d, const struct setting *setting, const db_result *variables)
 {
     const char *value = value_of(variables, setting->name);
-    const char *needed =
-        setting->only_with != NULL ? value_of(variables, setting->only_with) : "1";
+    const char *needed = setting->only_with != NULL ? value_of(variables, setting->only_with) : "1";
 
     /* A server that does not know the name does not have the trait. */
     if (value == NULL || needed == NULL || !is_on(needed))
@@ -134,16 +132,14 @@ static void judge_setting(doctor *d, const struct setting *setting,
     if (setting->good(value))
         doctor_tell(d, TL_FINDING_OK, setting->name, value, "%s", setting->good_sentence);
     else
-        doctor_tell(d, setting->otherwise, setting->name, value, "%s",
-                    setting->bad_sentence);
+        doctor_tell(d, setting->otherwise, setting->name, value, "%s", setting->bad_sentence);
 }
 
 tl_status doctor_settings(doctor *d)
 {
     db_result variables = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_doctor_variables(d->connection, &variables),
-                    "reading the server's settings");
+    tl_status status = read_status(d->connection, store_doctor_variables(d->connection, &variables),
+                                   "reading the server's settings");
 
     if (status == TL_OK)
         for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
@@ -194,8 +190,8 @@ static void judge_clock(doctor *d, int64_t server_us)
 
 static void judge_transport(doctor *d, const char *peer, const char *cipher)
 {
-    const int local = strncmp(peer, "localhost", 9) == 0 ||
-                      strncmp(peer, "127.", 4) == 0 || strncmp(peer, "::1", 3) == 0;
+    const int local = strncmp(peer, "localhost", 9) == 0 || strncmp(peer, "127.", 4) == 0 ||
+                      strncmp(peer, "::1", 3) == 0;
 
     if (cipher[0] != '\0')
         doctor_tell(d, TL_FINDING_OK, "transport", cipher, "the connection is encrypted");
@@ -224,8 +220,7 @@ tl_status doctor_server(doctor *d)
             doctor_tell(d, TL_FINDING_WARNING, "sysdate", "the start of the statement",
                         "the log carries the start of each statement, not the moment of "
                         "the write: start the server without sysdate-is-now");
-        judge_transport(d, db_get_text(&r, 0, SERVER_PEER),
-                        db_get_text(&r, 0, SERVER_CIPHER));
+        judge_transport(d, db_get_text(&r, 0, SERVER_PEER), db_get_text(&r, 0, SERVER_CIPHER));
         text_copy(d->account, sizeof d->account, db_get_text(&r, 0, SERVER_ACCOUNT));
         text_copy(d->role, sizeof d->role, db_get_text(&r, 0, SERVER_ROLE));
     }
@@ -243,16 +238,14 @@ tl_status doctor_clock(doctor *d)
     char found[64];
 
     if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, STEPS) > 0) {
-        snprintf(found, sizeof found, "%+.3f s, %.0f s ago",
-                 (double)db_get_int(&r, 0, SIZE) / 1e6,
+        snprintf(found, sizeof found, "%+.3f s, %.0f s ago", (double)db_get_int(&r, 0, SIZE) / 1e6,
                  (double)db_get_int(&r, 0, AGE) / 1e6);
         if (db_get_int(&r, 0, UNSETTLED) > 0)
-            doctor_tell(
-                d, TL_FINDING_UNSAFE, "clock step", found,
-                "the server's clock was set, as %s saw, and the trades in process "
-                "are not looked through yet: nothing is sent again, failed or "
-                "purged; a janitor does that, or `tradelock reap`",
-                db_get_text(&r, 0, ACTOR));
+            doctor_tell(d, TL_FINDING_UNSAFE, "clock step", found,
+                        "the server's clock was set, as %s saw, and the trades in process "
+                        "are not looked through yet: nothing is sent again, failed or "
+                        "purged; a janitor does that, or `tradelock reap`",
+                        db_get_text(&r, 0, ACTOR));
         else
             doctor_tell(d, TL_FINDING_OK, "clock step", found,
                         "the last time that the server's clock was set; every trade in "
@@ -268,13 +261,11 @@ static const char *next_word(const char *from, char *word, size_t space)
 {
     const char *end = strchr(from, ' ');
 
-    snprintf(word, space, "%.*s", end != NULL ? (int)(end - from) : (int)strlen(from),
-             from);
+    snprintf(word, space, "%.*s", end != NULL ? (int)(end - from) : (int)strlen(from), from);
     return end != NULL ? end + 1 : from + strlen(from);
 }
 
-static void tell_change(char *to, size_t space, const char *part, const char *was,
-                        const char *is)
+static void tell_change(char *to, size_t space, const char *part, const char *was, const char *is)
 {
     size_t used = strlen(to);
 
@@ -322,8 +313,7 @@ static void judge_restore(doctor *d, const db_result *r)
     const char *how = db_get_text(r, 0, RESTORE_STEP);
 
     if (!db_get_int(r, 0, RESTORE_NOW))
-        doctor_tell(d, TL_FINDING_OK, "restore", "none open",
-                    "no restore is declared or found");
+        doctor_tell(d, TL_FINDING_OK, "restore", "none open", "no restore is declared or found");
     else
         doctor_tell(d, TL_FINDING_UNSAFE, "restore", how[0] != '\0' ? how : "found",
                     "a restore is declared or found and not accepted, so that nothing is "
@@ -342,8 +332,8 @@ tl_status doctor_schema(doctor *d)
     snprintf(text, sizeof text, "version %u, serves %u and newer", found.version,
              found.oldest_client);
     if (d->schema != TL_OK) {
-        doctor_tell(d, TL_FINDING_UNSAFE, "schema", found.version > 0 ? text : "none",
-                    "%s", tl_error_message());
+        doctor_tell(d, TL_FINDING_UNSAFE, "schema", found.version > 0 ? text : "none", "%s",
+                    tl_error_message());
         return TL_OK;
     }
     doctor_tell(d, TL_FINDING_OK, "schema", text, "it serves this program");
@@ -357,13 +347,11 @@ tl_status doctor_restore(doctor *d)
                                    "asking which server this is");
 
     if (status == TL_OK && r.rows == 1) {
-        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS),
-                       db_get_text(&r, 0, RESTORE_IS));
+        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
         judge_restore(d, &r);
     } else if (status == TL_ACCESS_DENIED) {
         /* What every program of this account will hear, too. */
-        doctor_tell(d, TL_FINDING_UNSAFE, "restore", "not to be seen", "%s",
-                    tl_error_message());
+        doctor_tell(d, TL_FINDING_UNSAFE, "restore", "not to be seen", "%s", tl_error_message());
         status = TL_OK;
     }
     db_result_free(&r);

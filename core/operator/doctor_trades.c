@@ -1,5 +1,4 @@
-/* What stands in the database: the schema's parts, history, rights, and work that nobody
- * does. */
+/* What stands in the database: the schema's parts, history, rights, and work that nobody does. */
 #include "operator/doctor.h"
 
 #include "operator/parts.h"
@@ -35,10 +34,10 @@ static int lost_is_lost(doctor *d, const step *end)
 }
 
 /*
- * The only proof that the triggers keep what a step replaces, and that their definers still
- * have the rights for it: a row is written and ended, history is asked for the token that it
- * had before, a row that is not there is ended in vain, and all is rolled back.  An ask with a
- * remark is none that the row itself would keep.
+ * The only proof that the triggers keep what a step replaces, and that their definers still have
+ * the rights for it: a row is written and ended, history is asked for the token that it had before,
+ * a row that is not there is ended in vain, and all is rolled back.  An ask with a remark is none
+ * that the row itself would keep.
  */
 static db_answer probe(doctor *d, int *seen, tl_status *refused)
 {
@@ -159,16 +158,14 @@ tl_status doctor_history(doctor *d)
                     "definer then",
                     tl_error_message());
     else if (answer == DB_DONE && seen)
-        doctor_tell(
-            d, TL_FINDING_OK, "log", "a probe was recorded",
-            "what a step replaces is kept with the rights of the migrating account");
+        doctor_tell(d, TL_FINDING_OK, "log", "a probe was recorded",
+                    "what a step replaces is kept with the rights of the migrating account");
     else if (answer == DB_DONE)
         doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was not recorded",
                     "steps leave no trace, or an ending makes the row that it does not "
                     "find: the triggers are not ours; drop them and run `tradelock "
                     "migrate` as an administrator");
-    return answer == DB_ERROR ? TL_OK
-                              : read_status(d->connection, answer, "trying the log");
+    return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the log");
 }
 
 /* ------------------------------------------------------------------ rights -- */
@@ -185,8 +182,8 @@ static const struct right {
     {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},
 };
 
-/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS"; 0 for lines about anything
- * smaller than the whole server, or nothing. */
+/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS"; 0 for lines about anything smaller
+ * than the whole server, or nothing. */
 static int global_rights(const char *line, char *to, size_t space)
 {
     const char *end = strstr(line, " ON *.* TO ");
@@ -258,8 +255,7 @@ static tl_status judge_missing_rights(doctor *d)
                     "compensating attempt of it can end a trade: run `tradelock migrate "
                     "--grants` as an administrator",
                     d->account);
-    return answer == DB_ERROR ? TL_OK
-                              : read_status(d->connection, answer, "trying the rights");
+    return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
 }
 
 tl_status doctor_account(doctor *d)
@@ -277,21 +273,18 @@ static tl_status judge_sessions(doctor *d)
 {
     char found[64];
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_doctor_sessions(d->connection, &r),
-                    "looking at the sessions");
+    tl_status status = read_status(d->connection, store_doctor_sessions(d->connection, &r),
+                                   "looking at the sessions");
 
     if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
         doctor_tell(d, TL_FINDING_OK, "sessions", "0 silent",
                     "no session is silent that was not ended");
     } else if (status == TL_OK && r.rows == 1) {
-        snprintf(found, sizeof found, "%llu silent",
-                 (unsigned long long)db_get_uint(&r, 0, 0));
-        doctor_tell(
-            d, TL_FINDING_WARNING, "sessions", found,
-            "processes have been silent for up to %lld s more than their time-out, and "
-            "nobody has ended their sessions or opened their trades: run a worker",
-            (long long)db_get_int(&r, 0, 1));
+        snprintf(found, sizeof found, "%llu silent", (unsigned long long)db_get_uint(&r, 0, 0));
+        doctor_tell(d, TL_FINDING_WARNING, "sessions", found,
+                    "processes have been silent for up to %lld s more than their time-out, and "
+                    "nobody has ended their sessions or opened their trades: run a worker",
+                    (long long)db_get_int(&r, 0, 1));
     }
     db_result_free(&r);
     return status;
@@ -302,13 +295,11 @@ static size_t business_size(const char *op_code)
 {
     const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
 
-    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0
-               ? size - suffix
-               : size;
+    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0 ? size - suffix
+                                                                                  : size;
 }
 
-/* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in
- * stretches. */
+/* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in stretches. */
 static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_us,
                               int64_t *late_ms)
 {
@@ -320,14 +311,13 @@ static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_
     *late_ms = 0;
     do {
         stretch.to_us = STRETCH_END_US;
-        status =
-            read_status(d->connection,
-                        store_low_water_stretch(d->connection, op_code, &stretch, &part),
-                        "looking for due work");
+        status = read_status(d->connection,
+                             store_low_water_stretch(d->connection, op_code, &stretch, &part),
+                             "looking for due work");
         if (status == TL_OK)
-            status = read_status(
-                d->connection, store_doctor_overdue(d->connection, op_code, &stretch, &r),
-                "looking for due work");
+            status = read_status(d->connection,
+                                 store_doctor_overdue(d->connection, op_code, &stretch, &r),
+                                 "looking for due work");
         if (status == TL_OK && r.rows == 1) {
             *late_ms = db_get_int(&r, 0, 0);
             break;
@@ -347,8 +337,7 @@ static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_wat
 
     if (late_ms > OVERDUE_MS) {
         ++*overdue;
-        snprintf(found, sizeof found, "%s, %lld s late", op_code,
-                 (long long)(late_ms / 1000));
+        snprintf(found, sizeof found, "%s, %lld s late", op_code, (long long)(late_ms / 1000));
         /* Registered is the business operation, whose lane is late. */
         doctor_tell(d, TL_FINDING_WARNING, "due work", found,
                     "nobody claims the due work of %.*s: start a worker that has this "
@@ -365,16 +354,14 @@ static tl_status judge_due_work(doctor *d)
     tl_status status;
 
     do {
-        status =
-            read_status(d->connection, store_operation_next(d->connection, &operation),
-                        "reading the operations");
+        status = read_status(d->connection, store_operation_next(d->connection, &operation),
+                             "reading the operations");
         if (status != TL_OK || operation.op_code[0] == '\0')
             break;
         status = judge_operation(d, operation.op_code, operation.low_water_us, &overdue);
     } while (status == TL_OK);
     if (status == TL_OK && overdue == 0)
-        doctor_tell(d, TL_FINDING_OK, "due work", "none is late",
-                    "what is due is being claimed");
+        doctor_tell(d, TL_FINDING_OK, "due work", "none is late", "what is due is being claimed");
     return status;
 }
 
@@ -382,16 +369,13 @@ static tl_status judge_conflicts(doctor *d)
 {
     char found[64];
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, store_doctor_conflicts(d->connection, &r),
-                    "looking for conflicts");
+    tl_status status = read_status(d->connection, store_doctor_conflicts(d->connection, &r),
+                                   "looking for conflicts");
 
     if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
-        doctor_tell(d, TL_FINDING_OK, "conflicts", "none",
-                    "no evidence contradicts a row");
+        doctor_tell(d, TL_FINDING_OK, "conflicts", "none", "no evidence contradicts a row");
     } else if (status == TL_OK && r.rows == 1) {
-        snprintf(found, sizeof found, "%llu trades",
-                 (unsigned long long)db_get_uint(&r, 0, 0));
+        snprintf(found, sizeof found, "%llu trades", (unsigned long long)db_get_uint(&r, 0, 0));
         doctor_tell(d, TL_FINDING_WARNING, "conflicts", found,
                     "evidence says that money moved where a row says otherwise: see "
                     "`tradelock ls --conflict`; two operators must decide");

@@ -1,5 +1,5 @@
-/* The operators' side of the read-write locks: who reads, who writes, who waits, and
- * taking it from one of them. */
+/* The operators' side of the read-write locks: who reads, who writes, who waits, and taking it from
+ * one of them. */
 #include "operator/read.h"
 
 #include "base/error.h"
@@ -118,8 +118,8 @@ static db_answer run_force(void *context, db *connection)
 static db_answer read_force(void *context, db *connection, int *committed)
 {
     struct forcing *f = context;
-    db_answer answer = store_rw_token_seen(connection, f->step.resource, f->step.slot,
-                                           f->step.token, committed);
+    db_answer answer =
+        store_rw_token_seen(connection, f->step.resource, f->step.slot, f->step.token, committed);
 
     if (answer == DB_DONE)
         f->changed = *committed != 0;
@@ -145,8 +145,7 @@ static int find_slot(void *context, const tl_holder_view *view)
 static tl_status explain(tl_client *client, const struct forcing *f)
 {
     struct finding found = {.slot = f->step.slot};
-    tl_status status =
-        tl_holder_list(client, f->step.resource, 1, UINT16_MAX, find_slot, &found);
+    tl_status status = tl_holder_list(client, f->step.resource, 1, UINT16_MAX, find_slot, &found);
 
     if (status != TL_OK)
         return status;
@@ -157,11 +156,9 @@ static tl_status explain(tl_client *client, const struct forcing *f)
         return error_set(TL_LOST,
                          "number %u of %s has moved on: its fence is %llu now, not %llu; "
                          "look at it again",
-                         f->step.slot, f->step.resource,
-                         (unsigned long long)found.view.fence,
+                         f->step.slot, f->step.resource, (unsigned long long)found.view.fence,
                          (unsigned long long)f->fence);
-    return error_set(TL_NOT_HELD, "number %u of %s is free", f->step.slot,
-                     f->step.resource);
+    return error_set(TL_NOT_HELD, "number %u of %s is free", f->step.slot, f->step.resource);
 }
 
 static tl_status force(tl_client *client, struct forcing *f)
@@ -179,8 +176,8 @@ static tl_status force(tl_client *client, struct forcing *f)
     return w.status;
 }
 
-tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slot,
-                           uint64_t fence, const char *actor, const char *reason)
+tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slot, uint64_t fence,
+                           const char *actor, const char *reason)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     uint8_t token[RW_TOKEN];
@@ -198,8 +195,7 @@ tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slo
     if (status == TL_OK)
         status = text_check_name("resource", resource, TL_RESOURCE_MAX);
     if (status == TL_OK && (slot == 0 || slot > UINT16_MAX))
-        status =
-            error_set(TL_INVALID, "slot is %u; it must be 1 to %d", slot, UINT16_MAX);
+        status = error_set(TL_INVALID, "slot is %u; it must be 1 to %d", slot, UINT16_MAX);
     if (status == TL_OK)
         status = read_check_person(actor, reason);
     if (status != TL_OK)

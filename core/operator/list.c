@@ -84,8 +84,8 @@ static int is_open(const tl_view *view)
            view->state != TL_STATE_CLOSED;
 }
 
-/* A sync row in process that neither its holder nor its retry row leads to.  Only SQL
- * typed by hand makes one. */
+/* A sync row in process that neither its holder nor its retry row leads to.  Only SQL typed by hand
+ * makes one. */
 static int is_astray(const tl_view *view, int64_t low_water_us)
 {
     if (view->status == 'P' && view->lane == 'S' && view->session_id[0] != '\0')
@@ -100,8 +100,7 @@ static int page_row_passes(const tl_filter *f, const db_result *page, size_t row
     return (f->lane == 0 || f->lane == db_get_text(page, row, LIST_LANE)[0]) &&
            (f->status == 0 || f->status == db_get_text(page, row, LIST_STATUS)[0]) &&
            (f->op == NULL || op_matches(f->op, db_get_text(page, row, LIST_OP))) &&
-           (f->serial == NULL ||
-            strcmp(f->serial, db_get_text(page, row, LIST_SERIAL)) == 0) &&
+           (f->serial == NULL || strcmp(f->serial, db_get_text(page, row, LIST_SERIAL)) == 0) &&
            db_get_int(page, row, LIST_AGE_MS) >= f->older_ms &&
            (!f->conflict || db_get_int(page, row, LIST_CONFLICT));
 }
@@ -114,8 +113,7 @@ static int view_passes(const tl_filter *f, const tl_view *view)
            (f->serial == NULL || strcmp(f->serial, view->serial_no) == 0) &&
            (view->now_us - view->updated_us) / 1000 >= f->older_ms &&
            (!f->parked || view->parked[0] != '\0') &&
-           (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) &&
-           (!f->conflict || view->conflict);
+           (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) && (!f->conflict || view->conflict);
 }
 
 static tl_status filter_check(const tl_filter *filter)
@@ -132,8 +130,7 @@ static tl_status filter_check(const tl_filter *filter)
     if (filter->older_ms < 0)
         return error_set(TL_INVALID, "an age is not negative");
     if (filter->op != NULL)
-        status =
-            text_check_name("operation", filter->op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
+        status = text_check_name("operation", filter->op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
     if (status == TL_OK && filter->op != NULL && is_retry_op(filter->op))
         status = error_set(TL_INVALID,
                            "operation %s: name the business operation, without "
@@ -143,10 +140,8 @@ static tl_status filter_check(const tl_filter *filter)
         status = text_check_name("customer", filter->cust, TL_CUST_MAX);
     if (status == TL_OK && filter->serial != NULL)
         status = text_check_name("serial number", filter->serial, TL_SERIAL_MAX);
-    if (status == TL_OK && filter->log_uuid != NULL &&
-        !text_from_uuid(uuid, filter->log_uuid))
-        status = error_set(TL_INVALID,
-                           "the log UUID is not a UUID as log lines and rows have it");
+    if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
+        status = error_set(TL_INVALID, "the log UUID is not a UUID as log lines and rows have it");
     return status;
 }
 
@@ -204,10 +199,10 @@ static tl_status read_work(struct list *list, const db_result *page)
     if (keys == NULL || sync_ops == NULL) {
         status = error_set(TL_NO_MEMORY, "out of memory for looking for a log UUID");
     } else if ((count = put_keys(list, page, keys, sync_ops)) > 0) {
-        status = read_status(list->connection,
-                             store_log_seen(list->connection, keys, count,
-                                            list->filter->log_uuid, &list->of_work),
-                             "looking for the log UUID in the history");
+        status = read_status(
+            list->connection,
+            store_log_seen(list->connection, keys, count, list->filter->log_uuid, &list->of_work),
+            "looking for the log UUID in the history");
     }
     memory_free(sync_ops);
     memory_free(keys);
@@ -265,10 +260,9 @@ static tl_status show(struct list *list, const char *cust_no, const char *serial
 
     if (!is_of_work(list, cust_no, serial_no, op_code))
         return TL_OK;
-    status =
-        read_status(list->connection,
-                    store_view(list->connection, cust_no, serial_no, op_code, &list->row),
-                    "reading a row");
+    status = read_status(list->connection,
+                         store_view(list->connection, cust_no, serial_no, op_code, &list->row),
+                         "reading a row");
 
     if (status != TL_OK || list->row.rows == 0)
         return status;
@@ -285,17 +279,14 @@ static tl_status show_sync_of(struct list *list, const db_result *page, size_t r
 {
     char op_code[TL_OP_MAX + 1];
 
-    return show(list, db_get_text(page, row, LIST_CUST),
-                db_get_text(page, row, LIST_SERIAL), sync_op_of(op_code, page, row),
-                UNHELD);
+    return show(list, db_get_text(page, row, LIST_CUST), db_get_text(page, row, LIST_SERIAL),
+                sync_op_of(op_code, page, row), UNHELD);
 }
 
-static tl_status show_row(struct list *list, const db_result *page, size_t row,
-                          enum which which)
+static tl_status show_row(struct list *list, const db_result *page, size_t row, enum which which)
 {
-    return show(list, db_get_text(page, row, LIST_CUST),
-                db_get_text(page, row, LIST_SERIAL), db_get_text(page, row, LIST_OP),
-                which);
+    return show(list, db_get_text(page, row, LIST_CUST), db_get_text(page, row, LIST_SERIAL),
+                db_get_text(page, row, LIST_OP), which);
 }
 
 /* What a page gives. */
@@ -317,16 +308,14 @@ static int page_row_may_be(enum half half, const db_result *page, size_t row)
     return half == HALF_OPEN ? status == 'P' || (status == 'F' && retry) : status != 'P';
 }
 
-static tl_status use_row(struct list *list, const db_result *page, size_t row,
-                         enum use use)
+static tl_status use_row(struct list *list, const db_result *page, size_t row, enum use use)
 {
     const int parked = db_get_int(page, row, LIST_PARKED) != 0;
     tl_status status = TL_OK;
 
     if (use == USE_PARKED && !parked && db_get_text(page, row, LIST_STATUS)[0] != 'P')
         return TL_OK;
-    if ((use == USE_BOTH_LANES || (use == USE_PARKED && parked)) &&
-        list->filter->lane != 'R')
+    if ((use == USE_BOTH_LANES || (use == USE_PARKED && parked)) && list->filter->lane != 'R')
         status = show_sync_of(list, page, row);
     if (status != TL_OK || list->stopped || !page_row_passes(list->filter, page, row))
         return status;
@@ -334,12 +323,10 @@ static tl_status use_row(struct list *list, const db_result *page, size_t row,
     case USE_REST:
         return show_row(list, page, row, ASTRAY);
     case USE_CUSTOMER_OPEN:
-        return page_row_may_be(HALF_OPEN, page, row) ? show_row(list, page, row, OPEN)
-                                                     : TL_OK;
+        return page_row_may_be(HALF_OPEN, page, row) ? show_row(list, page, row, OPEN) : TL_OK;
     case USE_CUSTOMER_FINISHED:
-        return page_row_may_be(HALF_FINISHED, page, row)
-                   ? show_row(list, page, row, FINISHED)
-                   : TL_OK;
+        return page_row_may_be(HALF_FINISHED, page, row) ? show_row(list, page, row, FINISHED)
+                                                         : TL_OK;
     default:
         return show_row(list, page, row, ANY);
     }
@@ -357,20 +344,18 @@ static tl_status show_page(struct list *list, const db_result *page, enum use us
 
 /* ----------------------------------------------------------------- walking -- */
 
-typedef db_answer (*page_fn)(db *connection, const char *op_code,
-                             const store_list_start *start, unsigned limit,
-                             db_result *page);
+typedef db_answer (*page_fn)(db *connection, const char *op_code, const store_list_start *start,
+                             unsigned limit, db_result *page);
 
-static db_answer customer_page(db *connection, const char *op_code,
-                               const store_list_start *start, unsigned limit,
-                               db_result *page)
+static db_answer customer_page(db *connection, const char *op_code, const store_list_start *start,
+                               unsigned limit, db_result *page)
 {
     (void)op_code;
     return store_list_customer(connection, start, limit, page);
 }
 
-/* Moves the start behind the page.  Where a place is shared by many rows (the same moment,
- * the same session), the next page begins at that place and steps over those seen. */
+/* Moves the start behind the page.  Where a place is shared by many rows (the same moment, the same
+ * session), the next page begins at that place and steps over those seen. */
 static void advance(store_list_start *start, const db_result *page)
 {
     const size_t last = page->rows - 1;
@@ -378,14 +363,12 @@ static void advance(store_list_start *start, const db_result *page)
     unsigned same = 0;
 
     text_copy(start->cust_no, sizeof start->cust_no, db_get_text(page, last, LIST_CUST));
-    text_copy(start->serial_no, sizeof start->serial_no,
-              db_get_text(page, last, LIST_SERIAL));
+    text_copy(start->serial_no, sizeof start->serial_no, db_get_text(page, last, LIST_SERIAL));
     text_copy(start->op_code, sizeof start->op_code, db_get_text(page, last, LIST_OP));
     if (page->columns <= LIST_PLACE)
         return;
     place = db_get_text(page, last, LIST_PLACE);
-    while (same < page->rows &&
-           strcmp(db_get_text(page, last - same, LIST_PLACE), place) == 0)
+    while (same < page->rows && strcmp(db_get_text(page, last - same, LIST_PLACE), place) == 0)
         same++;
     if (same == page->rows && strcmp(start->place, place) == 0)
         start->skip += same;
@@ -394,16 +377,16 @@ static void advance(store_list_start *start, const db_result *page)
     text_copy(start->place, sizeof start->place, place);
 }
 
-static tl_status walk_from(struct list *list, const char *op_code,
-                           store_list_start *start, page_fn read, enum use use)
+static tl_status walk_from(struct list *list, const char *op_code, store_list_start *start,
+                           page_fn read, enum use use)
 {
     db_result page = DB_RESULT_INIT;
     tl_status status;
 
     do {
-        status = read_status(list->connection,
-                             read(list->connection, op_code, start, LIST_PAGE, &page),
-                             "reading a page of rows");
+        status =
+            read_status(list->connection, read(list->connection, op_code, start, LIST_PAGE, &page),
+                        "reading a page of rows");
         if (status == TL_OK)
             status = show_page(list, &page, use);
         if (status == TL_OK && page.rows > 0)
@@ -423,8 +406,8 @@ static tl_status walk(struct list *list, const char *op_code, page_fn read, enum
 }
 
 /* The rows that have a next moment from one until before another. */
-static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us,
-                          int64_t end_us, enum use use)
+static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us, int64_t end_us,
+                          enum use use)
 {
     store_stretch stretch = {.from_us = from_us};
     store_part part;
@@ -432,14 +415,12 @@ static tl_status walk_due(struct list *list, const char *op_code, int64_t from_u
 
     while (status == TL_OK && !list->stopped && stretch.from_us < end_us) {
         store_list_start start = {.finished = use == USE_REST,
-                                  .open =
-                                      use != USE_REST || end_us <= list->low_water_us};
+                                  .open = use != USE_REST || end_us <= list->low_water_us};
 
         stretch.to_us = end_us;
-        status = read_status(
-            list->connection,
-            store_low_water_stretch(list->connection, op_code, &stretch, &part),
-            "looking for rows");
+        status = read_status(list->connection,
+                             store_low_water_stretch(list->connection, op_code, &stretch, &part),
+                             "looking for rows");
         if (status != TL_OK || part.empty)
             break;
         start.end_us = stretch.to_us;
@@ -476,9 +457,8 @@ static tl_status list_open(struct list *list, const char *op_code)
     status = walk_due(list, op_code, 0, 1, USE_ROWS);
     if (status == TL_OK)
         status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_ROWS);
-    return status == TL_OK && !list->stopped
-               ? walk(list, op_code, store_list_held, USE_ROWS)
-               : status;
+    return status == TL_OK && !list->stopped ? walk(list, op_code, store_list_held, USE_ROWS)
+                                             : status;
 }
 
 static tl_status list_finished(struct list *list, const char *op_code)
@@ -493,22 +473,19 @@ static tl_status list_finished(struct list *list, const char *op_code)
         status = walk_due(list, op_code, 1, list->low_water_us, USE_REST);
     if (status == TL_OK && !retry)
         status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_REST);
-    return status == TL_OK && !list->stopped
-               ? walk(list, op_code, store_list_idle, USE_REST)
-               : status;
+    return status == TL_OK && !list->stopped ? walk(list, op_code, store_list_idle, USE_REST)
+                                             : status;
 }
 
 static tl_status list_half(struct list *list, enum half half)
 {
     tl_status status = TL_OK;
 
-    for (size_t i = 0; i < list->operation_count && status == TL_OK && !list->stopped;
-         i++) {
+    for (size_t i = 0; i < list->operation_count && status == TL_OK && !list->stopped; i++) {
         const char *op_code = list->operations[i].op_code;
 
         list->low_water_us = list->operations[i].low_water_us;
-        status =
-            half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
+        status = half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
     }
     return status;
 }
@@ -535,8 +512,7 @@ static tl_status read_operations(struct list *list)
     tl_status status;
 
     do {
-        status = read_status(list->connection,
-                             store_operation_next(list->connection, &operation),
+        status = read_status(list->connection, store_operation_next(list->connection, &operation),
                              "reading the operations");
         if (status == TL_OK && operation.op_code[0] != '\0' &&
             (wanted == NULL || op_matches(wanted, operation.op_code)))
@@ -570,12 +546,10 @@ static int list_all(void *context)
 {
     struct list *list = context;
 
-    return (int)(list->filter->cust != NULL ? list_customer(list)
-                                            : list_operations(list));
+    return (int)(list->filter->cust != NULL ? list_customer(list) : list_operations(list));
 }
 
-tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
-                  void *context)
+tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context)
 {
     struct list list = {.filter = filter, .each = each, .context = context};
     tl_status status = read_begin(client, &list.connection);

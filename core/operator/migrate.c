@@ -16,8 +16,8 @@
 
 #include "sql_text.h"
 
-/* How long to wait for another process that migrates, and for those who use a table.
- * Both are shorter than the time after which a silent server counts as lost. */
+/* How long to wait for another process that migrates, and for those who use a table. Both are
+ * shorter than the time after which a silent server counts as lost. */
 #define TURN_WAIT_S 25
 #define TABLE_WAIT_S 20
 
@@ -40,8 +40,8 @@ static tl_status wait_for_turn(db *connection)
     return status;
 }
 
-/* On a connection of its own, whose closing ends the turn.  On a server that no client
- * would trust nothing is made: who migrates first would hear of it last. */
+/* On a connection of its own, whose closing ends the turn.  On a server that no client would trust
+ * nothing is made: who migrates first would hear of it last. */
 static tl_status take_turn(tl_client *client, db **out)
 {
     db *connection = NULL;
@@ -85,8 +85,8 @@ static int is_there(const db_result *there, const struct sql_part *part)
     return 0;
 }
 
-/* What somebody dropped is made anew; what is there is left alone, since replacing a
- * trigger waits for everybody who uses its table. */
+/* What somebody dropped is made anew; what is there is left alone, since replacing a trigger waits
+ * for everybody who uses its table. */
 static tl_status mend(db *connection, unsigned *mended)
 {
     db_result there = DB_RESULT_INIT;
@@ -102,22 +102,19 @@ static tl_status mend(db *connection, unsigned *mended)
         ++*mended;
     }
     db_result_free(&there);
-    return answer == DB_DONE
-               ? TL_OK
-               : db_error_status(connection, answer, "making anew what was dropped");
+    return answer == DB_DONE ? TL_OK
+                             : db_error_status(connection, answer, "making anew what was dropped");
 }
 
 static tl_status note_identity(db *connection)
 {
     const db_answer answer = store_schema_identity(connection);
 
-    return answer == DB_DONE
-               ? TL_OK
-               : db_error_status(connection, answer, "noting which server this is");
+    return answer == DB_DONE ? TL_OK
+                             : db_error_status(connection, answer, "noting which server this is");
 }
 
-static tl_status apply_missing(db *connection, unsigned *from, unsigned *to,
-                               unsigned *mended)
+static tl_status apply_missing(db *connection, unsigned *from, unsigned *to, unsigned *mended)
 {
     schema_found found;
     tl_status status = schema_read(connection, &found);

@@ -28,8 +28,8 @@ unsigned parts_missing(const char *there, char *names, size_t space)
         if (parts_has(there, part->kind, part->name))
             continue;
         if (used < space)
-            used += (size_t)snprintf(names + used, space - used, "%s%s %s",
-                                     count > 0 ? ", " : "", part->kind, part->name);
+            used += (size_t)snprintf(names + used, space - used, "%s%s %s", count > 0 ? ", " : "",
+                                     part->kind, part->name);
         count++;
     }
     return count;

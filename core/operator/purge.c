@@ -40,8 +40,7 @@ static db_answer page_trades(db *connection, int64_t older_ms, const struct plac
     return store_purge(connection, older_ms, PAGE, &after->trade);
 }
 
-static db_answer page_resources(db *connection, int64_t older_ms,
-                                const struct place *after)
+static db_answer page_resources(db *connection, int64_t older_ms, const struct place *after)
 {
     return store_purge_resources(connection, older_ms, PAGE, after->name);
 }
@@ -52,15 +51,13 @@ static db_answer page_rw(db *connection, int64_t older_ms, const struct place *a
 }
 
 /* Names have no blanks and fit: they were rows. */
-static int read_trades(const char *text, unsigned *removed, unsigned *seen,
-                       struct place *after)
+static int read_trades(const char *text, unsigned *removed, unsigned *seen, struct place *after)
 {
     return sscanf(text, "%u %u %32s %64s %32s", removed, seen, after->trade.cust_no,
                   after->trade.serial_no, after->trade.op_code);
 }
 
-static int read_names(const char *text, unsigned *removed, unsigned *seen,
-                      struct place *after)
+static int read_names(const char *text, unsigned *removed, unsigned *seen, struct place *after)
 {
     return sscanf(text, "%u %u %128s", removed, seen, after->name);
 }
@@ -69,8 +66,8 @@ static tl_status read_result(db *connection, const struct purging *p, tl_purged 
                              struct place *after, unsigned *seen)
 {
     db_result result = DB_RESULT_INIT;
-    tl_status status = read_status(connection, store_purge_result(connection, &result),
-                                   "reading what was purged");
+    tl_status status =
+        read_status(connection, store_purge_result(connection, &result), "reading what was purged");
     unsigned removed = 0;
 
     *seen = 0;
@@ -141,8 +138,8 @@ static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *pur
     return status;
 }
 
-/* A purge from cron is too short to see a step of the server's clock: it asks the clock of
- * its own machine. */
+/* A purge from cron is too short to see a step of the server's clock: it asks the clock of its own
+ * machine. */
 static tl_status compare_clocks(db *connection)
 {
     store_clock found;
@@ -160,11 +157,10 @@ static tl_status compare_clocks(db *connection)
     clock_gettime(CLOCK_REALTIME, &now);
     ahead_s = found.now_us / 1000000 - now.tv_sec;
     if (ahead_s > CLOCKS_APART_S || ahead_s < -CLOCKS_APART_S)
-        return error_set(
-            TL_SERVER_UNSAFE,
-            "the server's clock is %" PRId64 " s %s of this machine's, so it "
-            "is not certain what is old enough: nothing is purged",
-            ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "behind that" : "ahead");
+        return error_set(TL_SERVER_UNSAFE,
+                         "the server's clock is %" PRId64 " s %s of this machine's, so it "
+                         "is not certain what is old enough: nothing is purged",
+                         ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "behind that" : "ahead");
     return TL_OK;
 }
 
@@ -181,16 +177,15 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
     status = client_check(client);
     if (status == TL_OK && older_ms < client->config.retention_ms)
         return error_set(TL_INVALID,
-                         "trades are kept for %" PRId64
-                         " days at least (retention_ms): a "
+                         "trades are kept for %" PRId64 " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
     if (older_ms > OLDEST_MS)
         older_ms = OLDEST_MS;
     if (status == TL_OK)
         /* Its statements step over locked rows: not with a lock wait of 0 (claim.c). */
-        status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,
-                          &connection);
+        status =
+            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)
         return status;
     status = compare_clocks(connection);

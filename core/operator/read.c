@@ -14,8 +14,7 @@ tl_status read_begin(tl_client *client, db **out)
     error_clear();
     status = client_check(client);
     if (status == TL_OK)
-        status =
-            pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
+        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
     return status;
 }
 
@@ -25,8 +24,7 @@ void read_end(tl_client *client, db *connection)
         pool_put(client->connections, connection);
 }
 
-tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context),
-                        void *context)
+tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context), void *context)
 {
     call_out call = {.fn = fn,
                      .context = context,
@@ -44,16 +42,15 @@ tl_status read_status(const db *connection, db_answer answer, const char *doing)
 
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
 {
-    tl_status status =
-        key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
+    tl_status status = key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
 
     if (status == TL_OK)
         snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
     return status;
 }
 
-tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read,
-                        const char *doing, db_result *rows)
+tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, const char *doing,
+                        db_result *rows)
 {
     char retry_op[TL_OP_MAX + 1];
     db *connection = NULL;
@@ -77,11 +74,9 @@ tl_status read_check_words(const char *actor, const char *reason)
 tl_status read_check_person(const char *actor, const char *reason)
 {
     if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a name of at most 63 bytes");
+        return error_set(TL_INVALID, "an operator's decision needs a name of at most 63 bytes");
     if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
-        return error_set(TL_INVALID,
-                         "an operator's decision needs a reason of at most %d bytes",
+        return error_set(TL_INVALID, "an operator's decision needs a reason of at most %d bytes",
                          TL_REMARK_MAX);
     return read_check_words(actor, reason);
 }

@@ -71,8 +71,8 @@ tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution
     tl_status status = read_check_each(each != NULL);
 
     if (status == TL_OK)
-        status = read_of_trade(client, key, store_resolve_list,
-                               "reading what operators decided", &rows);
+        status =
+            read_of_trade(client, key, store_resolve_list, "reading what operators decided", &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_resolution_row one;
@@ -137,13 +137,12 @@ static tl_status judge_clear(const db_result *row)
 {
     return db_get_int(row, 0, RESOLVE_CONFLICT)
                ? TL_OK
-               : error_set(TL_REFUSED,
-                           "no evidence contradicts this row; there is nothing "
-                           "to clear");
+               : error_set(TL_REFUSED, "no evidence contradicts this row; there is nothing "
+                                       "to clear");
 }
 
-/* Evidence is about an epoch, and filed for the wrong one it would be a false success: so
- * every sentence names the epoch. */
+/* Evidence is about an epoch, and filed for the wrong one it would be a false success: so every
+ * sentence names the epoch. */
 static tl_status judge_paid_in_process(const db_result *row, unsigned epoch)
 {
     if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
@@ -188,9 +187,8 @@ static tl_status judge_failed(const struct deciding *d, const db_result *row, ch
         return error_set(TL_EVIDENCE, "evidence says that money moved: a worker ends the "
                                       "trade as paid");
     if (db_get_int(row, 0, RESOLVE_MAY_SEND))
-        return error_set(TL_BUSY,
-                         "a sender that was given this trade may still send; look "
-                         "at `send until`, and decide after it");
+        return error_set(TL_BUSY, "a sender that was given this trade may still send; look "
+                                  "at `send until`, and decide after it");
     if (!db_get_int(row, 0, RESOLVE_LANE_OPEN))
         return error_set(TL_REFUSED, "this trade has no open retry lane that could carry "
                                      "the decision out");
@@ -208,13 +206,11 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
                          "look at it again",
                          (unsigned long long)fence, (unsigned long long)d->half.fence);
     if (status == 'Y' && d->half.verdict != TL_VERDICT_CLEAR)
-        return error_set(TL_ALREADY_DONE,
-                         "the trade has succeeded, and nobody turns that "
-                         "into anything");
+        return error_set(TL_ALREADY_DONE, "the trade has succeeded, and nobody turns that "
+                                          "into anything");
     if (status == 'P' && db_get_int(row, 0, RESOLVE_HELD))
-        return error_set(TL_BUSY,
-                         "somebody is at it, or died at it and nobody has opened "
-                         "its lane yet (`tradelock reap` does)");
+        return error_set(TL_BUSY, "somebody is at it, or died at it and nobody has opened "
+                                  "its lane yet (`tradelock reap` does)");
     switch (d->half.verdict) {
     case TL_VERDICT_PAID:
         return judge_paid(row, status, d->half.epoch);
@@ -229,8 +225,7 @@ static tl_status judge_half(const struct deciding *d)
 {
     if (d->half.part == PART_PROPOSAL)
         return d->proposed
-                   ? error_set(TL_BUSY, "%s has proposed that already: confirm it",
-                               d->proposer)
+                   ? error_set(TL_BUSY, "%s has proposed that already: confirm it", d->proposer)
                    : TL_OK;
     if (d->proposed && d->own_proposal)
         return error_set(TL_REFUSED,
@@ -238,9 +233,8 @@ static tl_status judge_half(const struct deciding *d)
                          "it: another operator, with an account of their own, must",
                          d->proposer);
     if (!d->proposed && d->proposed_before)
-        return error_set(TL_LOST,
-                         "evidence has come in since it was proposed; look at the "
-                         "trade again");
+        return error_set(TL_LOST, "evidence has come in since it was proposed; look at the "
+                                  "trade again");
     if (!d->proposed)
         return error_set(TL_NOT_FOUND, "nobody has proposed that of this fence; see "
                                        "`tradelock resolve ls`");
@@ -274,9 +268,8 @@ static db_answer run_half(void *context, db *connection)
     if (answer == DB_DONE)
         answer = store_resolve_lock(connection, d->half.key, d->retry_op, &row);
     if (answer == DB_DONE && row.rows == 0)
-        d->status =
-            error_set(TL_NOT_FOUND, "there is no trade %s %s %s", d->half.key->serial_no,
-                      d->half.key->cust_no, d->half.key->op_code);
+        d->status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", d->half.key->serial_no,
+                              d->half.key->cust_no, d->half.key->op_code);
     if (answer == DB_DONE && row.rows == 1) {
         d->half.epoch = (uint32_t)db_get_uint(&row, 0, RESOLVE_EPOCH);
         d->half.rev = db_get_uint(&row, 0, RESOLVE_REV);
@@ -372,8 +365,7 @@ tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t re
                                const char *reason)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT], retry_op[TL_OP_MAX + 1];
-    store_resolution refusal = {
-        .key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
+    store_resolution refusal = {.key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
     work w = {.name = "refuse", .run = run_refusal, .context = &refusal};
     tl_status status;
 

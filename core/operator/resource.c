@@ -59,8 +59,8 @@ static int show_page(struct listing *list, const db_result *rows)
     return rows->rows == PAGE_ROWS;
 }
 
-/* A page begins after a name: one that stands before all names with the prefix, and after
- * most others. */
+/* A page begins after a name: one that stands before all names with the prefix, and after most
+ * others. */
 static void begin_at(struct listing *list)
 {
     const char *prefix = list->filter->prefix;
@@ -95,10 +95,9 @@ static int list_all(void *context)
     int more = 1;
 
     while (status == TL_OK && more) {
-        status = read_status(
-            list->connection,
-            store_resource_list(list->connection, list->after, PAGE_ROWS, &rows),
-            "listing resources");
+        status = read_status(list->connection,
+                             store_resource_list(list->connection, list->after, PAGE_ROWS, &rows),
+                             "listing resources");
         if (status == TL_OK)
             more = show_page(list, &rows);
     }
@@ -106,8 +105,8 @@ static int list_all(void *context)
     return (int)status;
 }
 
-tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter,
-                           tl_resource_fn each, void *context)
+tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter, tl_resource_fn each,
+                           void *context)
 {
     static const tl_resource_filter all = {.version = TL_RESOURCE_FILTER_VERSION};
     struct listing list = {
@@ -177,8 +176,8 @@ static db_answer read_force(void *context, db *connection, int *committed)
 {
     struct forcing *f = context;
     db_result result = DB_RESULT_INIT;
-    db_answer answer = store_resource_token_seen(connection, f->step.resources[0],
-                                                 f->step.token, &result);
+    db_answer answer =
+        store_resource_token_seen(connection, f->step.resources[0], f->step.token, &result);
 
     if (answer == DB_DONE)
         *committed = f->changed = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
@@ -204,8 +203,7 @@ static tl_status explain(tl_client *client, const char *resource, uint64_t fence
         return error_set(TL_LOST,
                          "%s has moved on: its fence is %llu now, not %llu; look "
                          "at it again",
-                         resource, (unsigned long long)view.fence,
-                         (unsigned long long)fence);
+                         resource, (unsigned long long)view.fence, (unsigned long long)fence);
     return error_set(TL_NOT_HELD, "%s is free", resource);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A restore is declared by an operator or found by a program, and accepted by two operators
- * when the channel's statements have been compared.
+ * A restore is declared by an operator or found by a program, and accepted by two operators when
+ * the channel's statements have been compared.
  *
  * The first `accept` proposes; that of another account confirms, and carries it out in the
  * same transaction, with the rights of the schema's owner (sql/schema/0009_restore.sql): it
@@ -32,8 +32,8 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
     if (status == TL_OK)
         status = read_check_person(actor, reason);
     if (status == TL_OK)
-        status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,
-                          &connection);
+        status =
+            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)
         return status;
     answer = store_restore_declare(connection, actor, reason);
@@ -41,8 +41,8 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
         status = db_error_status(connection, answer, "declaring the restore");
     pool_put(client->connections, connection);
     if (status == TL_OK)
-        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s",
-                 actor, reason);
+        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor,
+                 reason);
     return status;
 }
 
@@ -71,17 +71,15 @@ static void take_state(tl_restore *to, const db_result *row)
     copy(to->account, sizeof to->account, row, RESTORE_ACCOUNT);
     copy(to->proposal, sizeof to->proposal, row, RESTORE_PROPOSAL);
     copy(to->proposer, sizeof to->proposer, row, RESTORE_PROPOSER);
-    copy(to->proposer_account, sizeof to->proposer_account, row,
-         RESTORE_PROPOSER_ACCOUNT);
-    copy(to->confirmer_account, sizeof to->confirmer_account, row,
-         RESTORE_CONFIRMER_ACCOUNT);
+    copy(to->proposer_account, sizeof to->proposer_account, row, RESTORE_PROPOSER_ACCOUNT);
+    copy(to->confirmer_account, sizeof to->confirmer_account, row, RESTORE_CONFIRMER_ACCOUNT);
 }
 
 static tl_status read_state(db *connection, tl_restore *state)
 {
     db_result row = DB_RESULT_INIT;
-    tl_status status = read_status(connection, store_restore_status(connection, &row),
-                                   "looking for a restore");
+    tl_status status =
+        read_status(connection, store_restore_status(connection, &row), "looking for a restore");
 
     if (status == TL_OK && row.rows != 1)
         status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
@@ -105,8 +103,7 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
     return status;
 }
 
-tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each,
-                            void *context)
+tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
 {
     tl_restore found = {.version = TL_RESTORE_VERSION};
     db *connection = NULL;
@@ -137,8 +134,7 @@ struct accepting {
 /* Which half this account has to write now: 0 none, and a->status says why. */
 static int judge(struct accepting *a, const db_result *row)
 {
-    int open =
-        db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
+    int open = db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
     int proposed = !db_is_null(row, 0, RESTORE_PROPOSED_US);
 
     a->half.number = db_get_uint(row, 0, RESTORE_NUMBER);
@@ -169,8 +165,7 @@ static db_answer write_half(struct accepting *a, db *connection)
     db_answer answer = store_restore_half(connection, &a->half);
 
     if (answer == DB_DONE && a->half.confirms)
-        answer = store_restore_carry_out(connection, a->client->policy.max_hold_ms,
-                                         a->thread_no);
+        answer = store_restore_carry_out(connection, a->client->policy.max_hold_ms, a->thread_no);
     if (answer == DB_DONE)
         answer = store_restore_status(connection, &row);
     if (answer == DB_DONE)
@@ -209,8 +204,7 @@ static db_answer read_half(void *context, db *connection, int *committed)
 
     *committed =
         answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
-        db_get_int(&row, 0,
-                   a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
+        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
             0;
     if (*committed)
         a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
@@ -222,10 +216,7 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
                             uint64_t *doubtful)
 {
     struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
-    work w = {.name = "accepting the server",
-              .run = run_half,
-              .read = read_half,
-              .context = &a};
+    work w = {.name = "accepting the server", .run = run_half, .read = read_half, .context = &a};
     tl_status status;
 
     error_clear();

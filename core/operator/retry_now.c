@@ -1,7 +1,7 @@
 /*
- * An operator's decision: a waiting or parked lane becomes due now.  It is bound to the
- * fence that the operator saw, and it is one step on both rows.  A lane that was never
- * opened, since the holder died and no janitor has come by, is opened instead, due at once.
+ * An operator's decision: a waiting or parked lane becomes due now.  It is bound to the fence that
+ * the operator saw, and it is one step on both rows.  A lane that was never opened, since the
+ * holder died and no janitor has come by, is opened instead, due at once.
  */
 #include "operator/read.h"
 
@@ -81,10 +81,10 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
     tl_status status = read_begin(r->client, &connection);
 
     if (status == TL_OK)
-        status = read_status(connection,
-                             store_view(connection, r->key->cust_no, r->key->serial_no,
-                                        r->key->op_code, &result),
-                             "reading the row");
+        status = read_status(
+            connection,
+            store_view(connection, r->key->cust_no, r->key->serial_no, r->key->op_code, &result),
+            "reading the row");
     if (status == TL_OK && result.rows == 0)
         status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", r->key->serial_no,
                            r->key->cust_no, r->key->op_code);
@@ -105,8 +105,7 @@ static tl_status explain(const struct retry_now *r)
     if (status != TL_OK)
         return status;
     if (view.status == 'Y')
-        return error_set(TL_ALREADY_DONE,
-                         "the trade has succeeded; nothing is to be done");
+        return error_set(TL_ALREADY_DONE, "the trade has succeeded; nothing is to be done");
     if (view.status == 'F')
         return error_set(TL_FAILED, "the trade has failed, with proof; nothing is to be "
                                     "done");
@@ -124,8 +123,8 @@ static tl_status explain(const struct retry_now *r)
     return TL_OK;
 }
 
-tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence,
-                       const char *actor, const char *reason)
+tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, const char *actor,
+                       const char *reason)
 {
     struct retry_now r = {
         .client = client, .key = key, .fence = fence, .actor = actor, .reason = reason};

@@ -6,13 +6,12 @@
 #include "store/store_operator.h"
 #include "store/view.h"
 
-/* Whether an open transaction stands in the way of whoever goes on with this row.  An
- * account that may not lock rows is not told. */
+/* Whether an open transaction stands in the way of whoever goes on with this row.  An account that
+ * may not lock rows is not told. */
 static int is_being_decided(db *connection, const tl_view *view)
 {
     return view->status == 'P' &&
-           store_row_held(connection, view->cust_no, view->serial_no, view->op_code) ==
-               DB_ERROR &&
+           store_row_held(connection, view->cust_no, view->serial_no, view->op_code) == DB_ERROR &&
            db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 }
 
@@ -23,8 +22,7 @@ static int64_t silence_of(db *connection, const tl_view *view)
     int64_t silent_ms = -1;
 
     if (view->session_id[0] != '\0' &&
-        store_holder_silent(connection, view->session_id, &result) == DB_DONE &&
-        result.rows == 1)
+        store_holder_silent(connection, view->session_id, &result) == DB_DONE && result.rows == 1)
         silent_ms = db_get_int(&result, 0, 0);
     db_result_free(&result);
     return silent_ms;
@@ -47,12 +45,11 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
     if (status == TL_OK)
         status = read_status(connection,
                              store_view(connection, key->cust_no, key->serial_no,
-                                        lane == TL_LANE_SYNC ? key->op_code : retry_op,
-                                        &result),
+                                        lane == TL_LANE_SYNC ? key->op_code : retry_op, &result),
                              "reading the row");
     if (status == TL_OK && result.rows == 0)
-        status = error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no,
-                           key->cust_no, lane == TL_LANE_SYNC ? key->op_code : retry_op);
+        status = error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no, key->cust_no,
+                           lane == TL_LANE_SYNC ? key->op_code : retry_op);
     if (status == TL_OK) {
         view_read(&view, &inside, &result, 0);
         view.holder_silent_ms = silence_of(connection, &view);
@@ -98,15 +95,13 @@ static void step_read(tl_step *one, const db_result *result, size_t row)
     one->next_run_us = db_get_int(result, row, STEP_NEXT_RUN);
 }
 
-tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
-                      void *context)
+tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each, void *context)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);
 
     if (status == TL_OK)
-        status = read_of_trade(client, key, store_timeline,
-                               "reading the log of the trade", &rows);
+        status = read_of_trade(client, key, store_timeline, "reading the log of the trade", &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_step one;
@@ -133,15 +128,13 @@ static void evidence_read(tl_evidence_row *evidence, const db_result *result, si
     evidence->filed_us = db_get_int(result, row, EVIDENCE_FILED);
 }
 
-tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
-                           void *context)
+tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each, void *context)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);
 
     if (status == TL_OK)
-        status = read_of_trade(client, key, store_evidence_list, "reading the evidence",
-                               &rows);
+        status = read_of_trade(client, key, store_evidence_list, "reading the evidence", &rows);
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         tl_evidence_row one;

@@ -1,12 +1,11 @@
 /*
- * A place for each connection that may exist.  A place is EMPTY, or somebody is FILLING
- * it (connecting, or closing what was in it), or its connection is IDLE or LENT; there is
- * one function that moves it on.  Connecting, rolling back, asking and closing happen
- * outside the mutex.
+ * A place for each connection that may exist.  A place is EMPTY, or somebody is FILLING it
+ * (connecting, or closing what was in it), or its connection is IDLE or LENT; there is one function
+ * that moves it on.  Connecting, rolling back, asking and closing happen outside the mutex.
  *
- * Whoever finds nothing queues at the end of its kind's queue and sleeps on a condition
- * variable of its own.  What becomes free is handed to the first of the queue directly, a
- * connection or an empty place, so that nobody who comes later can take it.
+ * Whoever finds nothing queues at the end of its kind's queue and sleeps on a condition variable of
+ * its own.  What becomes free is handed to the first of the queue directly, a connection or an
+ * empty place, so that nobody who comes later can take it.
  */
 #include "pool/pool.h"
 
@@ -100,8 +99,7 @@ static int wait_for(pool *p, struct waiter *waiter, int64_t deadline_ms)
 /* ------------------------------------------------------------ the places -- */
 
 /* Needs: pool->mutex held. */
-static void place_move(pool *p, struct place *place, enum place_state state,
-                       db *connection)
+static void place_move(pool *p, struct place *place, enum place_state state, db *connection)
 {
     struct queue *queue = &p->queues[place->kind];
 
@@ -122,8 +120,7 @@ static void place_move(pool *p, struct place *place, enum place_state state,
     }
 }
 
-/* Takes an idle connection or, without one, an empty place to fill.
- * Needs: pool->mutex held. */
+/* Takes an idle connection or, without one, an empty place to fill. Needs: pool->mutex held. */
 static struct place *place_take(pool *p, pool_kind kind)
 {
     struct queue *queue = &p->queues[kind];
@@ -143,8 +140,7 @@ static struct place *place_take(pool *p, pool_kind kind)
     return place;
 }
 
-/* Gives the place, LENT or FILLING, to the first in the queue.
- * Needs: pool->mutex held. */
+/* Gives the place, LENT or FILLING, to the first in the queue. Needs: pool->mutex held. */
 static int place_hand_over(pool *p, struct place *place)
 {
     struct queue *queue = &p->queues[place->kind];
@@ -173,8 +169,8 @@ static struct place *place_of(pool *p, const db *connection)
     return NULL;
 }
 
-/* Closes the connection of a place that is LENT to the calling thread, and leaves the
- * place FILLING. */
+/* Closes the connection of a place that is LENT to the calling thread, and leaves the place
+ * FILLING. */
 static void place_close(pool *p, struct place *place)
 {
     db *connection = place->connection;
@@ -296,8 +292,8 @@ tl_status pool_new(pool **out, const pool_options *options)
     return TL_OK;
 }
 
-/* In the child of a fork the mutex may be held for ever by a thread that does not exist
- * here, and a connection that was lent may be half way through an answer. */
+/* In the child of a fork the mutex may be held for ever by a thread that does not exist here, and a
+ * connection that was lent may be half way through an answer. */
 static void free_connections(pool *p, int here)
 {
     size_t i;
@@ -340,8 +336,7 @@ void pool_free(pool *p)
 
 /* ------------------------------------------------------------ get and put -- */
 
-/* Sleeps in the queue until a place is given or the deadline is over.
- * Needs: pool->mutex held. */
+/* Sleeps in the queue until a place is given or the deadline is over. Needs: pool->mutex held. */
 static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
 {
     struct queue *queue = &p->queues[kind];
@@ -370,8 +365,7 @@ static int still_there(const struct place *place)
 {
     if (!db_alive(place->connection))
         return 0;
-    return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS ||
-           db_ping(place->connection);
+    return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS || db_ping(place->connection);
 }
 
 tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
@@ -382,8 +376,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
     int filled;
 
     if (p->generation != thread_context_generation())
-        return error_set(TL_WRONG_PROCESS,
-                         "the connections belong to the parent process");
+        return error_set(TL_WRONG_PROCESS, "the connections belong to the parent process");
     lock(p);
     if (!p->queues[kind].first)
         place = place_take(p, kind);
@@ -476,8 +469,7 @@ tl_status pool_open_extra(pool *p, pool_kind kind, db **out)
     tl_status status;
 
     if (p->generation != thread_context_generation())
-        return error_set(TL_WRONG_PROCESS,
-                         "the connections belong to the parent process");
+        return error_set(TL_WRONG_PROCESS, "the connections belong to the parent process");
     extra = memory_new(sizeof(*extra));
     if (!extra)
         return error_set(TL_NO_MEMORY, "out of memory for a connection");
@@ -500,13 +492,12 @@ void pool_close_extra(pool *p, db *connection)
 
     if (!connection)
         return;
-    /* In a child after fork another thread of the parent's may have had it in hand;
-     * pool_free() abandons it. */
+    /* In a child after fork another thread of the parent's may have had it in hand; pool_free()
+     * abandons it. */
     if (p->generation != thread_context_generation())
         return;
     lock(p);
-    for (link = &p->extras; *link && (*link)->connection != connection;
-         link = &(*link)->next)
+    for (link = &p->extras; *link && (*link)->connection != connection; link = &(*link)->next)
         ;
     extra = *link;
     assert(extra);

@@ -1,15 +1,15 @@
 /*
- * Who has which connection, and who waits.  Bounded; first come, first served; every wait
- * has a deadline; a connection comes back clean or is closed.
+ * Who has which connection, and who waits.  Bounded; first come, first served; every wait has a
+ * deadline; a connection comes back clean or is closed.
  */
 #ifndef TL_POOL_POOL_H
 #define TL_POOL_POOL_H
 
 #include "db/db.h"
 
-/* Two kinds of places: statements of the library never wait for a row lock (0 s);
- * transactions with business rows wait, bounded by the settings.  Outside the places, a
- * heartbeat does not wait for a lock nor for a silent server. */
+/* Two kinds of places: statements of the library never wait for a row lock (0 s); transactions with
+ * business rows wait, bounded by the settings.  Outside the places, a heartbeat does not wait for a
+ * lock nor for a silent server. */
 typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BEAT, POOL_KINDS } pool_kind;
 
 typedef struct pool pool;
@@ -19,8 +19,8 @@ typedef struct pool_options {
     unsigned size[POOL_KINDS]; /* POOL_BEAT: 0 */
     unsigned business_lock_wait_s;
     unsigned beat_read_timeout_s; /* 0: as the others */
-    /* Called once with every new connection before anybody uses it; or NULL.  Whoever
-     * connects anew may have been led to another server.  Not TL_OK: it is closed. */
+    /* Called once with every new connection before anybody uses it; or NULL.  Whoever connects anew
+     * may have been led to another server.  Not TL_OK: it is closed. */
     tl_status (*opened)(void *context, db *connection);
     void *opened_context;
 } pool_options;
@@ -34,13 +34,12 @@ void pool_free(pool *p);
 unsigned pool_lent(pool *p);
 
 /* wait_ms bounds the time in the queue; a connection that has to be made takes up to
- * connect_timeout_s more.
- * TL_OK, TL_OVERLOADED (nobody gave one back in time), TL_UNREACHABLE, TL_ACCESS_DENIED,
- * TL_WRONG_PROCESS after fork. */
+ * connect_timeout_s more. TL_OK, TL_OVERLOADED (nobody gave one back in time), TL_UNREACHABLE,
+ * TL_ACCESS_DENIED, TL_WRONG_PROCESS after fork. */
 tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out);
 
-/* Gives back; a connection that is broken or in a transaction is rolled back or closed.
- * Accepts NULL. */
+/* Gives back; a connection that is broken or in a transaction is rolled back or closed. Accepts
+ * NULL. */
 void pool_put(pool *p, db *connection);
 
 /* The same of one that nobody may have any more: closing it ends what is under way on it. */

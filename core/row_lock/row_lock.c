@@ -1,6 +1,6 @@
 /*
- * The row lock.  Two connections: the library's own, on which the resource's row is made
- * and committed, and the caller's, on which it is locked.
+ * The row lock.  Two connections: the library's own, on which the resource's row is made and
+ * committed, and the caller's, on which it is locked.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -16,8 +16,7 @@ static tl_status check(const tl_client *client, const char *resource, int64_t wa
 
     if (status == TL_OK)
         status = text_check_name("resource", resource, TL_RESOURCE_MAX);
-    if (status == TL_OK &&
-        (wait_s < TL_ROW_LOCK_BLOCK || wait_s > TL_ROW_LOCK_WAIT_MAX_S))
+    if (status == TL_OK && (wait_s < TL_ROW_LOCK_BLOCK || wait_s > TL_ROW_LOCK_WAIT_MAX_S))
         status = error_set(TL_INVALID,
                            "wait_s is %lld; it must be TL_ROW_LOCK_BLOCK, "
                            "TL_ROW_LOCK_NOWAIT, or up to %d",
@@ -27,23 +26,21 @@ static tl_status check(const tl_client *client, const char *resource, int64_t wa
     return status == TL_OK ? client_check_asking(client) : status;
 }
 
-/* Looking first: the row of a resource that is in use is locked by its user, and an INSERT
- * would wait for that. */
+/* Looking first: the row of a resource that is in use is locked by its user, and an INSERT would
+ * wait for that. */
 static db_answer run_make(void *context, db *connection)
 {
     const char *resource = context;
     int there;
     db_answer answer = store_row_lock_there(connection, resource, &there);
 
-    return answer == DB_DONE && !there ? store_row_lock_make(connection, resource)
-                                       : answer;
+    return answer == DB_DONE && !there ? store_row_lock_make(connection, resource) : answer;
 }
 
 /* Made twice it is there once, so a lost answer needs no settling. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
-    work w = {
-        .name = "row lock", .run = run_make, .context = (void *)(uintptr_t)resource};
+    work w = {.name = "row lock", .run = run_make, .context = (void *)(uintptr_t)resource};
 
     work_run(client->transitions, &w, client->config.pool_wait_ms);
     if (w.verdict == VERDICT_APPLIED)
@@ -73,8 +70,8 @@ static tl_status lock_row(const tl_client *client, const char *resource, db *bor
     return TL_GRANTED;
 }
 
-tl_status tl_row_lock(tl_client *client, const char *resource,
-                      struct st_mysql *connection, int64_t wait_s, unsigned flags)
+tl_status tl_row_lock(tl_client *client, const char *resource, struct st_mysql *connection,
+                      int64_t wait_s, unsigned flags)
 {
     db *borrowed = NULL;
     tl_status status;

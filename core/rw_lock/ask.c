@@ -1,11 +1,11 @@
 /*
- * Asking to read or to write.  One transaction: the gate (the resource's row) is locked,
- * who holds is looked at, and a holder's row is claimed; or, refused, nothing is written
- * but a waiting writer's intent.
+ * Asking to read or to write.  One transaction: the gate (the resource's row) is locked, who holds
+ * is looked at, and a holder's row is claimed; or, refused, nothing is written but a waiting
+ * writer's intent.
  *
- * That somebody in the way looks dead is not enough: a renewal may be about to commit, or
- * a transaction that has written "business done".  So the dead are freed first, which
- * needs their rows' locks, and as many as were seen dead must be freed.
+ * That somebody in the way looks dead is not enough: a renewal may be about to commit, or a
+ * transaction that has written "business done".  So the dead are freed first, which needs their
+ * rows' locks, and as many as were seen dead must be freed.
  */
 #include "rw_lock/rw.h"
 
@@ -19,8 +19,8 @@
 
 #define WAIT_KEY_SPACE (TL_RESOURCE_MAX + 3)
 #define WAIT_MAX_MS TL_HOLD_MAX_MS
-/* A waiting writer that shows no sign of life for this long beyond its longest pause
- * lets readers in again. */
+/* A waiting writer that shows no sign of life for this long beyond its longest pause lets readers
+ * in again. */
 #define INTENT_MS 3000
 #define VIEWS 64
 
@@ -62,8 +62,7 @@ static db_answer enter_gate(db *connection, const char *resource)
 }
 
 /* Frees the dead who are in the way; *clear is 0 when one of them showed life. */
-static db_answer free_dead(const struct asking *a, db *connection, const rw_look *look,
-                           int *clear)
+static db_answer free_dead(const struct asking *a, db *connection, const rw_look *look, int *clear)
 {
     int readers_too = a->rw->mode == TL_RW_WRITE;
     unsigned expected = look->dead_writers + (readers_too ? look->dead_readers : 0);
@@ -75,8 +74,8 @@ static db_answer free_dead(const struct asking *a, db *connection, const rw_look
     if (expected == 0)
         return DB_DONE;
     random_token(token);
-    answer = store_rw_free(connection, a->rw->resource, readers_too, token,
-                           a->step.thread_no, a->rw->client->actor, &freed);
+    answer = store_rw_free(connection, a->rw->resource, readers_too, token, a->step.thread_no,
+                           a->rw->client->actor, &freed);
     *clear = freed == expected;
     return answer;
 }
@@ -88,8 +87,8 @@ static int is_in_the_way(tl_rw_mode mode, const rw_look *look)
     return look->writers > 0 || look->intents > 0;
 }
 
-/* A free row may be locked by a holder of old, whose transaction is just learning that it
- * came too late; then a new one serves. */
+/* A free row may be locked by a holder of old, whose transaction is just learning that it came too
+ * late; then a new one serves. */
 static db_answer claim(struct asking *a, db *connection, const rw_look *look)
 {
     unsigned slot = look->my_intent != 0 ? look->my_intent : look->free_slot;
@@ -112,8 +111,7 @@ static int wants_intent(const struct asking *a, const rw_look *look)
     const tl_rw *rw = a->rw;
 
     return a->wait && rw->mode == TL_RW_WRITE &&
-           (look->my_intent == 0 ||
-            clock_left_ms(rw->intent_until_ms) < intent_ms(rw) / 2);
+           (look->my_intent == 0 || clock_left_ms(rw->intent_until_ms) < intent_ms(rw) / 2);
 }
 
 static db_answer claim_intent(struct asking *a, db *connection, const rw_look *look)
@@ -188,8 +186,7 @@ static db_answer read_ask(void *context, db *connection, int *committed)
         a->hold_left_ms = db_get_int(&result, 0, 3);
         a->left_ms = db_get_int(&result, 0, 4);
     } else if (answer == DB_DONE) {
-        answer = store_rw_token_seen(connection, rw->resource, a->claimed_slot, token,
-                                     committed);
+        answer = store_rw_token_seen(connection, rw->resource, a->claimed_slot, token, committed);
         a->left_ms = 0;
     }
     if (a->left_ms <= 0)
@@ -211,8 +208,8 @@ static tl_status granted(tl_rw *rw, const struct asking *a, int settled)
     rw->intent_slot = 0; /* its row is the holder's now */
     rw->state = RW_HELD;
     client_add(&rw->client->counters.grants, 1);
-    log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s locked for %s",
-             rw->resource, rw->mode == TL_RW_WRITE ? "writing" : "reading");
+    log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s locked for %s", rw->resource,
+             rw->mode == TL_RW_WRITE ? "writing" : "reading");
     return TL_GRANTED;
 }
 
@@ -235,9 +232,8 @@ static tl_status give_back(tl_rw *rw, const struct asking *a)
 }
 
 /*
- * The answer came too late to be certain, this process having been stopped perhaps.  A hold
- * whose time is over is one as long as nobody has freed it; under a session that may be dead
- * it is none.
+ * The answer came too late to be certain, this process having been stopped perhaps.  A hold whose
+ * time is over is one as long as nobody has freed it; under a session that may be dead it is none.
  */
 static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
 {
@@ -245,12 +241,11 @@ static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
     db_result result = DB_RESULT_INIT;
     db *connection = NULL;
     db_answer answer;
-    tl_status status = pool_get(rw->client->connections, POOL_QUICK,
-                                rw->client->config.pool_wait_ms, &connection);
+    tl_status status =
+        pool_get(rw->client->connections, POOL_QUICK, rw->client->config.pool_wait_ms, &connection);
 
     if (status == TL_OK && mine) {
-        answer =
-            store_rw_now(connection, rw->resource, a->step.slot, a->step.token, &result);
+        answer = store_rw_now(connection, rw->resource, a->step.slot, a->step.token, &result);
         if (answer != DB_DONE)
             status = db_error_status(connection, answer, "reading the row");
         else
@@ -260,8 +255,8 @@ static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
     pool_put(rw->client->connections, connection);
     if (status == TL_OK)
         return mine ? granted(rw, a, settled) : give_back(rw, a);
-    /* Asking again with this token settles it: its connection has answered, so a name that
-     * nobody has says as much. */
+    /* Asking again with this token settles it: its connection has answered, so a name that nobody
+     * has says as much. */
     rw->next_slot = a->step.slot;
     rw->state = RW_ASK_UNKNOWN;
     random_uuid(rw->lost_connection);
@@ -320,8 +315,7 @@ static tl_status ask_once(tl_rw *rw, int wait)
     case VERDICT_UNKNOWN:
         return unknown(rw, &a, &w);
     case VERDICT_FAILED:
-        /* By a process that was stopped within its ask, until the server ends that
-         * transaction. */
+        /* By a process that was stopped within its ask, until the server ends that transaction. */
         if (a.gate_is_held && w.status == TL_TRY_AGAIN)
             return TL_BUSY;
         return w.status;
@@ -359,8 +353,8 @@ static tl_status ask_waiting(tl_rw *rw, int64_t wait_ms)
                 break;
             until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
             waiters_pause(turn, until_ms < deadline_ms ? until_ms : deadline_ms);
-            pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2
-                                                              : config->ask_wait_max_ms;
+            pause_ms =
+                pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2 : config->ask_wait_max_ms;
         }
     }
     waiters_leave(turn);
@@ -375,8 +369,7 @@ static int is_blocker(const tl_rw *rw, const tl_holder_view *view)
 {
     if (view->state == TL_HOLDER_FREE)
         return 0;
-    return rw->mode == TL_RW_WRITE ? view->state != TL_HOLDER_WAITING
-                                   : view->mode == TL_RW_WRITE;
+    return rw->mode == TL_RW_WRITE ? view->state != TL_HOLDER_WAITING : view->mode == TL_RW_WRITE;
 }
 
 static void find_blocker(tl_rw *rw)
@@ -387,8 +380,8 @@ static void find_blocker(tl_rw *rw)
 
     memset(&rw->view, 0, sizeof rw->view);
     rw->view.version = TL_HOLDER_VIEW_VERSION;
-    if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
-                 &connection) != TL_OK)
+    if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection) !=
+        TL_OK)
         return;
     if (store_rw_list(connection, rw->resource, 0, 0, VIEWS, &rows) == DB_DONE)
         for (size_t row = 0; row < rows.rows && rw->view.resource[0] == '\0'; row++) {
@@ -454,14 +447,13 @@ static tl_status ask(tl_rw *rw, tl_rw_mode mode, int64_t wait_ms)
     status = rw_check(rw);
     if (status == TL_OK)
         status = client_check_asking(rw->client);
-    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
-        rw->state == RW_ASK_UNKNOWN)
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && rw->state == RW_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK)
         status = restored_check_resource(rw->client);
     if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
-        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld",
-                           (long long)wait_ms, (long long)WAIT_MAX_MS);
+        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld", (long long)wait_ms,
+                           (long long)WAIT_MAX_MS);
     if (status == TL_OK)
         status = check_state(rw, mode);
     if (status != TL_OK)

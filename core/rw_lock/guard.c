@@ -1,6 +1,6 @@
 /*
- * The holder's part of the caller's transaction.  Its row is locked until that transaction
- * ends; whoever frees the dead must change that row first.
+ * The holder's part of the caller's transaction.  Its row is locked until that transaction ends;
+ * whoever frees the dead must change that row first.
  */
 #include "rw_lock/rw.h"
 
@@ -65,9 +65,8 @@ static tl_status prove(tl_rw *rw, struct st_mysql *connection, unsigned flags,
         status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
     /* The session's row is not read on the caller's connection: its life is known here. */
     if (status == TL_OK && rw_remaining_ms(rw) == 0)
-        status =
-            error_set(TL_ROLL_BACK, "roll back: the lock of %s is not certain any more",
-                      rw->resource);
+        status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is not certain any more",
+                           rw->resource);
     if (status == TL_OK) {
         rw_begin_step(rw, &s, 0);
         status = how(rw, borrowed, &s);

@@ -1,5 +1,5 @@
-/* What a holder does with its row: giving it back, going on as a reader, renewing.  All of
- * it rests on the token of the grant. */
+/* What a holder does with its row: giving it back, going on as a reader, renewing.  All of it rests
+ * on the token of the grant. */
 #include "rw_lock/rw.h"
 
 #include "base/clock.h"
@@ -28,8 +28,8 @@ static db_answer run_change(void *context, db *connection)
 static db_answer read_release(void *context, db *connection, int *committed)
 {
     struct changing *c = context;
-    db_answer answer = store_rw_token_seen(connection, c->step.resource, c->step.slot,
-                                           c->step.token, committed);
+    db_answer answer =
+        store_rw_token_seen(connection, c->step.resource, c->step.slot, c->step.token, committed);
 
     c->changed = *committed ? 1 : 0;
     return answer;
@@ -49,8 +49,7 @@ static tl_status released(tl_rw *rw, int was_held)
     if (was_held) {
         rw->state = RW_RELEASED;
         client_add(&rw->client->counters.finishes, 1);
-        log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s unlocked",
-                 rw->resource);
+        log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s unlocked", rw->resource);
         return TL_OK;
     }
     rw->state = RW_LOST;
@@ -126,10 +125,9 @@ static tl_status check_certain(const tl_rw *rw)
     return status;
 }
 
-/* Both may run twice without harm, so nobody needs to know which run it was; until one of
- * them is answered, the doubt says that it may have happened, or still may. */
-static tl_status change(tl_rw *rw, struct changing *c, const char *name,
-                        work_doubt *doubt)
+/* Both may run twice without harm, so nobody needs to know which run it was; until one of them is
+ * answered, the doubt says that it may have happened, or still may. */
+static tl_status change(tl_rw *rw, struct changing *c, const char *name, work_doubt *doubt)
 {
     work w = {.name = name, .run = run_change, .context = c};
 
@@ -161,8 +159,8 @@ tl_status tl_rw_downgrade(tl_rw *rw)
     return status;
 }
 
-/* A renewal that may have happened has ended the session's renewal, or shortened a longer
- * lease: only what is certain either way is left. */
+/* A renewal that may have happened has ended the session's renewal, or shortened a longer lease:
+ * only what is certain either way is left. */
 static void set_lease(tl_rw *rw, int64_t until_ms, int doubtful)
 {
     if (!doubtful)

@@ -66,8 +66,7 @@ tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resource,
     (void)tl_client_attach(client);
     rw->client = client;
     rw->lease_ms = options->lease_ms;
-    rw->max_hold_ms =
-        options->max_hold_ms != 0 ? options->max_hold_ms : options->lease_ms;
+    rw->max_hold_ms = options->max_hold_ms != 0 ? options->max_hold_ms : options->lease_ms;
     text_copy(rw->resource, sizeof rw->resource, resource);
     text_copy(rw->remark, sizeof rw->remark, options->remark);
     text_copy(rw->actor, sizeof rw->actor, options->actor);

@@ -58,8 +58,8 @@ struct tl_rw {
 /* -- rw.c -- */
 
 tl_status rw_check(const tl_rw *rw);
-/* TL_OK when the handle holds its lock, as far as it knows; else what a call on a held
- * lock answers. */
+/* TL_OK when the handle holds its lock, as far as it knows; else what a call on a held lock
+ * answers. */
 tl_status rw_check_held(const tl_rw *rw);
 /* Fills what every step has; a fresh token unless the last one is not settled yet. */
 void rw_begin_step(tl_rw *rw, rw_step *s, int fresh_token);

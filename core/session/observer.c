@@ -108,13 +108,11 @@ static void forget_absent(observer *o)
     o->count = kept;
 }
 
-static tl_status expire(observer *o, db *connection, const struct seen *seen,
-                        uint64_t *ended)
+static tl_status expire(observer *o, db *connection, const struct seen *seen, uint64_t *ended)
 {
     db_result result = DB_RESULT_INIT;
     const char *by = o->own_id[0] != '\0' ? o->own_id : NULL;
-    db_answer answer =
-        store_session_expire(connection, by, seen->id, seen->beat, &result);
+    db_answer answer = store_session_expire(connection, by, seen->id, seen->beat, &result);
     tl_status status = TL_OK;
 
     if (answer != DB_DONE) {
@@ -132,11 +130,11 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen,
 tl_status observer_look(observer *o, db *connection, uint64_t *ended)
 {
     db_result result = DB_RESULT_INIT;
-    /* Silence ends before the look was sent, and begins after its answer was read: what
-     * the look itself took is nobody's silence. */
+    /* Silence ends before the look was sent, and begins after its answer was read: what the look
+     * itself took is nobody's silence. */
     int64_t before_ms = clock_boottime_ms(), now_ms;
-    db_answer answer = store_session_others(
-        connection, o->own_id[0] != '\0' ? o->own_id : NO_SESSION, &result);
+    db_answer answer =
+        store_session_others(connection, o->own_id[0] != '\0' ? o->own_id : NO_SESSION, &result);
     tl_status status = TL_OK;
 
     if (answer != DB_DONE) {

@@ -16,8 +16,8 @@ void observer_interrupt(observer *o);
 /* The same, and its process goes on under another session. */
 void observer_go_on(observer *o, const char *own_id);
 
-/* Looks once, right after a confirmed beat; ends the sessions that were unchanged for one
- * of their time-outs.  ended is increased. */
+/* Looks once, right after a confirmed beat; ends the sessions that were unchanged for one of their
+ * time-outs.  ended is increased. */
 tl_status observer_look(observer *o, db *connection, uint64_t *ended);
 
 #endif

@@ -76,14 +76,13 @@ static void close_connection(session *s)
     s->connection = NULL;
 }
 
-/* Life is counted from before the request left: however long the answer took, no observer
- * can have begun to count earlier. */
+/* Life is counted from before the request left: however long the answer took, no observer can have
+ * begun to count earlier. */
 static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
 {
     atomic_store(&of->certain_until_ms, before_ms + s->options.timeout_ms);
     if (s->options.confirmed != NULL)
-        s->options.confirmed(s->options.confirmed_context, of->session_id, number,
-                             before_ms);
+        s->options.confirmed(s->options.confirmed_context, of->session_id, number, before_ms);
 }
 
 /* For the log, where a request was not answered as it should be. */
@@ -94,8 +93,8 @@ static void note_failure(session *s, db_answer answer, const char *what)
         close_connection(s);
 }
 
-/* A beat met no row that lives.  A row that is there and not ended is looked for again by
- * the next beat. */
+/* A beat met no row that lives.  A row that is there and not ended is looked for again by the next
+ * beat. */
 static enum beat find_out(session *s, const life *mine)
 {
     db_result result = DB_RESULT_INIT;
@@ -143,8 +142,8 @@ static void lose(session *s, life *mine, enum beat how)
     uint64_t one = 1;
 
     atomic_store(&mine->over, 1);
-    log_line(s->options.logger, TL_ALARM, NULL, 0,
-             "session %s %s: all its locks are lost", mine->session_id,
+    log_line(s->options.logger, TL_ALARM, NULL, 0, "session %s %s: all its locks are lost",
+             mine->session_id,
              how == BEAT_GONE ? "has no row any more, by hand or by a restored database"
                               : "was declared dead");
     if (write(s->loss_fd, &one, sizeof one) != (ssize_t)sizeof one)
@@ -162,8 +161,8 @@ static void wake_following(session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* What follows a confirmed beat: looking at the others, on the heartbeat's own connection,
- * which does not wait for a silent server, and the round, which is another thread's. */
+/* What follows a confirmed beat: looking at the others, on the heartbeat's own connection, which
+ * does not wait for a silent server, and the round, which is another thread's. */
 static void after_confirmed(session *s)
 {
     int64_t now_ms = clock_boottime_ms();
@@ -172,8 +171,7 @@ static void after_confirmed(session *s)
     if (now_ms - s->last_confirmed_ms > INTERRUPTED_BEATS * s->options.beat_ms)
         observer_interrupt(s->others);
     s->last_confirmed_ms = now_ms;
-    if (observer_look(s->others, s->connection, &ended) != TL_OK &&
-        !db_usable(s->connection))
+    if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
         close_connection(s);
     atomic_fetch_add(&s->ended_others, ended);
     wake_following(s);
@@ -225,8 +223,8 @@ static tl_status begin(session *s, life **out)
     return status;
 }
 
-/* What is held, asked and looked for from here on is the new session's.  A row whose INSERT
- * was not answered shows no beat, and holds nothing. */
+/* What is held, asked and looked for from here on is the new session's.  A row whose INSERT was not
+ * answered shows no beat, and holds nothing. */
 static void go_on_anew(session *s)
 {
     life *next;
@@ -269,8 +267,8 @@ static void round_once(session *s)
         break;
     case BEAT_UNREACHABLE:
         if (atomic_fetch_add(&s->unreachable, 1) == 0)
-            log_line(s->options.logger, TL_WARNING, NULL, 0,
-                     "a heartbeat was not confirmed: %s", tl_error_message());
+            log_line(s->options.logger, TL_WARNING, NULL, 0, "a heartbeat was not confirmed: %s",
+                     tl_error_message());
         observer_interrupt(s->others);
         break;
     }
@@ -296,9 +294,9 @@ static void *beat_on(void *argument)
     return NULL;
 }
 
-/* The rounds have a thread of their own: their statements go over the pool, and a
- * connection of it that died in silence is waited for longer than a session lives.  Beats
- * that were confirmed while a round ran make one more round, not many. */
+/* The rounds have a thread of their own: their statements go over the pool, and a connection of it
+ * that died in silence is waited for longer than a session lives.  Beats that were confirmed while
+ * a round ran make one more round, not many. */
 static void *follow(void *argument)
 {
     session *s = argument;
@@ -393,8 +391,8 @@ static void stop_thread(session *s, pthread_t thread, int *stop, pthread_cond_t 
     pthread_join(thread, NULL);
 }
 
-/* The beat goes on until nothing else of the session runs: the last round may have to wait
- * for a silent connection. */
+/* The beat goes on until nothing else of the session runs: the last round may have to wait for a
+ * silent connection. */
 static void stop_threads(session *s)
 {
     if (s->following_started)
@@ -410,9 +408,9 @@ static void end_row(session *s, const atomic_uint_fast64_t *untracked)
 
     if (s->connection == NULL || life_is_over(mine))
         return;
-    (void)store_session_end(
-        s->connection, mine->session_id,
-        atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0, &result);
+    (void)store_session_end(s->connection, mine->session_id,
+                            atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0,
+                            &result);
     db_result_free(&result);
 }
 
@@ -480,8 +478,8 @@ void session_count(const session *s, session_counters *counters)
     counters->ended_others = atomic_load(&s->ended_others);
 }
 
-tl_status session_observe_once(pool *connections, const struct logger *logger,
-                               int64_t timeout_ms, int64_t beat_ms, uint64_t *ended)
+tl_status session_observe_once(pool *connections, const struct logger *logger, int64_t timeout_ms,
+                               int64_t beat_ms, uint64_t *ended)
 {
     int64_t deadline_ms = 0;
     observer *o = NULL;

@@ -95,8 +95,7 @@ static const struct sql_text *make(const struct sql_text *from, unsigned rules)
 
 const struct sql_text *store_mutated(const struct sql_text *statement)
 {
-    unsigned rules =
-        (fault_mutated("fence") ? 1u : 0) | (fault_mutated("token") ? 2u : 0);
+    unsigned rules = (fault_mutated("fence") ? 1u : 0) | (fault_mutated("token") ? 2u : 0);
     const struct sql_text *changed = statement;
 
     if (rules == 0)

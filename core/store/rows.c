@@ -8,8 +8,8 @@
 /* Enough for every statement there is: a prepared one takes its values in one array. */
 #define VALUES_MAX 32
 
-/* Appends a piece of SQL with its question marks replaced by literals of the values.  No
- * statement of sql/query has a question mark inside a string. */
+/* Appends a piece of SQL with its question marks replaced by literals of the values.  No statement
+ * of sql/query has a question mark inside a string. */
 static void append(struct text_buffer *to, const char *piece, const db_value *values)
 {
     const char *mark;
@@ -55,8 +55,8 @@ static size_t put(db_value *to, size_t at, const db_value *from, size_t count)
     return at + count;
 }
 
-db_answer store_run_rows(db *connection, const struct sql_text *statement,
-                         const store_rows *values, db_result *result)
+db_answer store_run_rows(db *connection, const struct sql_text *statement, const store_rows *values,
+                         db_result *result)
 {
     db_value all[VALUES_MAX];
     size_t count = values->head_count + values->row_values + values->tail_count;

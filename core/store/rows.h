@@ -4,18 +4,18 @@
 
 #include "db/db.h"
 
-/* The values of a statement whose group of rows is repeated, in the order of its question
- * marks: those before the group, those of each row one after the other, those after it. */
+/* The values of a statement whose group of rows is repeated, in the order of its question marks:
+ * those before the group, those of each row one after the other, those after it. */
 typedef struct store_rows {
     const db_value *head, *rows, *tail;
     size_t head_count, row_values, tail_count;
     size_t count; /* of rows */
-    int nowait; /* on a connection whose statements wait for row locks, this one does not */
+    int nowait;   /* on a connection whose statements wait for row locks, this one does not */
 } store_rows;
 
-/* One row runs as a prepared statement; several run as one text.  result may be NULL.
- * Needs: a connection of the library's own (the text is quoted for its settings). */
-db_answer store_run_rows(db *connection, const struct sql_text *statement,
-                         const store_rows *values, db_result *result);
+/* One row runs as a prepared statement; several run as one text.  result may be NULL. Needs: a
+ * connection of the library's own (the text is quoted for its settings). */
+db_answer store_run_rows(db *connection, const struct sql_text *statement, const store_rows *values,
+                         db_result *result);
 
 #endif

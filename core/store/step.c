@@ -21,8 +21,8 @@ int step_is_plain(const step *s)
         return 0;
     if (s->kind == STEP_ASK)
         return s->deadline_ms < 0 && !s->exclusive && s->sends > 0;
-    return s->kind == STEP_FINISH_SYNC && s->once && s->status == 'Y' &&
-           s->proof == '-' && !s->retryable && s->result == NULL && !s->in_caller;
+    return s->kind == STEP_FINISH_SYNC && s->once && s->status == 'Y' && s->proof == '-' &&
+           !s->retryable && s->result == NULL && !s->in_caller;
 }
 
 int step_not_found(const step *s)

@@ -40,17 +40,15 @@ typedef struct step {
     /* Who does it: a fresh token for this step, and the hold it rests on. */
     uint8_t token[STEP_TOKEN];
     uint8_t held_token[STEP_TOKEN];
-    uint64_t
-        held_fence; /* REAP: the fence that was seen; ASK_REPEATABLE: of a dead holder */
+    uint64_t held_fence; /* REAP: the fence that was seen; ASK_REPEATABLE: of a dead holder */
     const char *thread_no, *log_no, *session_id;
-    const life
-        *life; /* of the session that asks, or that holds; NULL: no holder's step */
+    const life *life; /* of the session that asks, or that holds; NULL: no holder's step */
 
     /* What it writes; which fields count depends on the kind. */
     char lane, status; /* status: of the ending */
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
-    int64_t least_us, most_us; /* of ARM: between which the server's clock must be */
+    int64_t least_us, most_us;        /* of ARM: between which the server's clock must be */
     int exclusive, retryable;
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;
@@ -67,22 +65,22 @@ typedef struct step {
     int64_t next_run_ms;            /* < 0: none */
     const char *park_reason, *name; /* name: the step's word in the log */
     int unsend, keep_claims;
-    /* Of an opening that takes a send off: how many sends the row has if nobody else counted
-     * one, and what send_until was before it, in us since 1970; 0: none.  known_sends 0:
-     * send_until stays as it is. */
+    /* Of an opening that takes a send off: how many sends the row has if nobody else counted one,
+     * and what send_until was before it, in us since 1970; 0: none.  known_sends 0: send_until
+     * stays as it is. */
     uint32_t known_sends;
     uint64_t send_before_us;
     int in_caller; /* an ending in the caller's own transaction */
     tl_findings findings;
 
-    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(): a block
-     * that commits by itself.  NULL: the statement alone, also within a transaction. */
+    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(): a block that
+     * commits by itself.  NULL: the statement alone, also within a transaction. */
     struct db_result *row;
 
     /* What the server said. */
     int changed; /* the compare-and-set, or the insert, took effect */
-    /* After ASK, ASK_REPEATABLE (RETURNING), ARM, and where the step knew it before or
-     * has a row; 0: it has to be read. */
+    /* After ASK, ASK_REPEATABLE (RETURNING), ARM, and where the step knew it before or has a row;
+     * 0: it has to be read. */
     uint64_t fence;
     uint32_t epoch;
 } step;
@@ -90,8 +88,8 @@ typedef struct step {
 /* By whom a waiting row is claimed: who may take parked ones, and not yet due ones. */
 enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 
-/* Whether an answer that was lost and turns out committed still needs a living P: asks,
- * claims and armings, whose value is what may be done after them. */
+/* Whether an answer that was lost and turns out committed still needs a living P: asks, claims and
+ * armings, whose value is what may be done after them. */
 int step_is_grant(step_kind kind);
 /* An ending, or an arming: it rests on a hold. */
 int step_is_holders(step_kind kind);

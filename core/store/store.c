@@ -25,8 +25,7 @@ db_answer store_row_held(db *connection, const char *cust_no, const char *serial
     return db_run(connection, &sql_row_held, values, COUNT(values), NULL);
 }
 
-db_answer store_holder_silent(db *connection, const char *session_id_text,
-                              db_result *result)
+db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result)
 {
     const db_value values[] = {db_text(session_id_text)};
 
@@ -48,8 +47,7 @@ db_answer store_token_now(db *connection, const step *s, db_result *result)
         db_text(s->serial_no),          db_text(s->op_code),
     };
 
-    return db_run(connection, store_mutated(&sql_token_now), values, COUNT(values),
-                  result);
+    return db_run(connection, store_mutated(&sql_token_now), values, COUNT(values), result);
 }
 
 db_answer store_token_seen(db *connection, const step *s, db_result *result)
@@ -71,13 +69,13 @@ db_answer store_connection_used(db *connection, const char *name, db_result *res
     return db_run(connection, &sql_connection_used, values, COUNT(values), result);
 }
 
-db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects,
-                                 unsigned limit, db_result *result)
+db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
+                                 db_result *result)
 {
     const db_value values[] = {db_text(retry_op), db_uint(limit)};
 
-    return db_run(connection, suspects ? &sql_claim_suspects : &sql_claim_candidates,
-                  values, COUNT(values), result);
+    return db_run(connection, suspects ? &sql_claim_suspects : &sql_claim_candidates, values,
+                  COUNT(values), result);
 }
 
 db_answer store_next_due(db *connection, const char *op_code, db_result *result)
@@ -91,23 +89,20 @@ db_answer store_operation_next(db *connection, store_operation *operation)
 {
     db_result found = DB_RESULT_INIT;
     const db_value values[] = {db_text(operation->op_code)};
-    db_answer answer =
-        db_run(connection, &sql_operation_next, values, COUNT(values), &found);
+    db_answer answer = db_run(connection, &sql_operation_next, values, COUNT(values), &found);
 
     if (answer == DB_DONE) {
-        text_copy(operation->op_code, sizeof operation->op_code,
-                  db_get_text(&found, 0, 0));
+        text_copy(operation->op_code, sizeof operation->op_code, db_get_text(&found, 0, 0));
         operation->low_water_us = db_get_int(&found, 0, 1);
     }
     db_result_free(&found);
     return answer;
 }
 
-db_answer store_reap_overdue(db *connection, const char *op_code,
-                             const store_stretch *stretch, db_result *result)
+db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
+                             db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
-                               db_int(stretch->to_us)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
 
     return db_run(connection, &sql_reap_overdue, values, COUNT(values), result);
 }
@@ -115,14 +110,14 @@ db_answer store_reap_overdue(db *connection, const char *op_code,
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
                              const store_stretch *stretch, db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
-                               db_int(stretch->to_us), db_text(session_id)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
+                               db_text(session_id)};
 
     return db_run(connection, &sql_reap_session, values, COUNT(values), result);
 }
 
-db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  store_stretch *stretch, store_part *part)
+db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
+                                  store_part *part)
 {
     db_result found = DB_RESULT_INIT;
     db_answer answer;
@@ -143,20 +138,17 @@ db_answer store_low_water_stretch(db *connection, const char *op_code,
     return answer;
 }
 
-db_answer store_low_water_clear(db *connection, const char *op_code,
-                                const store_stretch *stretch)
+db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
-                               db_int(stretch->to_us)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
 
     return db_run(connection, &sql_low_water_clear, values, COUNT(values), NULL);
 }
 
-db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us,
-                               int64_t to_us)
+db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us)
 {
-    const db_value values[] = {db_text(op_code), db_int(from_us), db_int(to_us),
-                               db_int(from_us), db_int(to_us)};
+    const db_value values[] = {db_text(op_code), db_int(from_us), db_int(to_us), db_int(from_us),
+                               db_int(to_us)};
 
     return db_run(connection, &sql_low_water_move, values, COUNT(values), NULL);
 }
@@ -198,8 +190,7 @@ db_answer store_session_ended(db *connection, const char *session_id, db_result 
     return run_for_session(connection, &sql_session_ended, session_id, result);
 }
 
-db_answer store_session_end(db *connection, const char *session_id, int settled,
-                            db_result *result)
+db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result)
 {
     const db_value values[] = {db_int(settled), db_text(session_id)};
 
@@ -211,8 +202,8 @@ db_answer store_session_others(db *connection, const char *session_id, db_result
     return run_for_session(connection, &sql_session_others, session_id, result);
 }
 
-db_answer store_session_expire(db *connection, const char *observer,
-                               const char *session_id, uint64_t beat, db_result *result)
+db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
+                               uint64_t beat, db_result *result)
 {
     const db_value values[] = {db_text(observer), db_text(session_id), db_uint(beat)};
 
@@ -237,8 +228,7 @@ db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *resu
     return db_run(connection, &sql_evidence_lock, values, COUNT(values), result);
 }
 
-db_answer store_file_paid(db *connection, const tl_evidence *evidence,
-                          const char *thread_no)
+db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no)
 {
     const db_value values[] = {
         db_text(evidence->key.cust_no),
@@ -300,8 +290,7 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }
 
-db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
-                                const char *thread_no)
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no)
 {
     const db_value values[] = {
         db_text(evidence->key.cust_no),

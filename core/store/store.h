@@ -9,12 +9,12 @@
 #include "store/step.h"
 
 typedef enum store_way {
-    STORE_PLAIN, /* an opening, and a step with a row, is a block of statements with a
+    STORE_PLAIN,  /* an opening, and a step with a row, is a block of statements with a
                      commit in it, not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for blocks */
-    /* The first statement of the transaction that business rows go into (db_run_guarded):
-     * asks, reclaims and endings.  The second does not wait for a row lock. */
+    /* The first statement of the transaction that business rows go into (db_run_guarded): asks,
+     * reclaims and endings.  The second does not wait for a row lock. */
     STORE_GUARDED,
     STORE_GUARDED_NOWAIT
 } store_way;
@@ -27,8 +27,7 @@ db_answer store_row_held(db *connection, const char *cust_no, const char *serial
                          const char *op_code);
 
 /* (milliseconds); no row for a session that is over. */
-db_answer store_holder_silent(db *connection, const char *session_id_text,
-                              db_result *result);
+db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result);
 
 /* A row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
@@ -38,8 +37,7 @@ db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
 db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
                               db_result *result);
 
-/* (mine, status, fence, epoch, session_lives, my_session); no row when the key is
- * absent. */
+/* (mine, status, fence, epoch, session_lives, my_session); no row when the key is absent. */
 db_answer store_token_now(db *connection, const step *s, db_result *result);
 /* (0 or 1) */
 db_answer store_token_seen(db *connection, const step *s, db_result *result);
@@ -47,8 +45,8 @@ db_answer store_token_seen(db *connection, const step *s, db_result *result);
 db_answer store_connection_used(db *connection, const char *name, db_result *result);
 
 /* (cust_no, serial_no), locked until the transaction ends. */
-db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects,
-                                 unsigned limit, db_result *result);
+db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
+                                 db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
 
 typedef struct store_operation {
@@ -65,26 +63,24 @@ typedef struct store_stretch {
 /* After every moment: the end of the year 9998. */
 #define STRETCH_END_US (253370764800 * (int64_t)1000000)
 /* The janitor's reading: (cust_no, serial_no, fence, log_no, next_run in microseconds). */
-db_answer store_reap_overdue(db *connection, const char *op_code,
-                             const store_stretch *stretch, db_result *result);
+db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
+                             db_result *result);
 /* (cust_no, serial_no, fence, log_no) */
 db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
                              const store_stretch *stretch, db_result *result);
-/* Brings the end of a stretch near enough for one statement to look through, since finished
- * trades stand in it. */
+/* Brings the end of a stretch near enough for one statement to look through, since finished trades
+ * stand in it. */
 typedef struct store_part {
     int empty; /* nothing stands in the whole stretch */
     int64_t first_us, now_us;
 } store_part;
-db_answer store_low_water_stretch(db *connection, const char *op_code,
-                                  store_stretch *stretch, store_part *part);
-/* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a
- * connection that does not wait for rows. */
-db_answer store_low_water_clear(db *connection, const char *op_code,
-                                const store_stretch *stretch);
+db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
+                                  store_part *part);
+/* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a connection
+ * that does not wait for rows. */
+db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch);
 /* Unless another janitor has moved it from there. */
-db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us,
-                               int64_t to_us);
+db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us);
 db_answer store_low_water_back(db *connection, const char *op_code);
 
 /* Sessions; affected tells. */
@@ -97,12 +93,11 @@ db_answer store_session_insert(db *connection, const store_session *session);
 db_answer store_session_beat(db *connection, const char *session_id, db_result *result);
 /* (ended); no row when it is gone */
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
-db_answer store_session_end(db *connection, const char *session_id, int settled,
-                            db_result *result);
+db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result);
 /* (session_id, beat, timeout_ms) */
 db_answer store_session_others(db *connection, const char *session_id, db_result *result);
-db_answer store_session_expire(db *connection, const char *observer,
-                               const char *session_id, uint64_t beat, db_result *result);
+db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
+                               uint64_t beat, db_result *result);
 db_answer store_session_to_sweep(db *connection, db_result *result);
 db_answer store_session_swept(db *connection, const char *session_id);
 
@@ -110,10 +105,9 @@ db_answer store_session_swept(db *connection, const char *session_id);
 /* (status, epoch, channel_key, fence) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* Success of a trade without a row, while a restore is open; else it does nothing. */
-db_answer store_file_paid(db *connection, const tl_evidence *evidence,
-                          const char *thread_no);
-/* What a holder knows whose row is gone: the row is made anew, P and without a holder, its
- * lane due. */
+db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no);
+/* What a holder knows whose row is gone: the row is made anew, P and without a holder, its lane
+ * due. */
 typedef struct store_gone {
     const tl_evidence *evidence;
     const char *thread_no, *log_no, *channel;
@@ -126,7 +120,6 @@ typedef struct store_gone {
     uint8_t token[16];
 } store_gone;
 db_answer store_file_gone(db *connection, const store_gone *gone);
-db_answer store_evidence_insert(db *connection, const tl_evidence *evidence,
-                                const char *thread_no);
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no);
 
 #endif

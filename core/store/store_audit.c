@@ -19,8 +19,8 @@ db_answer store_audit_rows(db *connection, const store_audit_place *place, unsig
                            db_result *result)
 {
     const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
-    const db_value values[] = {
-        cust, cust, cust, serial, serial, db_text(place->op_code), db_uint(limit)};
+    const db_value values[] = {cust,          cust, cust, serial, serial, db_text(place->op_code),
+                               db_uint(limit)};
 
     return db_run(connection, &sql_audit_rows, values, COUNT(values), result);
 }

@@ -38,8 +38,8 @@ enum store_audit_log_column {
     AUDIT_LOG_MADE_REV, /* the first of the row that is there now; NULL: there is none */
     AUDIT_LOG_COLUMNS
 };
-/* At least `limit` steps unless it is the last page: a row itself comes as the step behind
- * its history.  Rows of which nothing is kept apart are not in it. */
+/* At least `limit` steps unless it is the last page: a row itself comes as the step behind its
+ * history.  Rows of which nothing is kept apart are not in it. */
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);
 

@@ -7,8 +7,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The database has one row of this. */
-static db_answer read_clock(db *connection, const struct sql_text *statement,
-                            store_clock *found)
+static db_answer read_clock(db *connection, const struct sql_text *statement, store_clock *found)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, statement, NULL, 0, &result);
@@ -41,19 +40,17 @@ db_answer store_clock_future(db *connection, const char *op_code, int64_t *futur
 {
     const db_value values[] = {db_text(op_code)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer =
-        db_run(connection, &sql_clock_future, values, COUNT(values), &result);
+    db_answer answer = db_run(connection, &sql_clock_future, values, COUNT(values), &result);
 
     *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
     db_result_free(&result);
     return answer;
 }
 
-db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us,
-                              int64_t before_us, const char *actor)
+db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
+                              const char *actor)
 {
-    const db_value values[] = {db_uint(known), db_int(size_us), db_int(before_us),
-                               db_text(actor)};
+    const db_value values[] = {db_uint(known), db_int(size_us), db_int(before_us), db_text(actor)};
 
     return db_run(connection, &sql_clock_stepped, values, COUNT(values), NULL);
 }

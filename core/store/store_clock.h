@@ -1,5 +1,4 @@
-/* The statements about the server's clock, bound to their parameters; each is one round
- * trip. */
+/* The statements about the server's clock, bound to their parameters; each is one round trip. */
 #ifndef TL_STORE_STORE_CLOCK_H
 #define TL_STORE_STORE_CLOCK_H
 
@@ -16,10 +15,10 @@ db_answer store_clock_look(db *connection, store_clock *found);
 db_answer store_clock_open(db *connection, store_clock *found);
 /* How far the last step of one operation's rows in process lies in the future, at most. */
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
-/* known: how many steps this process knew of; before_us: how long before now it may have
- * been at most. */
-db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us,
-                              int64_t before_us, const char *actor);
+/* known: how many steps this process knew of; before_us: how long before now it may have been at
+ * most. */
+db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
+                              const char *actor);
 db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
                              const char *actor);
 /* One text: how many steps are left, how many rows were changed, 0 when another is at it. */

@@ -1,6 +1,6 @@
 /*
- * Many steps in one execution of one prepared statement.  The order of the values is that
- * of sql/query/group.sql and group_mutex.sql.
+ * Many steps in one execution of one prepared statement.  The order of the values is that of
+ * sql/query/group.sql and group_mutex.sql.
  */
 #include "store/store_group.h"
 
@@ -55,14 +55,13 @@ struct words {
     unsigned char thread[DB_UUID], log[DB_UUID], session[DB_UUID];
 };
 
-static void row_values(const step *s, db_value *values, size_t columns,
-                       struct words *words)
+static void row_values(const step *s, db_value *values, size_t columns, struct words *words)
 {
     int ends = s->kind == STEP_FINISH_SYNC;
     db_value *v = values;
 
-    *words = (struct words){
-        .lane = {s->lane}, .status = {ends ? s->status : 'P'}, .proof = {s->proof}};
+    *words =
+        (struct words){.lane = {s->lane}, .status = {ends ? s->status : 'P'}, .proof = {s->proof}};
     *v++ = db_ascii(s->cust_no);
     *v++ = db_ascii(s->serial_no);
     *v++ = db_ascii(s->op_code);
@@ -77,12 +76,10 @@ static void row_values(const step *s, db_value *values, size_t columns,
     *v++ = db_uint(ends ? 0 : s->kind == STEP_ASK ? s->sends : 1);
     *v++ = ends ? db_null() : db_int(s->max_hold_ms);
     *v++ = ends ? db_null() : db_bytes(s->fingerprint, TL_FINGERPRINT);
-    *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN)
-                : db_bytes(s->payload, s->payload_size);
+    *v++ = ends ? db_bytes(s->held_token, STEP_TOKEN) : db_bytes(s->payload, s->payload_size);
     if (columns < ROW_VALUES)
         return;
-    *v++ =
-        s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
+    *v++ = s->kind == STEP_ASK && s->deadline_ms >= 0 ? db_int(s->deadline_ms) : db_null();
     *v++ = db_ascii(s->channel);
     *v++ = db_ascii(s->channel_key);
     *v++ = db_text(s->channel_ref);
@@ -113,8 +110,7 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
         size_t size = 0;
         const void *token = db_get_bytes(result, i, 0, &size);
 
-        steps[i]->changed =
-            size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
+        steps[i]->changed = size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
         if (!steps[i]->changed)
             continue;
         steps[i]->fence = db_get_uint(result, i, 1);
@@ -146,8 +142,7 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
     if (words != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
             row_values(steps[i], values + i * columns, columns, &words[i]);
-        answer = db_run_rows(connection, store_mutated(statement), values, count, columns,
-                             &result);
+        answer = db_run_rows(connection, store_mutated(statement), values, count, columns, &result);
     }
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */

@@ -1,7 +1,7 @@
 /*
  * Many steps in one statement that joins the table with a list of their values: for what is no
- * INSERT, or writes both rows of a trade.  The order of the values is that of the named file
- * of sql/query.
+ * INSERT, or writes both rows of a trade.  The order of the values is that of the named file of
+ * sql/query.
  */
 #include "store/store_many.h"
 
@@ -30,9 +30,9 @@ struct many {
     unsigned rows_each;
 };
 
-#define PUT(values, ...)                                                                 \
-    const db_value row[] = {__VA_ARGS__};                                                \
-    memcpy(values, row, sizeof row);                                                     \
+#define PUT(values, ...)                                                                           \
+    const db_value row[] = {__VA_ARGS__};                                                          \
+    memcpy(values, row, sizeof row);                                                               \
     return sizeof row / sizeof row[0]
 #define KEY(s) db_ascii((s)->cust_no), db_ascii((s)->serial_no), db_ascii((s)->op_code)
 #define TOKEN(s) db_bytes((s)->token, STEP_TOKEN)
@@ -65,43 +65,39 @@ static size_t put_claim(const step *s, const struct words *words, db_value *valu
 static size_t put_reclaim(const step *s, const struct words *words, db_value *values)
 {
     (void)words;
-    PUT(values, KEY(s), db_text(s->thread_no), db_text(s->log_no), db_text(s->session_id),
-        TOKEN(s), db_uint(s->sends), db_int(s->max_hold_ms),
-        milliseconds_or_null(s->deadline_ms), db_text(s->channel_key), db_text(s->remark),
-        db_text(s->actor), db_uint(s->reclaim_epoch), db_uint(s->reclaim_fence),
-        db_bytes(s->fingerprint, TL_FINGERPRINT));
+    PUT(values, KEY(s), db_text(s->thread_no), db_text(s->log_no), db_text(s->session_id), TOKEN(s),
+        db_uint(s->sends), db_int(s->max_hold_ms), milliseconds_or_null(s->deadline_ms),
+        db_text(s->channel_key), db_text(s->remark), db_text(s->actor), db_uint(s->reclaim_epoch),
+        db_uint(s->reclaim_fence), db_bytes(s->fingerprint, TL_FINGERPRINT));
 }
 
 static size_t put_ending(const step *s, const struct words *words, db_value *values)
 {
-    PUT(values, KEY(s), db_ascii(s->retry_op), db_ascii(words->status),
-        db_text(s->thread_no), db_text(s->log_no), TOKEN(s), db_ascii(words->proof),
-        db_int(s->retryable), db_text(s->channel_ref),
-        db_bytes(s->result, s->result_size), db_text(s->remark), db_text(s->actor),
-        HOLD(s));
+    PUT(values, KEY(s), db_ascii(s->retry_op), db_ascii(words->status), db_text(s->thread_no),
+        db_text(s->log_no), TOKEN(s), db_ascii(words->proof), db_int(s->retryable),
+        db_text(s->channel_ref), db_bytes(s->result, s->result_size), db_text(s->remark),
+        db_text(s->actor), HOLD(s));
 }
 
 static size_t put_opened(const step *s, const struct words *words, db_value *values)
 {
     (void)words;
-    PUT(values, KEY(s), db_text(s->name), db_text(s->thread_no), db_text(s->log_no),
-        TOKEN(s), s->known_sends > 0 ? db_uint(s->known_sends) : db_null(),
-        db_uint(s->send_before_us), db_int(s->unsend),
-        db_int(s->findings.seen_by_channel), db_int(s->findings.cancel_tried),
-        db_int(step_not_found(s)), db_text(s->channel_ref), db_text(s->remark),
-        db_text(s->actor), HOLD(s));
+    PUT(values, KEY(s), db_text(s->name), db_text(s->thread_no), db_text(s->log_no), TOKEN(s),
+        s->known_sends > 0 ? db_uint(s->known_sends) : db_null(), db_uint(s->send_before_us),
+        db_int(s->unsend), db_int(s->findings.seen_by_channel), db_int(s->findings.cancel_tried),
+        db_int(step_not_found(s)), db_text(s->channel_ref), db_text(s->remark), db_text(s->actor),
+        HOLD(s));
 }
 
 static size_t put_opening(const step *s, const struct words *words, db_value *values)
 {
     (void)words;
     PUT(values, KEY(s), TOKEN(s), db_int(s->findings.apply_failed),
-        milliseconds_or_null(s->next_run_ms), db_text(s->park_reason),
-        db_text(s->remark));
+        milliseconds_or_null(s->next_run_ms), db_text(s->park_reason), db_text(s->remark));
 }
 
-static db_answer run(db *connection, const struct many *many, step *const *steps,
-                     size_t count, int nowait, db_result *result)
+static db_answer run(db *connection, const struct many *many, step *const *steps, size_t count,
+                     int nowait, db_result *result)
 {
     struct words *words = memory_new_array(count, sizeof *words);
     db_value *values = memory_new_array(count * VALUES_MAX, sizeof *values);
@@ -111,14 +107,12 @@ static db_answer run(db *connection, const struct many *many, step *const *steps
 
     if (words != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++) {
-            words[i] = (struct words){{steps[i]->status},
-                                      {steps[i]->proof},
-                                      {(char)('0' + steps[i]->claim_as)}};
+            words[i] = (struct words){
+                {steps[i]->status}, {steps[i]->proof}, {(char)('0' + steps[i]->claim_as)}};
             rows.row_values = many->put(steps[i], &words[i], values + used);
             used += rows.row_values;
         }
-        answer =
-            store_run_rows(connection, store_mutated(many->statement), &rows, result);
+        answer = store_run_rows(connection, store_mutated(many->statement), &rows, result);
     }
     memory_free(values);
     memory_free(words);
@@ -153,8 +147,8 @@ static db_answer read_tokens(db *connection, step *const *steps, size_t count)
 }
 
 /* The statement changed so many rows of each step that it carried out, and no others. */
-static db_answer change(db *connection, const struct many *many, step *const *steps,
-                        size_t count, int nowait)
+static db_answer change(db *connection, const struct many *many, step *const *steps, size_t count,
+                        int nowait)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = run(connection, many, steps, count, nowait, &result);

@@ -10,21 +10,18 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-db_answer store_log_seen(db *connection, const db_value *keys, size_t count,
-                         const char *log_uuid, db_result *result)
+db_answer store_log_seen(db *connection, const db_value *keys, size_t count, const char *log_uuid,
+                         db_result *result)
 {
     const db_value uuid[] = {db_text(log_uuid), db_text(log_uuid), db_text(log_uuid)};
-    const store_rows rows = {.rows = keys,
-                             .row_values = 3,
-                             .count = count,
-                             .tail = uuid,
-                             .tail_count = COUNT(uuid)};
+    const store_rows rows = {
+        .rows = keys, .row_values = 3, .count = count, .tail = uuid, .tail_count = COUNT(uuid)};
 
     return store_run_rows(connection, &sql_log_seen, &rows, result);
 }
 
-db_answer store_list_customer(db *connection, const store_list_start *start,
-                              unsigned limit, db_result *result)
+db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
+                              db_result *result)
 {
     const db_value values[] = {
         db_text(start->cust_no),
@@ -37,8 +34,8 @@ db_answer store_list_customer(db *connection, const store_list_start *start,
     return db_run(connection, &sql_list_customer, values, COUNT(values), result);
 }
 
-db_answer store_list_due(db *connection, const char *op_code,
-                         const store_list_start *start, unsigned limit, db_result *result)
+db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
+                         unsigned limit, db_result *result)
 {
     const db_value values[] = {
         db_text(op_code),      db_int(strtoll(start->place, NULL, 10)),
@@ -50,9 +47,8 @@ db_answer store_list_due(db *connection, const char *op_code,
     return db_run(connection, &sql_list_due, values, COUNT(values), result);
 }
 
-db_answer store_list_held(db *connection, const char *op_code,
-                          const store_list_start *start, unsigned limit,
-                          db_result *result)
+db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result)
 {
     const db_value values[] = {
         db_text(op_code),
@@ -64,9 +60,8 @@ db_answer store_list_held(db *connection, const char *op_code,
     return db_run(connection, &sql_list_held, values, COUNT(values), result);
 }
 
-db_answer store_list_idle(db *connection, const char *op_code,
-                          const store_list_start *start, unsigned limit,
-                          db_result *result)
+db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result)
 {
     const db_value values[] = {
         db_text(op_code),          db_text(start->cust_no), db_text(start->cust_no),
@@ -79,8 +74,8 @@ db_answer store_list_idle(db *connection, const char *op_code,
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
-                         db_text(key->op_code), db_null()};
+    db_value values[] = {db_text(key->cust_no), db_text(key->serial_no), db_text(key->op_code),
+                         db_null()};
 
     snprintf(retry_op, sizeof retry_op, "%s%s", key->op_code, TL_RETRY_SUFFIX);
     values[3] = db_text(retry_op);
@@ -124,11 +119,10 @@ db_answer store_doctor_sessions(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_sessions, NULL, 0, result);
 }
 
-db_answer store_doctor_overdue(db *connection, const char *op_code,
-                               const store_stretch *stretch, db_result *result)
+db_answer store_doctor_overdue(db *connection, const char *op_code, const store_stretch *stretch,
+                               db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us),
-                               db_int(stretch->to_us)};
+    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
 
     return db_run(connection, &sql_doctor_overdue, values, COUNT(values), result);
 }
@@ -177,22 +171,20 @@ db_answer store_purge_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_result, NULL, 0, result);
 }
 
-static db_answer purge_names(db *connection, const struct sql_text *statement,
-                             int64_t older_ms, unsigned most, const char *after)
+static db_answer purge_names(db *connection, const struct sql_text *statement, int64_t older_ms,
+                             unsigned most, const char *after)
 {
     const db_value values[] = {db_int(older_ms), db_uint(most), db_text(after)};
 
     return db_run(connection, statement, values, sizeof values / sizeof values[0], NULL);
 }
 
-db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most,
-                                const char *after)
+db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after)
 {
     return purge_names(connection, &sql_purge_resources, older_ms, most, after);
 }
 
-db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
-                         const char *after)
+db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after)
 {
     return purge_names(connection, &sql_purge_rw, older_ms, most, after);
 }
@@ -256,8 +248,7 @@ db_answer store_restore_half(db *connection, const store_restore_half_of *half)
     return db_run(connection, &sql_restore_half, values, COUNT(values), NULL);
 }
 
-db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms,
-                                  const char *thread_no)
+db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no)
 {
     const db_value values[] = {db_int(max_hold_ms), db_text(thread_no)};
 

@@ -1,5 +1,4 @@
-/* The statements of the operators' side, bound to their parameters; each is one round
- * trip. */
+/* The statements of the operators' side, bound to their parameters; each is one round trip. */
 #ifndef TL_STORE_STORE_OPERATOR_H
 #define TL_STORE_STORE_OPERATOR_H
 
@@ -33,22 +32,19 @@ typedef struct store_list_start {
     int finished, open;       /* due: finished sync rows; what is in process */
 } store_list_start;
 
-/* Of these rows, a customer, serial number and operation each, the keys of those of which a
- * step was written under the log UUID. */
-db_answer store_log_seen(db *connection, const db_value *keys, size_t count,
-                         const char *log_uuid, db_result *result);
-
-db_answer store_list_customer(db *connection, const store_list_start *start,
-                              unsigned limit, db_result *result);
-db_answer store_list_due(db *connection, const char *op_code,
-                         const store_list_start *start, unsigned limit,
+/* Of these rows, a customer, serial number and operation each, the keys of those of which a step
+ * was written under the log UUID. */
+db_answer store_log_seen(db *connection, const db_value *keys, size_t count, const char *log_uuid,
                          db_result *result);
-db_answer store_list_held(db *connection, const char *op_code,
-                          const store_list_start *start, unsigned limit,
-                          db_result *result);
-db_answer store_list_idle(db *connection, const char *op_code,
-                          const store_list_start *start, unsigned limit,
-                          db_result *result);
+
+db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
+                              db_result *result);
+db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
+                         unsigned limit, db_result *result);
+db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result);
+db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result);
 
 enum store_timeline_column {
     STEP_OP,
@@ -140,8 +136,8 @@ db_answer store_resolve_list(db *connection, const tl_key *key, db_result *resul
 /* (version, oldest_client) */
 db_answer store_schema_version(db *connection, db_result *result);
 db_answer store_schema_identity(db *connection);
-/* What a look for a restore sees; session_id and age_ms (since its last confirmed beat) of
- * the session that may bear witness, NULL for none. */
+/* What a look for a restore sees; session_id and age_ms (since its last confirmed beat) of the
+ * session that may bear witness, NULL for none. */
 enum store_restored_column {
     RESTORED_NOW,
     RESTORED_ON_RECORD,
@@ -162,8 +158,7 @@ typedef struct store_restore_half_of {
 } store_restore_half_of;
 db_answer store_restore_half(db *connection, const store_restore_half_of *half);
 /* Within the transaction that confirms. */
-db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms,
-                                  const char *thread_no);
+db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no);
 enum store_restore_column {
     RESTORE_NOW,
     RESTORE_NUMBER,
@@ -197,8 +192,8 @@ db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result)
 /* (how many, the longest silence in seconds) */
 db_answer store_doctor_sessions(db *connection, db_result *result);
 /* (milliseconds); no row when nothing is due */
-db_answer store_doctor_overdue(db *connection, const char *op_code,
-                               const store_stretch *stretch, db_result *result);
+db_answer store_doctor_overdue(db *connection, const char *op_code, const store_stretch *stretch,
+                               db_result *result);
 /* (how many) */
 db_answer store_doctor_conflicts(db *connection, db_result *result);
 /* One text: "kind name" of every trigger, function, procedure and view, one a line. */
@@ -212,16 +207,13 @@ db_answer store_doctor_variables(db *connection, db_result *result);
 /* (the text of each grant) */
 db_answer store_doctor_grants(db *connection, db_result *result);
 
-/* One page of purging behind the key; then what it came to: (removed seen key), or no
- * text. */
+/* One page of purging behind the key; then what it came to: (removed seen key), or no text. */
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
                       const store_list_start *after);
 db_answer store_purge_result(db *connection, db_result *result);
 /* The same for mutexes and read-write locks, behind the name. */
-db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most,
-                                const char *after);
-db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most,
-                         const char *after);
+db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after);
+db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after);
 db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most);
 db_answer store_purge_sessions_result(db *connection, db_result *result);
 

@@ -8,8 +8,8 @@
 db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
                              db_result *result)
 {
-    const db_value values[] = {db_text(retry_op), db_text(key->cust_no),
-                               db_text(key->serial_no), db_text(key->op_code)};
+    const db_value values[] = {db_text(retry_op), db_text(key->cust_no), db_text(key->serial_no),
+                               db_text(key->op_code)};
 
     return db_run(connection, &sql_resolve_lock, values, COUNT(values), result);
 }

@@ -42,8 +42,7 @@ db_answer store_resource_ask(db *connection, const resource_step *s, db_result *
     return store_run_rows(connection, &sql_resource_ask, &rows, result);
 }
 
-/* In the order of resource_group.sql.  Of what an unlock leaves alone nothing is
- * given. */
+/* In the order of resource_group.sql.  Of what an unlock leaves alone nothing is given. */
 static void group_values(const resource_row *row, db_value *to)
 {
     const resource_step *s = row->step;
@@ -59,8 +58,7 @@ static void group_values(const resource_row *row, db_value *to)
     *to++ = locks ? milliseconds_or_null(s->lease_ms) : db_null();
     *to++ = locks ? db_int(s->max_hold_ms) : db_null();
     *to++ = locks ? milliseconds_or_null(s->min_hold_ms) : db_null();
-    *to++ = locks ? db_bytes(s->payload, s->payload_size)
-                  : db_bytes(s->held_token, RESOURCE_TOKEN);
+    *to++ = locks ? db_bytes(s->payload, s->payload_size) : db_bytes(s->held_token, RESOURCE_TOKEN);
     *to++ = locks ? db_text(s->remark) : db_null();
     *to = locks ? db_text(s->actor) : db_null();
 }
@@ -71,15 +69,14 @@ size_t store_resource_row_size(const resource_row *row)
 }
 
 /* One row came back for each that went in, in the same order. */
-static void take_verdicts(resource_row *const *rows, size_t count,
-                          const db_result *result)
+static void take_verdicts(resource_row *const *rows, size_t count, const db_result *result)
 {
     for (size_t i = 0; i < count; i++) {
         size_t size = 0;
         const void *token = db_get_bytes(result, i, 0, &size);
 
-        rows[i]->changed = size == RESOURCE_TOKEN &&
-                           memcmp(token, rows[i]->step->token, RESOURCE_TOKEN) == 0;
+        rows[i]->changed =
+            size == RESOURCE_TOKEN && memcmp(token, rows[i]->step->token, RESOURCE_TOKEN) == 0;
         rows[i]->fence = db_get_uint(result, i, 1);
     }
 }
@@ -94,8 +91,7 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
         return DB_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         group_values(rows[i], values + i * GROUP_VALUES);
-    answer = db_run_rows(connection, &sql_resource_group, values, count, GROUP_VALUES,
-                         &result);
+    answer = db_run_rows(connection, &sql_resource_group, values, count, GROUP_VALUES, &result);
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */
         db_spoil(connection);
@@ -114,11 +110,8 @@ static db_answer run_on_held(db *connection, const struct sql_text *statement,
                              db_result *result)
 {
     db_value names[TL_RESOURCES_MAX];
-    store_rows rows = {.head = head,
-                       .head_count = count,
-                       .rows = names,
-                       .row_values = 1,
-                       .count = s->count};
+    store_rows rows = {
+        .head = head, .head_count = count, .rows = names, .row_values = 1, .count = s->count};
 
     for (size_t i = 0; i < s->count; i++)
         names[i] = db_text(s->resources[i]);
@@ -136,8 +129,7 @@ db_answer store_resource_unlock(db *connection, const resource_step *s, db_resul
 
 db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result)
 {
-    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no),
-                             db_int(s->lease_ms),
+    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no), db_int(s->lease_ms),
                              db_bytes(s->held_token, RESOURCE_TOKEN)};
 
     return run_on_held(connection, &sql_resource_renew, s, head, COUNT(head), result);
@@ -151,8 +143,8 @@ db_answer store_resource_now(db *connection, const char *resource, const uint8_t
     return db_run(connection, &sql_resource_now, values, COUNT(values), result);
 }
 
-db_answer store_resource_token_seen(db *connection, const char *resource,
-                                    const uint8_t *token, db_result *result)
+db_answer store_resource_token_seen(db *connection, const char *resource, const uint8_t *token,
+                                    db_result *result)
 {
     const db_value values[] = {db_text(resource), db_bytes(token, RESOURCE_TOKEN)};
 
@@ -162,8 +154,7 @@ db_answer store_resource_token_seen(db *connection, const char *resource,
 db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
                                uint64_t fence, db_result *result)
 {
-    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_uint(fence),
-                               db_text(resource)};
+    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_uint(fence), db_text(resource)};
 
     return db_run(connection, &sql_resource_guard, values, COUNT(values), result);
 }
@@ -191,8 +182,7 @@ db_answer store_resource_show(db *connection, const char *resource, db_result *r
     return db_run(connection, &sql_resource_show, values, COUNT(values), result);
 }
 
-db_answer store_resource_list(db *connection, const char *after, unsigned limit,
-                              db_result *result)
+db_answer store_resource_list(db *connection, const char *after, unsigned limit, db_result *result)
 {
     const db_value values[] = {db_text(after), db_uint(limit)};
 
@@ -235,8 +225,7 @@ static void read_texts(tl_resource_view *view, const db_result *r, size_t row)
     text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
     text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
     text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
-    text_copy(view->session_id, sizeof view->session_id,
-              db_get_text(r, row, COL_SESSION));
+    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
     text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
     text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
     text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
@@ -247,8 +236,7 @@ void resource_view_read(tl_resource_view *view, const db_result *r, size_t row)
     memset(view, 0, sizeof *view);
     view->version = TL_RESOURCE_VIEW_VERSION;
     view->state = state_of(db_get_text(r, row, COL_STATE));
-    view->renewed =
-        db_get_text(r, row, COL_STATUS)[0] == 'L' && db_is_null(r, row, COL_LEASE);
+    view->renewed = db_get_text(r, row, COL_STATUS)[0] == 'L' && db_is_null(r, row, COL_LEASE);
     view->fence = db_get_uint(r, row, COL_FENCE);
     view->rev = db_get_uint(r, row, COL_REV);
     view->locked_us = db_get_int(r, row, COL_LOCKED);

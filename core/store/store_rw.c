@@ -27,8 +27,8 @@ db_answer store_rw_make(db *connection, const char *resource)
     return run_counting(connection, &sql_rw_make, values, COUNT(values), NULL);
 }
 
-static db_answer run_there(db *connection, const struct sql_text *statement,
-                           const char *resource, int *there)
+static db_answer run_there(db *connection, const struct sql_text *statement, const char *resource,
+                           int *there)
 {
     const db_value values[] = {db_text(resource)};
     uint64_t rows = 0;
@@ -43,8 +43,7 @@ db_answer store_rw_gate(db *connection, const char *resource, int *there)
     return run_there(connection, &sql_rw_gate, resource, there);
 }
 
-db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
-                        rw_look *look)
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look)
 {
     const db_value values[] = {db_bytes(intent, RW_TOKEN), db_bytes(intent, RW_TOKEN),
                                db_text(resource)};
@@ -86,12 +85,11 @@ db_answer store_rw_claim(db *connection, const rw_step *s)
     return run_counting(connection, &sql_rw_claim, values, COUNT(values), NULL);
 }
 
-db_answer store_rw_free(db *connection, const char *resource, int readers_too,
-                        const uint8_t *token, const char *thread_no, const char *actor,
-                        uint64_t *freed)
+db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
+                        const char *thread_no, const char *actor, uint64_t *freed)
 {
-    const db_value values[] = {db_text(thread_no), db_bytes(token, RW_TOKEN),
-                               db_text(actor), db_text(resource), db_int(readers_too)};
+    const db_value values[] = {db_text(thread_no), db_bytes(token, RW_TOKEN), db_text(actor),
+                               db_text(resource), db_int(readers_too)};
 
     return run_counting(connection, &sql_rw_free, values, COUNT(values), freed);
 }
@@ -111,9 +109,8 @@ db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected)
 
 db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected)
 {
-    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no),
-                               db_text(s->resource), db_uint(s->slot),
-                               db_bytes(s->held_token, RW_TOKEN)};
+    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no), db_text(s->resource),
+                               db_uint(s->slot), db_bytes(s->held_token, RW_TOKEN)};
 
     return run_counting(connection, &sql_rw_downgrade, values, COUNT(values), affected);
 }
@@ -127,8 +124,7 @@ db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected)
     return run_counting(connection, &sql_rw_renew, values, COUNT(values), affected);
 }
 
-db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence,
-                         uint64_t *affected)
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected)
 {
     const db_value values[] = {
         db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RW_TOKEN),
@@ -162,11 +158,10 @@ db_answer store_rw_guard(db *connection, const rw_step *s, int *held)
     return answer;
 }
 
-db_answer store_rw_now(db *connection, const char *resource, unsigned slot,
-                       const uint8_t *token, db_result *result)
+db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
+                       db_result *result)
 {
-    const db_value values[] = {db_bytes(token, RW_TOKEN), db_text(resource),
-                               db_uint(slot)};
+    const db_value values[] = {db_bytes(token, RW_TOKEN), db_text(resource), db_uint(slot)};
 
     return db_run(connection, &sql_rw_now, values, COUNT(values), result);
 }
@@ -174,11 +169,9 @@ db_answer store_rw_now(db *connection, const char *resource, unsigned slot,
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
                               const uint8_t *token, int *seen)
 {
-    const db_value values[] = {db_text(resource), db_uint(slot),
-                               db_bytes(token, RW_TOKEN)};
+    const db_value values[] = {db_text(resource), db_uint(slot), db_bytes(token, RW_TOKEN)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer =
-        db_run(connection, &sql_rw_token_seen, values, COUNT(values), &result);
+    db_answer answer = db_run(connection, &sql_rw_token_seen, values, COUNT(values), &result);
 
     *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0;
     db_result_free(&result);
@@ -203,8 +196,7 @@ db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int
                         unsigned limit, db_result *result)
 {
     const db_value one[] = {db_text(resource), db_uint(slot), db_uint(limit)};
-    const db_value page[] = {db_text(resource), db_text(resource), db_uint(slot),
-                             db_uint(limit)};
+    const db_value page[] = {db_text(resource), db_text(resource), db_uint(slot), db_uint(limit)};
 
     if (all)
         return db_run(connection, &sql_rw_list, page, COUNT(page), result);
@@ -248,8 +240,7 @@ static void read_texts(tl_holder_view *view, const db_result *r, size_t row)
     text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
     text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
     text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
-    text_copy(view->session_id, sizeof view->session_id,
-              db_get_text(r, row, COL_SESSION));
+    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
     text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
     text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
     text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
@@ -288,9 +279,9 @@ db_answer store_row_lock_make(db *connection, const char *resource)
     return run_counting(connection, &sql_row_lock_make, values, COUNT(values), NULL);
 }
 
-/* The grammar takes no parameter after WAIT, so the statement is written out.  The name
- * goes as hexadecimal, which no sql_mode of the caller's reads in another way, and with
- * its character set, without which it would be compared outside the index. */
+/* The grammar takes no parameter after WAIT, so the statement is written out.  The name goes as
+ * hexadecimal, which no sql_mode of the caller's reads in another way, and with its character set,
+ * without which it would be compared outside the index. */
 static void write_row_lock(struct text_buffer *to, const char *resource, int64_t wait_s)
 {
     const char *text = sql_row_lock.text, *mark = strchr(text, '?');
@@ -312,8 +303,7 @@ static void write_row_lock(struct text_buffer *to, const char *resource, int64_t
         text_buffer_append_format(to, " WAIT %lld", (long long)wait_s);
 }
 
-db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s,
-                         int *locked)
+db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked)
 {
     db_result result = DB_RESULT_INIT;
     struct text_buffer text;
@@ -324,8 +314,7 @@ db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s,
     text_buffer_init(&text);
     write_row_lock(&text, resource, wait_s);
     if (!text.failed)
-        answer =
-            db_run_text(connection, sql_row_lock.name, text.data, text.size, &result);
+        answer = db_run_text(connection, sql_row_lock.name, text.data, text.size, &result);
     *locked = answer == DB_DONE && result.rows == 1;
     text_buffer_free(&text);
     db_result_free(&result);

@@ -1,5 +1,5 @@
-/* The statements of the read-write lock and of the row lock, bound to their parameters;
- * each is one round trip and decides nothing. */
+/* The statements of the read-write lock and of the row lock, bound to their parameters; each is one
+ * round trip and decides nothing. */
 #ifndef TL_STORE_STORE_RW_H
 #define TL_STORE_STORE_RW_H
 
@@ -36,28 +36,25 @@ typedef struct rw_look {
 db_answer store_rw_make(db *connection, const char *resource);
 /* Locks the gate; *there is 0 when the resource has no row yet. */
 db_answer store_rw_gate(db *connection, const char *resource, int *there);
-db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
-                        rw_look *look);
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look);
 db_answer store_rw_claim(db *connection, const rw_step *s);
 /* affected tells how many were freed. */
-db_answer store_rw_free(db *connection, const char *resource, int readers_too,
-                        const uint8_t *token, const char *thread_no, const char *actor,
-                        uint64_t *freed);
+db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
+                        const char *thread_no, const char *actor, uint64_t *freed);
 
 /* affected tells whether it was still held. */
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected);
 /* An operator's: bound to seen_fence, after it s->fence. */
-db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence,
-                         uint64_t *affected);
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected);
 /* On the caller's connection. */
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_guard(db *connection, const rw_step *s, int *held);
 
 /* (mine, status, fence, hold_left_ms, left_ms); no row when absent. */
-db_answer store_rw_now(db *connection, const char *resource, unsigned slot,
-                       const uint8_t *token, db_result *result);
+db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
+                       db_result *result);
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
                               const uint8_t *token, int *seen);
 
@@ -74,7 +71,6 @@ void holder_view_read(tl_holder_view *view, const db_result *result, size_t row)
 db_answer store_row_lock_there(db *connection, const char *resource, int *there);
 db_answer store_row_lock_make(db *connection, const char *resource);
 /* On the caller's connection; wait_s as for tl_row_lock().  *locked: its row is there. */
-db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s,
-                         int *locked);
+db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The steps of a trade, bound to their statements.  The order of the values is the order
- * of the question marks in the named file of sql/query.
+ * The steps of a trade, bound to their statements.  The order of the values is the order of the
+ * question marks in the named file of sql/query.
  */
 #include "store/store.h"
 
@@ -19,9 +19,8 @@
 #define OPENING_VALUES 10 /* open_retry */
 #define ASK_VALUES 11     /* ask_insert, in both of its forms */
 
-static db_answer run(db *connection, const struct sql_text *statement,
-                     const db_value *values, size_t count, db_result *result,
-                     store_way way)
+static db_answer run(db *connection, const struct sql_text *statement, const db_value *values,
+                     size_t count, db_result *result, store_way way)
 {
     const struct sql_text *as_ruled = store_mutated(statement);
 
@@ -30,8 +29,8 @@ static db_answer run(db *connection, const struct sql_text *statement,
         return db_run_nowait(connection, as_ruled, values, count, result);
     case STORE_GUARDED:
     case STORE_GUARDED_NOWAIT:
-        return db_run_guarded(connection, as_ruled, values, count,
-                              way == STORE_GUARDED_NOWAIT, result);
+        return db_run_guarded(connection, as_ruled, values, count, way == STORE_GUARDED_NOWAIT,
+                              result);
     default:
         return db_run(connection, as_ruled, values, count, result);
     }
@@ -60,8 +59,7 @@ static void read_returned(step *s, const db_result *result)
 }
 
 static db_answer run_returning(db *connection, const struct sql_text *statement,
-                               const db_value *values, size_t count, step *s,
-                               store_way way)
+                               const db_value *values, size_t count, step *s, store_way way)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = run(connection, statement, values, count, &result, way);
@@ -73,8 +71,7 @@ static db_answer run_returning(db *connection, const struct sql_text *statement,
 }
 
 static db_answer run_changing(db *connection, const struct sql_text *statement,
-                              const db_value *values, size_t count, step *s,
-                              store_way way)
+                              const db_value *values, size_t count, step *s, store_way way)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = run(connection, statement, values, count, &result, way);
@@ -86,8 +83,8 @@ static db_answer run_changing(db *connection, const struct sql_text *statement,
 }
 
 /* A block that grants and then reads the row, which is ours when it carries our token. */
-static db_answer run_granting(db *connection, const struct sql_text *block,
-                              const db_value *values, size_t count, step *s)
+static db_answer run_granting(db *connection, const struct sql_text *block, const db_value *values,
+                              size_t count, step *s)
 {
     db_answer answer = run(connection, block, values, count, s->row, STORE_PLAIN);
     tl_view view;
@@ -132,8 +129,7 @@ static db_answer ask(db *connection, step *s, store_way way)
 
     if (plain) {
         values[ASK_VALUES] = db_uint(s->first_fence);
-        answer =
-            run(connection, &sql_ask_insert_plain, values, ASK_VALUES + 1, &result, way);
+        answer = run(connection, &sql_ask_insert_plain, values, ASK_VALUES + 1, &result, way);
     } else {
         answer = run(connection, &sql_ask_insert, values, COUNT(values), &result, way);
     }
@@ -199,8 +195,7 @@ static db_answer reclaim(db *connection, step *s, store_way way)
 
     if (s->row != NULL)
         return run_granting(connection, &sql_reclaim_now, values, COUNT(values), s);
-    answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values) - VIEW_KEY,
-                          s, way);
+    answer = run_changing(connection, &sql_ask_reclaim, values, COUNT(values) - VIEW_KEY, s, way);
     /* Whoever named the fence knows the one that was written. */
     if (answer == DB_DONE && s->changed && s->reclaim_fence != 0) {
         s->fence = s->reclaim_fence + 1;
@@ -219,8 +214,7 @@ static db_answer finish_plain(db *connection, step *s, store_way way)
         db_uint(s->held_fence),         db_bytes(s->held_token, STEP_TOKEN),
     };
 
-    return run_changing(connection, &sql_finish_sync_plain, values, COUNT(values), s,
-                        way);
+    return run_changing(connection, &sql_finish_sync_plain, values, COUNT(values), s, way);
 }
 
 static db_answer finish_sync(db *connection, step *s, store_way way)
@@ -383,17 +377,10 @@ static db_answer claim(db *connection, step *s, store_way way)
 static db_answer arm(db *connection, step *s, store_way way)
 {
     const db_value values[] = {
-        db_text(s->thread_no),
-        db_text(s->log_no),
-        db_bytes(s->token, STEP_TOKEN),
-        db_int(s->max_hold_ms),
-        db_text(s->cust_no),
-        db_text(s->serial_no),
-        db_text(s->op_code),
-        db_uint(s->held_fence),
-        db_bytes(s->held_token, STEP_TOKEN),
-        db_int(s->least_us),
-        db_int(s->most_us),
+        db_text(s->thread_no),  db_text(s->log_no),     db_bytes(s->token, STEP_TOKEN),
+        db_int(s->max_hold_ms), db_text(s->cust_no),    db_text(s->serial_no),
+        db_text(s->op_code),    db_uint(s->held_fence), db_bytes(s->held_token, STEP_TOKEN),
+        db_int(s->least_us),    db_int(s->most_us),
     };
 
     s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */

@@ -74,14 +74,11 @@ void view_clear(tl_view *view, view_inside *inside)
 static void read_texts(tl_view *view, const db_result *result, size_t row)
 {
     text_copy(view->cust_no, sizeof view->cust_no, db_get_text(result, row, COL_CUST));
-    text_copy(view->serial_no, sizeof view->serial_no,
-              db_get_text(result, row, COL_SERIAL));
+    text_copy(view->serial_no, sizeof view->serial_no, db_get_text(result, row, COL_SERIAL));
     text_copy(view->op_code, sizeof view->op_code, db_get_text(result, row, COL_OP));
-    text_copy(view->thread_no, sizeof view->thread_no,
-              db_get_text(result, row, COL_THREAD));
+    text_copy(view->thread_no, sizeof view->thread_no, db_get_text(result, row, COL_THREAD));
     text_copy(view->log_no, sizeof view->log_no, db_get_text(result, row, COL_LOG));
-    text_copy(view->session_id, sizeof view->session_id,
-              db_get_text(result, row, COL_SESSION));
+    text_copy(view->session_id, sizeof view->session_id, db_get_text(result, row, COL_SESSION));
     text_copy(view->holder, sizeof view->holder, db_get_text(result, row, COL_HOLDER));
     text_copy(view->parked, sizeof view->parked, db_get_text(result, row, COL_PARKED));
     text_copy(view->channel, sizeof view->channel, db_get_text(result, row, COL_CHANNEL));
@@ -146,8 +143,7 @@ void view_read(tl_view *view, view_inside *inside, const db_result *result, size
     view->exclusive = db_get_int(result, row, COL_EXCLUSIVE) != 0;
     view->repeatable = db_get_int(result, row, COL_REPEATABLE) != 0;
     view->has_retry_row = !db_is_null(result, row, COL_RETRY_STATUS);
-    view->retry_status =
-        view->has_retry_row ? db_get_text(result, row, COL_RETRY_STATUS)[0] : ' ';
+    view->retry_status = view->has_retry_row ? db_get_text(result, row, COL_RETRY_STATUS)[0] : ' ';
     view->proof = db_get_text(result, row, COL_PROOF)[0];
     view->seen_by_channel = inside->seen_by_channel;
     view->cancel_tried = inside->cancel_tried;

@@ -1,7 +1,7 @@
 /*
- * The committed step before a compensating attempt sends.  While it is not known whether
- * it was committed nothing may be sent; the handle keeps the step's token, and whatever is
- * called next on it settles the arming first.
+ * The committed step before a compensating attempt sends.  While it is not known whether it was
+ * committed nothing may be sent; the handle keeps the step's token, and whatever is called next on
+ * it settles the arming first.
  */
 #include "trade_lock/lock.h"
 
@@ -76,9 +76,8 @@ static tl_status arm_refused(tl_lock *lock)
     if (lock_still_holds(lock) && !clock_watch_fits(lock->client, &lock->view, before_us))
         return clock_watch_check(lock->client);
     if (lock_still_holds(lock)) {
-        status =
-            error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
-                                   "the deadline forbids another send");
+        status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
+                                        "the deadline forbids another send");
         log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "not armed: %s",
                  tl_error_message());
         return status;

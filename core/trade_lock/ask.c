@@ -1,6 +1,6 @@
 /*
- * Asking for the trade-sync lock.  One statement when nobody is in the way; a refused
- * statement wrote nothing, and a plain read then says who or what is in the way.
+ * Asking for the trade-sync lock.  One statement when nobody is in the way; a refused statement
+ * wrote nothing, and a plain read then says who or what is in the way.
  */
 #include "trade_lock/lock.h"
 
@@ -15,8 +15,8 @@
 
 #include <string.h>
 
-/* A row that is absent after it refused an insert was purged in between; a mutex whose
- * holder turns out to be dead is asked for again, by the fence that was seen. */
+/* A row that is absent after it refused an insert was purged in between; a mutex whose holder turns
+ * out to be dead is asked for again, by the fence that was seen. */
 #define ASK_TRIES 3
 #define FINGERPRINT_TEXT 9 /* 8 digits and the end */
 
@@ -54,13 +54,12 @@ static tl_status find_customer(tl_lock *lock)
     tl_client *client = lock->client;
     db_result result = DB_RESULT_INIT;
     db *connection;
-    tl_status status = pool_get(client->connections, POOL_QUICK,
-                                client->config.pool_wait_ms, &connection);
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
 
     if (status != TL_OK)
         return status;
-    if (store_customer_busy(connection, lock->cust_no, lock->op_code, &result) ==
-            DB_DONE &&
+    if (store_customer_busy(connection, lock->cust_no, lock->op_code, &result) == DB_DONE &&
         result.rows > 0) {
         text_copy(lock->view.other_serial, sizeof lock->view.other_serial,
                   db_get_text(&result, 0, 0));
@@ -71,8 +70,8 @@ static tl_status find_customer(tl_lock *lock)
     return TL_OK;
 }
 
-/* Of a payment that was filed after a restore nobody knows the contents: it contradicts no
- * ask, and answers each. */
+/* Of a payment that was filed after a restore nobody knows the contents: it contradicts no ask, and
+ * answers each. */
 static int fingerprint_differs(const tl_lock *lock)
 {
     if (lock->view.status == 'Y' && !lock->inside.has_fingerprint)
@@ -82,8 +81,8 @@ static int fingerprint_differs(const tl_lock *lock)
     return memcmp(lock->fingerprint, lock->view.fingerprint, TL_FINGERPRINT) != 0;
 }
 
-/* The key belongs to the other kind of row: a mutex never takes over a payment, and a
- * payment is never answered for by a mutex. */
+/* The key belongs to the other kind of row: a mutex never takes over a payment, and a payment is
+ * never answered for by a mutex. */
 static int kind_differs(const tl_lock *lock)
 {
     return lock->view.state != TL_STATE_ABSENT &&
@@ -108,8 +107,8 @@ static tl_status refuse_customer_busy(tl_lock *lock)
         status = find_customer(lock);
     if (status != TL_OK)
         return status;
-    /* The row may have come to be while the customer was looked up; and other contents
-     * come before everything else. */
+    /* The row may have come to be while the customer was looked up; and other contents come before
+     * everything else. */
     if (kind_differs(lock) || (lock->view.state != TL_STATE_ABSENT &&
                                (lock->view.status != 'F' || fingerprint_differs(lock))))
         return ask_classify(lock);
@@ -147,8 +146,7 @@ tl_status ask_classify(tl_lock *lock)
                          "says that money moved",
                          tl_proof_text((tl_proof)v->proof));
     if (v->status == 'F')
-        return error_set(TL_FAILED, "the trade failed: %s",
-                         tl_proof_text((tl_proof)v->proof));
+        return error_set(TL_FAILED, "the trade failed: %s", tl_proof_text((tl_proof)v->proof));
     if (lock->inside.alive)
         return error_set(TL_BUSY, "in process by %s", v->holder);
     return classify_not_live(lock);
@@ -163,8 +161,7 @@ tl_status ask_classify_mutex(tl_lock *lock)
     if (lock->view.state == TL_STATE_ABSENT)
         lock->view.being_decided = 1;
     return error_set(TL_BUSY, "in process by %s",
-                     lock->view.holder[0] != '\0' ? lock->view.holder
-                                                  : "another attempt");
+                     lock->view.holder[0] != '\0' ? lock->view.holder : "another attempt");
 }
 
 /* ------------------------------------------------------------------ asking once -- */
@@ -191,9 +188,9 @@ int ask_is_mine(const tl_lock *lock)
 }
 
 /*
- * The hold as the row has it, where the step's own answer does not tell or is too old: a
- * step that was settled, a claim of a batch, a reclaim that names no fence and carries
- * business rows, a thread that was stopped.
+ * The hold as the row has it, where the step's own answer does not tell or is too old: a step that
+ * was settled, a claim of a batch, a reclaim that names no fence and carries business rows, a
+ * thread that was stopped.
  */
 static tl_status read_grant(tl_lock *lock, const transition *t)
 {
@@ -201,9 +198,9 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
     tl_status status = lock_read(lock);
 
     if (status != TL_OK) {
-        /* It is granted, and nobody knows the fence.  Asking again with this token would
-         * write it a second time; settling reads it.  The connection that wrote it has
-         * answered, so a name that nobody has says as much: nothing is under way. */
+        /* It is granted, and nobody knows the fence.  Asking again with this token would write it a
+         * second time; settling reads it.  The connection that wrote it has answered, so a name
+         * that nobody has says as much: nothing is under way. */
         lock_become(lock, LOCK_ASK_UNKNOWN);
         random_uuid(lock->lost_connection);
         lock->rows = t->rows;
@@ -216,23 +213,21 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
             return ask_classify(lock);
         return error_set(TL_BUSY, "the lock was granted and taken over at once");
     }
-    lock_hold(lock, t, before_ms,
-              (lock->view.max_hold_until_us - lock->view.now_us) / 1000);
+    lock_hold(lock, t, before_ms, (lock->view.max_hold_until_us - lock->view.now_us) / 1000);
     lock->fence = lock->view.fence;
     lock->epoch = lock->view.epoch;
     return TL_OK;
 }
 
-/* Nobody can have taken over what was granted to a session that certainly lives, before
- * its max_hold was over. */
+/* Nobody can have taken over what was granted to a session that certainly lives, before its
+ * max_hold was over. */
 static int is_certain(const tl_lock *lock, int64_t before_ms)
 {
-    return life_left_ms(lock->life) > 0 &&
-           clock_left_ms(before_ms + lock->options.max_hold_ms) > 0;
+    return life_left_ms(lock->life) > 0 && clock_left_ms(before_ms + lock->options.max_hold_ms) > 0;
 }
 
-/* A worker's thread that claims has no work of its own; the claim goes on with the trade's,
- * which the row says. */
+/* A worker's thread that claims has no work of its own; the claim goes on with the trade's, which
+ * the row says. */
 static void log_grant(const tl_lock *lock)
 {
     tl_key key = lock_key(lock);
@@ -246,9 +241,9 @@ static void log_grant(const tl_lock *lock)
 
 tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
 {
-    /* A step that was settled may have been committed long ago: what is left of its
-     * max_hold is read, not assumed.  And where the answer came too late to be certain,
-     * this process having been stopped perhaps, the row is asked. */
+    /* A step that was settled may have been committed long ago: what is left of its max_hold is
+     * read, not assumed.  And where the answer came too late to be certain, this process having
+     * been stopped perhaps, the row is asked. */
     if (t->step.fence != 0 && !t->settled &&
         (is_certain(lock, before_ms) || fault_mutated("session"))) {
         lock_hold(lock, t, before_ms, lock->options.max_hold_ms);
@@ -280,8 +275,7 @@ static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t bef
         return ask_granted(lock, &(transition){.step = t->step}, before_ms);
     if (kind_differs(lock))
         return refuse_kind(lock);
-    if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) &&
-        fingerprint_differs(lock))
+    if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) && fingerprint_differs(lock))
         return ask_classify(lock);
     if ((lock->options.flags & TL_ASK_EXCLUSIVE) &&
         (lock->view.state == TL_STATE_ABSENT || lock->view.status == 'F'))
@@ -340,15 +334,14 @@ void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
 
 static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
 {
-    tl_status status = ask_make_channel_key(
-        lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+    tl_status status =
+        ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
 
     if (status != TL_OK)
         return status;
     ask_fill(lock, t, kind, fresh_token);
     /* Whoever named the fence knows what a reclaim makes of the row. */
-    return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t)
-                                                              : TL_OK;
+    return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
 
 tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
@@ -358,9 +351,9 @@ tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
 
 /*
  * Whether the row as it was read refuses this ask whatever an open transaction makes of it:
- * contents and kind never change, Y is terminal for a trade, and BUSY is the answer of a row
- * that is held and of one that is being decided.  Any other row is asked by a statement,
- * which alone sees that somebody has it locked: BUSY comes before FAILED and IN_DOUBT.
+ * contents and kind never change, Y is terminal for a trade, and BUSY is the answer of a row that
+ * is held and of one that is being decided.  Any other row is asked by a statement, which alone
+ * sees that somebody has it locked: BUSY comes before FAILED and IN_DOUBT.
  */
 static int would_refuse(const tl_lock *lock)
 {
@@ -374,16 +367,15 @@ static int would_refuse(const tl_lock *lock)
 }
 
 /*
- * Others of this process were refused for the same key and are reading why: what a read
- * shows that begins now is this ask's answer too, where it is a refusal, and no statement
- * of its own is sent.  An ask for a key that nobody else of this process asks about goes
- * without any read; one for a lock that was freed while they read waits for their read.
+ * Others of this process were refused for the same key and are reading why: what a read shows that
+ * begins now is this ask's answer too, where it is a refusal, and no statement of its own is sent.
+ * An ask for a key that nobody else of this process asks about goes without any read; one for a
+ * lock that was freed while they read waits for their read.
  */
 static int refused_with_others(tl_lock *lock, step_kind kind, tl_status *status)
 {
     if (kind == STEP_RECLAIM || (lock->options.flags & TL_ASK_EXCLUSIVE) ||
-        lock->state != LOCK_NEW ||
-        !shared_read_under_way(lock->client->reads, lock->wait_key) ||
+        lock->state != LOCK_NEW || !shared_read_under_way(lock->client->reads, lock->wait_key) ||
         lock_read(lock) != TL_OK || !would_refuse(lock))
         return 0;
     *status = lock_is_mutex(lock) ? ask_classify_mutex(lock) : ask_classify(lock);
@@ -402,14 +394,12 @@ tl_status ask_sync_once(tl_lock *lock)
         transition t, *one = &t;
         int64_t before_ms = clock_boottime_ms();
         int again = 0;
-        tl_status status =
-            begin_as(lock, &t, kind, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+        tl_status status = begin_as(lock, &t, kind, lock->state != LOCK_ASK_UNKNOWN || try > 0);
 
         if (status != TL_OK)
             return status;
         t.step.held_fence = dead_fence;
-        transition_run(lock->client->transitions, &one, 1,
-                       lock->client->config.pool_wait_ms);
+        transition_run(lock->client->transitions, &one, 1, lock->client->config.pool_wait_ms);
         status = ask_verdict(lock, &t, before_ms, &again);
         if (!again)
             return status;
@@ -438,12 +428,11 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
     /* "Nothing happened" is true of this try, and not known of the one before. */
-    if (lock->state == LOCK_ASK_UNKNOWN &&
-        (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
+    if (lock->state == LOCK_ASK_UNKNOWN && (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     lock_become(lock, LOCK_NEW);
-    /* Noticed on the way, by a new connection or while it waited: what a restored row says
-     * may have been overtaken in what was lost. */
+    /* Noticed on the way, by a new connection or while it waited: what a restored row says may have
+     * been overtaken in what was lost. */
     if (class_ == TL_CLASS_CONFLICT || status == TL_FAILED) {
         tl_status restored = check_restored(lock);
 
@@ -473,13 +462,11 @@ static void log_mismatch(const tl_lock *lock, const tl_key *key)
                  tl_error_message());
         return;
     }
-    log_line(
-        &lock->client->logger, TL_WARNING, key, 0,
-        "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)",
-        tl_error_message(),
-        fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
-        lock->actor[0] != '\0' ? " of " : "", lock->actor,
-        fingerprint_text(other, lock->inside.has_fingerprint, lock->view.fingerprint));
+    log_line(&lock->client->logger, TL_WARNING, key, 0,
+             "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)", tl_error_message(),
+             fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
+             lock->actor[0] != '\0' ? " of " : "", lock->actor,
+             fingerprint_text(other, lock->inside.has_fingerprint, lock->view.fingerprint));
 }
 
 static void log_refusal(const tl_lock *lock, tl_status status)
@@ -511,8 +498,7 @@ int ask_is_claim(const tl_lock *lock)
 
 tl_status ask_once(tl_lock *lock)
 {
-    return ask_over(lock,
-                    ask_is_claim(lock) ? ask_retry_once(lock) : ask_sync_once(lock));
+    return ask_over(lock, ask_is_claim(lock) ? ask_retry_once(lock) : ask_sync_once(lock));
 }
 
 static int may_pass(tl_status status)
@@ -570,8 +556,7 @@ tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context
             break;
         until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
         waiters_pause(me, until_ms < deadline_ms ? until_ms : deadline_ms);
-        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2
-                                                          : config->ask_wait_max_ms;
+        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2 : config->ask_wait_max_ms;
     }
     waiters_leave(me);
     return status;
@@ -583,14 +568,12 @@ tl_status ask_check(const tl_lock *lock)
 
     if (status == TL_OK)
         status = client_check_asking(lock->client);
-    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) &&
-        lock->state == LOCK_ASK_UNKNOWN)
+    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && lock->state == LOCK_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     if (status == TL_OK)
         status = check_restored(lock);
     if (status == TL_OK && lock->state != LOCK_NEW && lock->state != LOCK_ASK_UNKNOWN)
-        status =
-            error_set(TL_WRONG_STATE, "this handle has been granted its lock already");
+        status = error_set(TL_WRONG_STATE, "this handle has been granted its lock already");
     return status;
 }
 

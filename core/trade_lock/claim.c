@@ -1,9 +1,9 @@
 /*
  * Asking for the retry-compensation lock by key.
  *
- * By key the claim itself is tried first: one statement, which takes effect only when the
- * lane waits and is due.  Refused, the row is read and explained; a P row whose holder is
- * dead is opened first, exactly as the janitor would, and then claimed.
+ * By key the claim itself is tried first: one statement, which takes effect only when the lane
+ * waits and is due.  Refused, the row is read and explained; a P row whose holder is dead is opened
+ * first, exactly as the janitor would, and then claimed.
  */
 #include "trade_lock/lock.h"
 
@@ -80,8 +80,7 @@ static int is_waiting(const tl_lock *lock)
 {
     const tl_view *v = &lock->view;
 
-    return v->has_retry_row && v->retry_status == 'F' &&
-           lock->inside.retry_epoch == v->epoch &&
+    return v->has_retry_row && v->retry_status == 'F' && lock->inside.retry_epoch == v->epoch &&
            (v->next_run_us != 0 || v->parked[0] != '\0') && v->session_id[0] == '\0';
 }
 

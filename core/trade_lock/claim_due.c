@@ -1,11 +1,11 @@
 /*
- * Claiming due work in batches: candidates by the index on due time, stepping over rows
- * that others are at, and all claims of a batch in one statement and one transaction.
+ * Claiming due work in batches: candidates by the index on due time, stepping over rows that others
+ * are at, and all claims of a batch in one statement and one transaction.
  *
- * A claim that was committed must reach its caller, or nobody would work on that trade
- * until its max_hold is over.  So each claim of a batch whose commit was not answered is
- * settled by its own token, and each that could not be settled or read yet stays with the
- * client and is tried again by the next call.
+ * A claim that was committed must reach its caller, or nobody would work on that trade until its
+ * max_hold is over.  So each claim of a batch whose commit was not answered is settled by its own
+ * token, and each that could not be settled or read yet stays with the client and is tried again by
+ * the next call.
  */
 #include "trade_lock/lock.h"
 
@@ -30,8 +30,8 @@ struct batch {
     tl_lock **locks;
     size_t count, limit;
     int doubtful; /* claims whose fate is not known were left with the client */
-    /* The transaction under way: handles, which may hold once it is committed, and what each
-     * asks for. */
+    /* The transaction under way: handles, which may hold once it is committed, and what each asks
+     * for. */
     db *connection;
     tl_lock *claims[TL_CLAIM_MAX];
     transition *steps;
@@ -44,8 +44,7 @@ struct batch {
 static tl_status make_handle(tl_lock **out, const struct batch *b, const db_result *rows,
                              size_t row)
 {
-    tl_key key = {db_get_text(rows, row, 1), db_get_text(rows, row, 0),
-                  b->options->op_code};
+    tl_key key = {db_get_text(rows, row, 1), db_get_text(rows, row, 0), b->options->op_code};
     tl_lock_options wanted = TL_LOCK_OPTIONS_INIT;
     tl_status status;
 
@@ -58,10 +57,10 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 }
 
 /*
- * What is claimed is claimed without waiting for its sync row: one that is not free, or not
- * what the claim expects, is dropped.  That is said with each statement and not by the
- * connection's own time-out: with one of 0 the server lets SKIP LOCKED step over a row and
- * then refuses the COMMIT (error 1180, measured on 10.11).
+ * What is claimed is claimed without waiting for its sync row: one that is not free, or not what
+ * the claim expects, is dropped.  That is said with each statement and not by the connection's own
+ * time-out: with one of 0 the server lets SKIP LOCKED step over a row and then refuses the COMMIT
+ * (error 1180, measured on 10.11).
  */
 
 /* Only the statement was undone, because somebody has a row in hand. */
@@ -106,8 +105,8 @@ static db_answer claim_together(struct batch *b)
     return DB_DONE;
 }
 
-/* Drops what was not claimed.  A lane that waits beside a finished trade, or of an older
- * epoch, would be met again and again: it is closed here, with both rows locked. */
+/* Drops what was not claimed.  A lane that waits beside a finished trade, or of an older epoch,
+ * would be met again and again: it is closed here, with both rows locked. */
 static db_answer drop_others(struct batch *b)
 {
     db_answer answer = DB_DONE;
@@ -219,8 +218,7 @@ static void take_doubtful(struct batch *b)
     size_t count = client_take_claims(b->client, kept);
 
     for (size_t i = 0; i < count; i++) {
-        int wanted = b->count < b->limit &&
-                     strcmp(kept[i]->op_code, b->options->op_code) == 0 &&
+        int wanted = b->count < b->limit && strcmp(kept[i]->op_code, b->options->op_code) == 0 &&
                      kept[i]->suspect == (b->options->suspects != 0);
 
         if (wanted)
@@ -285,9 +283,8 @@ static tl_status claim_once(struct batch *b)
     text_copy(name, sizeof name, db_name(b->connection));
     lost = answer == DB_UNANSWERED || db_lost_in_transaction(b->connection, answer);
     if (answer != DB_DONE)
-        status = b->status != TL_OK
-                     ? b->status
-                     : db_error_status(b->connection, answer, "claiming due work");
+        status = b->status != TL_OK ? b->status
+                                    : db_error_status(b->connection, answer, "claiming due work");
     else
         read_rows(b);
     pool_put(b->client->connections, b->connection);
@@ -324,8 +321,8 @@ static tl_status claim(struct batch *b)
     return TL_OK;
 }
 
-tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
-                       tl_lock **locks, size_t *count)
+tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lock **locks,
+                       size_t *count)
 {
     struct batch b = {.client = client, .options = options, .locks = locks};
     tl_status status;
@@ -334,9 +331,8 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
     status = client_check_asking(client);
     if (status != TL_OK)
         return status;
-    if (options == NULL || options->version != TL_CLAIM_OPTIONS_VERSION ||
-        locks == NULL || count == NULL || options->op_code == NULL ||
-        options->max_hold_ms <= 0)
+    if (options == NULL || options->version != TL_CLAIM_OPTIONS_VERSION || locks == NULL ||
+        count == NULL || options->op_code == NULL || options->max_hold_ms <= 0)
         return error_set(TL_INVALID, "tl_claim_due: an argument is missing");
     status = key_check(&(tl_key){"-", "-", options->op_code});
     if (status != TL_OK)
@@ -376,8 +372,8 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
     if (status == TL_OK && (op_code == NULL || due_ms == NULL))
         status = error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
     if (status == TL_OK)
-        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms,
-                          &connection);
+        status =
+            pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)
         return status;
     text_copy(retry_op, TL_OP_MAX + 1, op_code);
@@ -397,8 +393,8 @@ static tl_status next_operation(tl_client *client, store_operation *operation)
 {
     db *connection;
     db_answer answer;
-    tl_status status = pool_get(client->connections, POOL_QUICK,
-                                client->config.pool_wait_ms, &connection);
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
 
     if (status != TL_OK)
         return status;

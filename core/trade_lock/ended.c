@@ -1,6 +1,6 @@
 /*
- * The row as an ending left it, without reading it: what the handle saw of it before, and what
- * the ending's statement wrote.  Moments that the server chose are 0 there.
+ * The row as an ending left it, without reading it: what the handle saw of it before, and what the
+ * ending's statement wrote.  Moments that the server chose are 0 there.
  */
 #include "trade_lock/lock.h"
 
@@ -42,9 +42,7 @@ static void show_final(tl_lock *lock, tl_view *v)
     int succeeded = lock->ended.status == 'Y';
 
     v->status = lock->ended.status;
-    v->state = succeeded        ? TL_STATE_SUCCEEDED
-               : v->lane == 'R' ? TL_STATE_CLOSED
-                                : TL_STATE_FAILED;
+    v->state = succeeded ? TL_STATE_SUCCEEDED : v->lane == 'R' ? TL_STATE_CLOSED : TL_STATE_FAILED;
     v->proof = succeeded ? '-' : (char)lock->ending_proof;
     v->retryable = lock->ended.retryable;
     v->result = lock->ended.result;

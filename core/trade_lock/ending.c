@@ -13,25 +13,23 @@ int ending_is_final(const tl_lock *lock, const tl_ending *ending)
         return 1;
     if (ending->outcome != TL_OUTCOME_FAILURE)
         return 0;
-    /* On the retry lane a plain failure without proof means "again"; a standalone retry
-     * row has nothing else to say. */
+    /* On the retry lane a plain failure without proof means "again"; a standalone retry row has
+     * nothing else to say. */
     return ending->proof != TL_PROOF_NONE || lock_is_standalone(lock);
 }
 
 static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
 {
     if (ending->proof == TL_PROOF_NONE && lock->options.lane == TL_LANE_SYNC)
-        return error_set(TL_INVALID,
-                         "a failure needs a proof; without one the outcome is "
-                         "TL_OUTCOME_UNKNOWN");
+        return error_set(TL_INVALID, "a failure needs a proof; without one the outcome is "
+                                     "TL_OUTCOME_UNKNOWN");
     if (strcmp(tl_proof_name(ending->proof), "?") == 0)
         return error_set(TL_INVALID, "proof %d is not known", (int)ending->proof);
-    /* A compensating attempt carries out what they decided; the statement looks whether
-     * they did.  They decide of trades, and a standalone row is none. */
+    /* A compensating attempt carries out what they decided; the statement looks whether they did.
+     * They decide of trades, and a standalone row is none. */
     if (ending->proof == TL_PROOF_OPERATORS &&
         (lock->options.lane != TL_LANE_RETRY || lock_is_standalone(lock)))
-        return error_set(TL_INVALID,
-                         "two operators decide with the command, not a holder");
+        return error_set(TL_INVALID, "two operators decide with the command, not a holder");
     return TL_OK;
 }
 
@@ -58,8 +56,7 @@ static tl_status check_texts(const tl_ending *ending)
 tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
 {
     if (ending == NULL || ending->version != TL_ENDING_VERSION)
-        return error_set(TL_INVALID,
-                         "ending is NULL or was not made with TL_ENDING_INIT");
+        return error_set(TL_INVALID, "ending is NULL or was not made with TL_ENDING_INIT");
     if (ending->outcome < TL_OUTCOME_SUCCESS || ending->outcome > TL_OUTCOME_NOT_SENT)
         return error_set(TL_INVALID, "outcome %d is not known", (int)ending->outcome);
     if (ending->result_size > TL_RESULT_MAX)
@@ -68,8 +65,7 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
     if (ending->result == NULL && ending->result_size > 0)
         return error_set(TL_INVALID, "result is NULL and result_size is not 0");
     if (ending->channel_ref != NULL && strlen(ending->channel_ref) > TL_REF_MAX)
-        return error_set(TL_INVALID, "the channel's reference has more than %d bytes",
-                         TL_REF_MAX);
+        return error_set(TL_INVALID, "the channel's reference has more than %d bytes", TL_REF_MAX);
     if (ending->remark != NULL && strlen(ending->remark) > TL_REMARK_MAX)
         return error_set(TL_INVALID, "the remark has more than %d bytes", TL_REMARK_MAX);
     if (ending->next_run_ms < 0 || ending->next_run_ms > TL_HOLD_MAX_MS * 52)
@@ -100,9 +96,8 @@ static step_kind kind_of(const tl_lock *lock, const tl_ending *ending)
 {
     if (!ending_is_final(lock, ending))
         return lock_is_mutex(lock) ? STEP_RELEASE : STEP_OPEN;
-    return lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock)
-               ? STEP_FINISH_RETRY
-               : STEP_FINISH_SYNC;
+    return lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock) ? STEP_FINISH_RETRY
+                                                                            : STEP_FINISH_SYNC;
 }
 
 /* The word in the log for an ending that opens. */
@@ -124,28 +119,27 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
-/* What send_until was before an arming says nothing once the server's clock was set, and
- * that was settled, since the claim. */
+/* What send_until was before an arming says nothing once the server's clock was set, and that was
+ * settled, since the claim. */
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY &&
            clock_watch_steps(lock->client) != lock->clock_steps;
 }
 
-static void fill_open(const tl_lock *lock, const tl_ending *ending,
-                      const tl_findings *findings, step *s)
+static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
+                      step *s)
 {
-    int did_nothing = ending->outcome == TL_OUTCOME_RETRY_LATER ||
-                      ending->outcome == TL_OUTCOME_NOT_SENT;
+    int did_nothing =
+        ending->outcome == TL_OUTCOME_RETRY_LATER || ending->outcome == TL_OUTCOME_NOT_SENT;
 
     s->name = open_word(ending->outcome);
     /* A hold that sent nothing has nothing to take back: the sends of others stay. */
     s->unsend = did_nothing && lock->own_sends > 0;
     s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
-    s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0
-                         ? -1
-                         : ending->next_run_ms;
+    s->next_run_ms =
+        ending->park_reason != NULL && ending->next_run_ms == 0 ? -1 : ending->next_run_ms;
     s->park_reason = ending->park_reason;
     if (findings != NULL)
         s->findings = *findings;
@@ -206,9 +200,8 @@ tl_status ending_applied(tl_lock *lock)
         client_add(&lock->client->counters.parked, 1);
     else if (status == TL_IN_DOUBT || status == TL_QUEUED)
         client_add(&lock->client->counters.opened, 1);
-    log_line(&lock->client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
-             lock->fence, "%s%s%s", tl_status_text(status),
-             status == TL_PARKED ? ": " : "",
+    log_line(&lock->client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key, lock->fence,
+             "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
              status == TL_PARKED ? lock->park_reason : "");
     return status;
 }
@@ -225,8 +218,7 @@ static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view 
     lock_lose(lock);
     lock_file_evidence(lock, ending, held);
     return error_set(TL_LOST, "the lock %s; what this ending knew is filed as evidence",
-                     life_is_over(lock->life) ? "was lost with its session"
-                                              : "was taken over");
+                     life_is_over(lock->life) ? "was lost with its session" : "was taken over");
 }
 
 /* The row was not read: the view is what the holder knew of it. */
@@ -238,8 +230,8 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
     return too_late(lock, ending, &held);
 }
 
-/* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it
- * was taken for, its token says that it was carried out. */
+/* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it was
+ * taken for, its token says that it was carried out. */
 static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t,
                              const tl_view *held)
 {
@@ -251,8 +243,8 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const trans
     return too_late(lock, ending, held);
 }
 
-/* Reads the row and keeps what the holder knew of it, whose payload is in *row: it may be
- * all that is left. */
+/* Reads the row and keeps what the holder knew of it, whose payload is in *row: it may be all that
+ * is left. */
 static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **row)
 {
     const int had_fingerprint = lock->inside.has_fingerprint;

@@ -1,6 +1,6 @@
 /*
- * Filing what somebody knows.  The sync row is locked first; what follows from the
- * evidence is in the same transaction, by the trigger on it (sql/schema/0011_operators.sql):
+ * Filing what somebody knows.  The sync row is locked first; what follows from the evidence is in
+ * the same transaction, by the trigger on it (sql/schema/0011_operators.sql):
  *
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
@@ -36,8 +36,7 @@ struct filing {
 /* The conflict was with one of the two unique keys. */
 static int is_duplicate(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR &&
-           db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
+    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
 }
 
 static int says_success(const tl_evidence *e)
@@ -87,8 +86,7 @@ static db_answer find_row(struct filing *f, db_result *row)
 {
     db_answer answer = store_evidence_lock(f->connection, &f->evidence.key, row);
 
-    if (answer != DB_DONE || row->rows == 1 ||
-        (f->gone == NULL && !says_success(&f->evidence)))
+    if (answer != DB_DONE || row->rows == 1 || (f->gone == NULL && !says_success(&f->evidence)))
         return answer;
     answer = make_row(f);
     if (answer == DB_DONE)
@@ -181,8 +179,7 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
                      e->outcome != NULL ? e->outcome : "");
 }
 
-static tl_status file_evidence(tl_client *client, const tl_evidence *evidence,
-                               store_gone *gone)
+static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, store_gone *gone)
 {
     int64_t deadline_ms;
     tl_status status = check_evidence(client, evidence);
@@ -212,9 +209,8 @@ static tl_status file_evidence(tl_client *client, const tl_evidence *evidence,
                  "conflict: %s says of epoch %u and channel key %s what the row denies",
                  evidence->source, f.evidence.epoch,
                  f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
-        return error_set(TL_IN_CONFLICT,
-                         "filed; it contradicts the row, and two operators "
-                         "must decide");
+        return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
+                                         "must decide");
     }
 }
 
@@ -243,8 +239,8 @@ static const char *evidence_outcome(const tl_ending *ending)
     }
 }
 
-/* Whether money may have moved, as far as this holder knows.  A compensating attempt that
- * did nothing was not the only one. */
+/* Whether money may have moved, as far as this holder knows.  A compensating attempt that did
+ * nothing was not the only one. */
 static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
 {
     switch (ending->outcome) {
@@ -258,8 +254,8 @@ static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
     }
 }
 
-/* The row as the holder had it, should it be gone: a row in process is never removed, so it
- * went with a restore.  A send may be under way for one more hold. */
+/* The row as the holder had it, should it be gone: a row in process is never removed, so it went
+ * with a restore.  A send may be under way for one more hold. */
 static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_view *held,
                       store_gone *gone)
 {
@@ -273,8 +269,7 @@ static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_vie
     gone->hold_ms = lock->options.max_hold_ms;
     gone->sends = (held->sends > 0 ? held->sends : 1) + 1; /* as after accepting */
     gone->success = ending->outcome == TL_OUTCOME_SUCCESS;
-    gone->seen = held->seen_by_channel || gone->success ||
-                 ending->outcome == TL_OUTCOME_ACCEPTED ||
+    gone->seen = held->seen_by_channel || gone->success || ending->outcome == TL_OUTCOME_ACCEPTED ||
                  ending->outcome == TL_OUTCOME_PENDING;
     random_token(gone->token);
 }
@@ -298,8 +293,7 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     if (lock_is_mutex(lock))
         return; /* a mutex has no money to know about */
     fill_gone(lock, ending, held, &gone);
-    status = file_evidence(lock->client, &evidence,
-                           may_have_moved(lock, ending) ? &gone : NULL);
+    status = file_evidence(lock->client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
     if (gone.evidence != NULL && status == TL_OK)
         log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
                  "the row was gone, though it was in process: it was restored away, and "

@@ -28,8 +28,7 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
     return t->status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }
 
-static tl_status finish(tl_lock *lock, const tl_ending *ending,
-                        const tl_findings *findings)
+static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
     transition t, *one = &t;
     tl_status status = lock_check_ending(lock);
@@ -51,8 +50,7 @@ tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending)
     return finish(lock, ending, NULL);
 }
 
-tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending,
-                           const tl_findings *findings)
+tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
     tl_status status;
 

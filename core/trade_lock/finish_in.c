@@ -1,6 +1,6 @@
 /*
- * The ending as a part of the caller's own transaction.  The compare-and-set runs on the
- * caller's connection, which is looked at and never committed, rolled back or SET.
+ * The ending as a part of the caller's own transaction.  The compare-and-set runs on the caller's
+ * connection, which is looked at and never committed, rolled back or SET.
  */
 #include "trade_lock/lock.h"
 
@@ -24,8 +24,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
     session_witness(lock->client->session, lock->caller_witness);
     answer = store_step(borrowed, &t.step, STORE_PLAIN);
     if (answer != DB_DONE)
-        return caller_must_roll_back(borrowed, answer,
-                                     "the ending in the caller's transaction");
+        return caller_must_roll_back(borrowed, answer, "the ending in the caller's transaction");
     if (!t.step.changed)
         return error_set(TL_ROLL_BACK, "roll back: the lock was taken over, evidence "
                                        "forbids this failure, or the server has rolled "
@@ -35,8 +34,8 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
     return TL_OK;
 }
 
-tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
-                            const tl_ending *ending, unsigned flags)
+tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl_ending *ending,
+                            unsigned flags)
 {
     db *borrowed = NULL;
     tl_status status;
@@ -48,14 +47,12 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
     if (status == TL_OK)
         status = ending_check(lock, ending);
     if (status == TL_OK && !ending_is_final(lock, ending))
-        status =
-            error_set(TL_INVALID, "only success or a proven failure can be a part of "
-                                  "the caller's transaction");
+        status = error_set(TL_INVALID, "only success or a proven failure can be a part of "
+                                       "the caller's transaction");
     if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
         status = error_set(TL_INVALID, "flags has bits that this version does not know");
     if (status == TL_OK)
-        status =
-            caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
+        status = caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
     if (status == TL_OK)
         status = run_in(lock, borrowed, ending);
     db_close(borrowed);

@@ -14,10 +14,9 @@
 
 #define KEY_CHARS_MIN 20                     /* 80 bits */
 #define DEADLINE_MAX_MS INT64_C(31622400000) /* 366 days, as in the settings */
-#define REREAD_MS 10 /* between two readings, when a connection failed */
-#define KNOWN_FLAGS                                                                      \
-    (TL_ASK_EXCLUSIVE | TL_ASK_REPEATABLE | TL_ASK_STANDALONE | TL_ASK_RECLAIM |         \
-     TL_ASK_OVERRIDE)
+#define REREAD_MS 10                         /* between two readings, when a connection failed */
+#define KNOWN_FLAGS                                                                                \
+    (TL_ASK_EXCLUSIVE | TL_ASK_REPEATABLE | TL_ASK_STANDALONE | TL_ASK_RECLAIM | TL_ASK_OVERRIDE)
 
 /* ------------------------------------------------------------ making a handle -- */
 
@@ -30,16 +29,14 @@ static tl_status check_flags(const tl_lock_options *o)
     if ((o->flags & TL_ASK_RECLAIM) && o->reclaim_epoch == 0)
         return error_set(TL_INVALID, "a reclaim names the epoch of the failure that was "
                                      "seen: reclaim_epoch is 0");
-    if ((o->flags & TL_ASK_REPEATABLE) &&
-        (o->flags & (TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)))
+    if ((o->flags & TL_ASK_REPEATABLE) && (o->flags & (TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)))
         return error_set(TL_INVALID, "a repeatable operation is neither exclusive for a "
                                      "customer nor reclaimed");
     if ((o->flags & (TL_ASK_STANDALONE | TL_ASK_OVERRIDE)) && !retry)
         return error_set(TL_INVALID, "standalone and override belong to the retry lane");
     if ((o->flags & (TL_ASK_REPEATABLE | TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)) && retry)
-        return error_set(TL_INVALID,
-                         "repeatable, exclusive and reclaim belong to the sync "
-                         "lane");
+        return error_set(TL_INVALID, "repeatable, exclusive and reclaim belong to the sync "
+                                     "lane");
     return TL_OK;
 }
 
@@ -77,8 +74,7 @@ static tl_status check_sizes(const tl_lock_options *o)
     if (o->actor != NULL && strlen(o->actor) > sizeof((tl_lock *)0)->actor - 1)
         return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
     if (o->channel != NULL && o->channel_key_chars != 0 &&
-        (o->channel_key_chars < KEY_CHARS_MIN ||
-         o->channel_key_chars > TL_CHANNEL_KEY_MAX))
+        (o->channel_key_chars < KEY_CHARS_MIN || o->channel_key_chars > TL_CHANNEL_KEY_MAX))
         return error_set(TL_INVALID, "channel_key_chars is %u; it must be %d to %d",
                          o->channel_key_chars, KEY_CHARS_MIN, TL_CHANNEL_KEY_MAX);
     return check_texts(o);
@@ -102,8 +98,7 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     text_copy(lock->serial_no, sizeof lock->serial_no, key->serial_no);
     text_copy(lock->cust_no, sizeof lock->cust_no, key->cust_no);
     text_copy(lock->op_code, sizeof lock->op_code, key->op_code);
-    text_copy(lock->retry_op, sizeof lock->retry_op - strlen(TL_RETRY_SUFFIX),
-              key->op_code);
+    text_copy(lock->retry_op, sizeof lock->retry_op - strlen(TL_RETRY_SUFFIX), key->op_code);
     text_add(lock->retry_op, sizeof lock->retry_op, TL_RETRY_SUFFIX);
     /* A blank is in no name, so that two keys are never one here. */
     text_copy(lock->wait_key, sizeof lock->wait_key, lock->cust_no);
@@ -204,9 +199,8 @@ tl_status lock_check_held(const tl_lock *lock)
     case LOCK_OVER:
         return error_set(TL_RELEASED, "this handle has released its lock already");
     case LOCK_IN_CALLER:
-        return error_set(TL_WRONG_STATE,
-                         "the caller's transaction with this lock has not "
-                         "been reported with tl_lock_committed()");
+        return error_set(TL_WRONG_STATE, "the caller's transaction with this lock has not "
+                                         "been reported with tl_lock_committed()");
     case LOCK_NEW:
     case LOCK_ASK_UNKNOWN:
         break;
@@ -388,8 +382,7 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
     lock->rows = t->rows;
     client_add(&lock->client->counters.unknown, 1);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
-             "the answer to '%s' was lost and could not be settled yet",
-             step_name(t->step.kind));
+             "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
     /* Where a group was settled, its leader has the sentence and this thread has none. */
     return error_set(TL_UNKNOWN,
                      "the answer to '%s' was lost and the server cannot tell yet what "
@@ -398,20 +391,18 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 }
 
 /* One try; *again becomes 1 when only the connection failed. */
-static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows,
-                           int *again)
+static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows, int *again)
 {
     tl_client *client = lock->client;
     db *connection;
-    tl_status status = pool_get(client->connections, POOL_QUICK,
-                                clock_left_ms(deadline_ms), &connection);
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
     db_answer answer;
 
     *again = status == TL_UNREACHABLE || status == TL_OVERLOADED;
     if (status != TL_OK)
         return status;
-    answer =
-        store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), rows);
+    answer = store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), rows);
     *again = answer == DB_UNANSWERED || answer == DB_NOT_SENT;
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "reading the row");
@@ -438,8 +429,7 @@ static tl_status read_row(void *context, db_result *rows)
 
 tl_status lock_read(tl_lock *lock)
 {
-    const shared_row *row =
-        shared_read(lock->client->reads, lock->wait_key, read_row, lock);
+    const shared_row *row = shared_read(lock->client->reads, lock->wait_key, read_row, lock);
 
     shared_row_release(lock->row);
     lock->row = row;

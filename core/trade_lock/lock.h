@@ -33,8 +33,8 @@ struct tl_lock {
     tl_client *client;
     unsigned generation;
     lock_state state;
-    /* Under which it asked, and holds; NULL before.  A process that goes on under another
-     * session has lost it. */
+    /* Under which it asked, and holds; NULL before.  A process that goes on under another session
+     * has lost it. */
     life *life;
 
     /* The key, and the names of its rows. */
@@ -58,14 +58,13 @@ struct tl_lock {
     /* How many sends the row had with the first of them, and what send_until was before it;
      * known_sends 0: of more than one it is not known. */
     uint32_t known_sends;
-    uint32_t
-        clock_steps; /* of the server's clock, as this process knew it at the grant */
+    uint32_t clock_steps; /* of the server's clock, as this process knew it at the grant */
     int64_t send_before_us;
     char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
     business_rows rows;                   /* that were to ride along with it */
     char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
-    int64_t hold_until_ms;  /* boot time, from before the request was sent */
-    int64_t armed_until_ms; /* the same, of an arming whose fate is not known */
+    int64_t hold_until_ms;                /* boot time, from before the request was sent */
+    int64_t armed_until_ms;               /* the same, of an arming whose fate is not known */
 
     int suspect; /* claimed as one whose last holder died at it */
 
@@ -73,8 +72,8 @@ struct tl_lock {
     uint64_t caller_thread_id;
     /* Held since before; see transition_settle_caller(). */
     char caller_witness[RANDOM_UUID];
-    /* The last ending that was tried.  What its pointers named may be gone by the time
-     * that its fate is known. */
+    /* The last ending that was tried.  What its pointers named may be gone by the time that its
+     * fate is known. */
     tl_outcome ending_outcome;
     tl_proof ending_proof;
     tl_status ending_answer; /* what the trade is once it is committed */
@@ -115,29 +114,28 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
 void lock_become(tl_lock *lock, lock_state state);
 
 /* Takes over what a granting step brought: token, fence, the time the hold is certain. */
-void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms,
-               int64_t max_hold_ms);
+void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms);
 void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
 /* Makes room for the row that the step reads as it grants. */
 tl_status lock_read_with(tl_lock *lock, transition *t);
-/* The view of a hold that was just granted: the step's row where it has one, else from what
- * is known without reading. */
+/* The view of a hold that was just granted: the step's row where it has one, else from what is
+ * known without reading. */
 void lock_view_granted(tl_lock *lock, const transition *t);
 
-/* Files what a fenced-out holder knew of the outcome; best effort, logged.  held: the row as
- * it held it. */
+/* Files what a fenced-out holder knew of the outcome; best effort, logged.  held: the row as it
+ * held it. */
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *held);
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
 /* The step is committed and its business rows are not: its callback committed, or an earlier call
  * had none. */
 tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t);
-/* Back to the state before a step that did not happen.  An earlier try of it whose answer
- * was lost is settled by now; were that forgotten, a caller with little time would settle
- * it again and again. */
+/* Back to the state before a step that did not happen.  An earlier try of it whose answer was lost
+ * is settled by now; were that forgotten, a caller with little time would settle it again and
+ * again. */
 void lock_not_done(tl_lock *lock, lock_state state, const transition *t);
 
 /* The status of a transition that failed without writing. */
@@ -151,12 +149,12 @@ tl_status ask_retry_once(tl_lock *lock);
 tl_status ask_once(tl_lock *lock);
 /* Asks once, as ask_once() does. */
 typedef tl_status (*ask_fn)(tl_lock *lock, void *context);
-/* Asks until the answer is not one that may pass, or the wait is over: one waiter of a key
- * asks, with a growing, jittered pause; the others of this process wait for it. */
+/* Asks until the answer is not one that may pass, or the wait is over: one waiter of a key asks,
+ * with a growing, jittered pause; the others of this process wait for it. */
 tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context);
 int ask_is_claim(const tl_lock *lock);
-/* The same in two halves, for asks that are carried out together (async): the step of a
- * sync lock, and what its verdict means (ask_verdict, then ask_over). */
+/* The same in two halves, for asks that are carried out together (async): the step of a sync lock,
+ * and what its verdict means (ask_verdict, then ask_over). */
 tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token);
 tl_status ask_over(tl_lock *lock, tl_status status);
 /* The parts, for an ask whose transaction carries business rows (ask_with.c). */
@@ -167,9 +165,8 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
 /* Counts and logs a refusal of a whole ask, however often it was tried. */
 void ask_count(tl_lock *lock, tl_status status);
 tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms);
-/* Whether the row that was read carries the token of the step under way, under this
- * session, and is P and alive: then the step was carried out, whatever its answer was, and
- * is worth something. */
+/* Whether the row that was read carries the token of the step under way, under this session, and is
+ * P and alive: then the step was carried out, whatever its answer was, and is worth something. */
 int ask_is_mine(const tl_lock *lock);
 /* What the row that was read says to a once-only ask; to a mutex. */
 tl_status ask_classify(tl_lock *lock);
@@ -194,8 +191,8 @@ tl_status settled_not_done(tl_lock *lock);
 tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t);
 /* One send more of this hold's, beside so many others, who may send until then. */
 void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us);
-/* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it
- * stands now, and *armed says whether it was carried out.  TL_UNKNOWN: not yet. */
+/* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it stands
+ * now, and *armed says whether it was carried out.  TL_UNKNOWN: not yet. */
 tl_status arm_settle(tl_lock *lock, int *armed);
 /* lock_check_held(), for what rests on the hold: after arm_settle(). */
 tl_status lock_check_ending(tl_lock *lock);

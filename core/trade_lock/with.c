@@ -1,7 +1,7 @@
 /*
- * Business rows in the library's own transactions: with the row that becomes P, and with
- * the ending.  The lock's statement begins the transaction; then the callback; then the commit,
- * which shows whether the callback ended the transaction behind our back (db/guard.c).
+ * Business rows in the library's own transactions: with the row that becomes P, and with the
+ * ending.  The lock's statement begins the transaction; then the callback; then the commit, which
+ * shows whether the callback ended the transaction behind our back (db/guard.c).
  */
 #include "trade_lock/lock.h"
 
@@ -42,8 +42,7 @@ struct with {
 /* The connection is done with; the token will say what became of the step. */
 static enum with_result leave_in_doubt(struct with *w, enum with_result if_undone)
 {
-    text_copy(w->t->lost_connection, sizeof w->t->lost_connection,
-              db_name(w->connection));
+    text_copy(w->t->lost_connection, sizeof w->t->lost_connection, db_name(w->connection));
     w->t->verdict = VERDICT_UNKNOWN;
     w->if_undone = if_undone;
     db_spoil(w->connection);
@@ -100,8 +99,8 @@ static int run_callback(void *context)
     return (int)status;
 }
 
-/* A callback may be left by an exception, by the end of its thread or by a longjmp.  Meanwhile
- * the handle says what holds then: the step's fate is not known, and its token tells. */
+/* A callback may be left by an exception, by the end of its thread or by a longjmp.  Meanwhile the
+ * handle says what holds then: the step's fate is not known, and its token tells. */
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
@@ -117,8 +116,7 @@ static tl_status call(struct with *w)
 
     error_clear(); /* what is said from here on is the callback's */
     memcpy(lost_before, lock->lost_connection, sizeof lost_before);
-    text_copy(lock->lost_connection, sizeof lock->lost_connection,
-              db_name(w->connection));
+    text_copy(lock->lost_connection, sizeof lock->lost_connection, db_name(w->connection));
     lock->rows = ROWS_NOT_SENT;
     lock_become(lock, w->grants ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
     status = (tl_status)thread_context_call_out(&call);
@@ -150,8 +148,8 @@ static enum with_result callback_ended_it(struct with *w)
 /*
  * A callback that did not answer TL_OK: refused, failed, or asked to be run again.  Where the
  * savepoint is still there nothing can be committed.  Otherwise it may have committed the lock's
- * statement alone, and the token is asked; of a deadlock, which undoes all, only where the next
- * try shows nothing else (look_back).
+ * statement alone, and the token is asked; of a deadlock, which undoes all, only where the next try
+ * shows nothing else (look_back).
  */
 static enum with_result callback_stopped(struct with *w, tl_status status)
 {
@@ -195,8 +193,8 @@ static enum with_result left_unread(struct with *w)
 static enum with_result try_statements(struct with *w)
 {
     tl_status status;
-    db_answer answer = store_step(w->connection, &w->t->step,
-                                  w->grants ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
+    db_answer answer =
+        store_step(w->connection, &w->t->step, w->grants ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
 
     if (answer != DB_DONE)
         return server_failed(w, answer);
@@ -238,14 +236,13 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
 {
     tl_client *client = w->lock->client;
     enum with_result result;
-    tl_status status = pool_get(client->connections, POOL_BUSINESS,
-                                clock_left_ms(deadline_ms), &w->connection);
+    tl_status status =
+        pool_get(client->connections, POOL_BUSINESS, clock_left_ms(deadline_ms), &w->connection);
 
     if (status != TL_OK) {
         w->t->verdict = VERDICT_FAILED;
         w->t->status = status;
-        return status == TL_UNREACHABLE || status == TL_OVERLOADED ? WITH_REPEAT
-                                                                   : WITH_VERDICT;
+        return status == TL_UNREACHABLE || status == TL_OVERLOADED ? WITH_REPEAT : WITH_VERDICT;
     }
     status = transition_check_restored(client->transitions, &w->t->step);
     if (status == TL_OK)
@@ -268,8 +265,8 @@ static enum with_result try_once(struct with *w, int64_t deadline_ms)
 /*
  * A step in doubt: settled by the token; when it provably did not happen the whole transaction may
  * be run again.  One thing the token cannot tell: where a callback committed, wrote more and
- * answered TL_OK, and the answer to the library's own commit, which the server refuses then,
- * was lost, the step counts as done with its rows.
+ * answered TL_OK, and the answer to the library's own commit, which the server refuses then, was
+ * lost, the step counts as done with its rows.
  */
 static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
 {
@@ -296,8 +293,7 @@ static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
  * A transaction that was run again after a deadlock, and did not come to a commit of its own.  The
  * callback may have committed before it met the deadlock, and the next try then met that row.
  */
-static enum with_result look_back(struct with *w, enum with_result result,
-                                  int64_t deadline_ms)
+static enum with_result look_back(struct with *w, enum with_result result, int64_t deadline_ms)
 {
     verdict seen = w->t->verdict;
 
@@ -334,9 +330,8 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
             w->t->verdict = VERDICT_FAILED;
             return look_back(w, WITH_VERDICT, deadline_ms);
         }
-        atomic_fetch_add_explicit(
-            &transition_count(w->lock->client->transitions)->repeats, 1,
-            memory_order_relaxed);
+        atomic_fetch_add_explicit(&transition_count(w->lock->client->transitions)->repeats, 1,
+                                  memory_order_relaxed);
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
     }
@@ -345,8 +340,8 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
 static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
 {
     int64_t before_ms = clock_boottime_ms();
-    tl_status status = ask_make_channel_key(
-        lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+    tl_status status =
+        ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
 
     *again = 0;
     w->deadlocked = 0;
@@ -375,11 +370,8 @@ static tl_status ask_with(tl_lock *lock, void *context)
 {
     const struct preparing *prepare = context;
     transition t;
-    struct with w = {.lock = lock,
-                     .t = &t,
-                     .fn = prepare->fn,
-                     .context = prepare->context,
-                     .grants = 1};
+    struct with w = {
+        .lock = lock, .t = &t, .fn = prepare->fn, .context = prepare->context, .grants = 1};
     step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
     tl_status status = ask_with_once(lock, &w, kind, &again);
@@ -391,24 +383,21 @@ static tl_status ask_with(tl_lock *lock, void *context)
     return ask_over(lock, status);
 }
 
-tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
-                           int64_t wait_ms)
+tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64_t wait_ms)
 {
     struct preparing preparing = {prepare, context};
     tl_status status;
 
     error_clear();
     status = ask_check(lock);
-    if (status == TL_OK &&
-        (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
-        status =
-            error_set(TL_INVALID, "business rows ride along with once-only trades of "
-                                  "the sync lane");
+    if (status == TL_OK && (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
+        status = error_set(TL_INVALID, "business rows ride along with once-only trades of "
+                                       "the sync lane");
     if (status != TL_OK)
         return status;
     client_add(&lock->client->counters.asks, 1);
-    status = wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing)
-                         : ask_with(lock, &preparing);
+    status =
+        wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing) : ask_with(lock, &preparing);
     ask_count(lock, status);
     return status;
 }
@@ -432,8 +421,8 @@ static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with
     return finish_verdict(lock, ending, w->t);
 }
 
-tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply,
-                              void *context, int64_t commit_ms)
+tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply, void *context,
+                              int64_t commit_ms)
 {
     transition t;
     struct with w = {.lock = lock, .t = &t, .fn = apply, .context = context};
@@ -444,9 +433,8 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
     if (status == TL_OK)
         status = ending_check(lock, ending);
     if (status == TL_OK && !ending_is_final(lock, ending))
-        status =
-            error_set(TL_INVALID, "business rows ride along with success or a proven "
-                                  "failure only");
+        status = error_set(TL_INVALID, "business rows ride along with success or a proven "
+                                       "failure only");
     if (status == TL_OK && thread_context_in_callback())
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)

@@ -1,7 +1,7 @@
 /*
- * Steps in groups: one statement for all of them.  An error that the server answered undid all of it: the group
- * is split, so that one bad row does not fail its neighbours.  An answer that was lost is
- * never followed by the same statement: every row is settled by its own token.
+ * Steps in groups: one statement for all of them.  An error that the server answered undid all of
+ * it: the group is split, so that one bad row does not fail its neighbours.  An answer that was
+ * lost is never followed by the same statement: every row is settled by its own token.
  */
 #include "transition/inside.h"
 
@@ -47,8 +47,7 @@ static db_answer run_statement(db *connection, transition **items, size_t count)
     answer = store_group(connection, steps, count);
     if (answer == DB_DONE)
         for (size_t i = 0; i < count; i++)
-            items[i]->verdict =
-                items[i]->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;
+            items[i]->verdict = items[i]->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;
     return answer;
 }
 
@@ -80,8 +79,7 @@ static db_answer run_split(transition_engine *engine, db *connection, transition
         fail_all(items + count / 2, count - count / 2, TL_TRY_AGAIN);
         return answer;
     }
-    return run_split(engine, connection, items + count / 2, count - count / 2,
-                     deadline_ms);
+    return run_split(engine, connection, items + count / 2, count - count / 2, deadline_ms);
 }
 
 /* Which rows of a broken attempt have no verdict yet. */
@@ -95,10 +93,9 @@ static size_t undecided(transition **items, size_t count, transition **left)
     return kept;
 }
 
-/* Whether some of these may not be begun on the server that this connection leads to, or
- * under their session. */
-static int is_forbidden(const transition_engine *engine, transition *const *items,
-                        size_t count)
+/* Whether some of these may not be begun on the server that this connection leads to, or under
+ * their session. */
+static int is_forbidden(const transition_engine *engine, transition *const *items, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (transition_is_forbidden(engine, &items[i]->step) ||
@@ -107,8 +104,8 @@ static int is_forbidden(const transition_engine *engine, transition *const *item
     return 0;
 }
 
-/* Sorted by key, each key once.  A transition that has to go on alone has VERDICT_FAILED
- * with TL_TRY_AGAIN. */
+/* Sorted by key, each key once.  A transition that has to go on alone has VERDICT_FAILED with
+ * TL_TRY_AGAIN. */
 static void run_unique(transition_engine *engine, transition **items, size_t count,
                        int64_t deadline_ms)
 {
@@ -118,15 +115,15 @@ static void run_unique(transition_engine *engine, transition **items, size_t cou
     db_answer answer;
 
     if (count == 1) {
-        /* Settling and repeating are done in the thread's own time, not the group's; and what
-         * went wrong its own thread finds out for itself, and then has the words for it. */
+        /* Settling and repeating are done in the thread's own time, not the group's; and what went
+         * wrong its own thread finds out for itself, and then has the words for it. */
         if (!transition_attempt(engine, items[0], deadline_ms) ||
             items[0]->verdict == VERDICT_FAILED)
             fail_all(items, 1, TL_TRY_AGAIN);
         return;
     }
-    if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms),
-                 &connection) != TL_OK) {
+    if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) !=
+        TL_OK) {
         /* Each finds out for itself, within its own deadline. */
         fail_all(items, count, TL_TRY_AGAIN);
         return;
@@ -160,18 +157,16 @@ static int by_key(const void *left, const void *right)
 }
 
 /*
- * Of several asks for one key in a group one is written.  Where it was granted, the others
- * meet a living holder.  Where it was refused, so are the others, which had all asked before:
- * but for reclaims, each of which names what it saw.  Anything else goes on alone.
+ * Of several asks for one key in a group one is written.  Where it was granted, the others meet a
+ * living holder.  Where it was refused, so are the others, which had all asked before: but for
+ * reclaims, each of which names what it saw.  Anything else goes on alone.
  */
 static void follow(const transition *written, transition *t)
 {
-    const int same_asks =
-        written->step.kind == t->step.kind && step_is_grant(t->step.kind);
+    const int same_asks = written->step.kind == t->step.kind && step_is_grant(t->step.kind);
 
-    if (same_asks &&
-        (written->verdict == VERDICT_APPLIED ||
-         (written->verdict == VERDICT_REFUSED && t->step.kind != STEP_RECLAIM))) {
+    if (same_asks && (written->verdict == VERDICT_APPLIED ||
+                      (written->verdict == VERDICT_REFUSED && t->step.kind != STEP_RECLAIM))) {
         t->verdict = VERDICT_REFUSED;
         return;
     }
@@ -238,8 +233,7 @@ void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms)
     if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {
         transition_run_one(engine, t, deadline_ms);
     } else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
-               clock_left_ms(deadline_ms) > 0 &&
-               batch_settler_enter(engine, deadline_ms)) {
+               clock_left_ms(deadline_ms) > 0 && batch_settler_enter(engine, deadline_ms)) {
         transition_run_one(engine, t, deadline_ms);
         batch_settler_leave(engine);
     }
@@ -264,8 +258,7 @@ static void run_alone(transition_engine *engine, void *item, int64_t deadline_ms
     transition_run_one(engine, item, deadline_ms);
 }
 
-static void run_together(transition_engine *engine, void **items, size_t count,
-                         int64_t deadline_ms)
+static void run_together(transition_engine *engine, void **items, size_t count, int64_t deadline_ms)
 {
     run_all(engine, (transition **)items, count, deadline_ms);
 }
@@ -283,9 +276,9 @@ static void run_too_late(void *item)
     t->status = error_set(TL_OVERLOADED, "no transition group took this step in time");
 }
 
-#define CLASS                                                                            \
-    {                                                                                    \
-        step_size, run_once, run_alone, run_together, run_rest, run_too_late             \
+#define CLASS                                                                                      \
+    {                                                                                              \
+        step_size, run_once, run_alone, run_together, run_rest, run_too_late                       \
     }
 
 const group_class *batch_class(const step *s)

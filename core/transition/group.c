@@ -1,18 +1,17 @@
 /*
  * Group commit, as the write group of a log-structured store does it.
  *
- * A thread that finds a free place leads: it tries its own step on its own thread, with
- * nothing added, and leaves the place before it tries again.  One that does not joins a
- * group of the queue and sleeps.  A leader that is back hands its place to the first
- * group of the queue, which one of its own threads then leads: one statement, one commit, a
- * verdict for each, and one call that wakes them all.  So a group grows as large as the time
- * of one commit makes it; there is no dispatcher, no timer, and a lone caller waits for
- * nobody.
+ * A thread that finds a free place leads: it tries its own step on its own thread, with nothing
+ * added, and leaves the place before it tries again.  One that does not joins a group of the queue
+ * and sleeps.  A leader that is back hands its place to the first group of the queue, which one of
+ * its own threads then leads: one statement, one commit, a verdict for each, and one call that
+ * wakes them all.  So a group grows as large as the time of one commit makes it; there is no
+ * dispatcher, no timer, and a lone caller waits for nobody.
  *
- * A group takes no more than its share of all who are there: where one took all that waits,
- * the other places were left with crumbs, a group of fifty and then many of five, each of
- * which costs a commit.  What goes into one statement together is of one class; the places
- * are there for all of them.
+ * A group takes no more than its share of all who are there: where one took all that waits, the
+ * other places were left with crumbs, a group of fifty and then many of five, each of which costs a
+ * commit.  What goes into one statement together is of one class; the places are there for all of
+ * them.
  */
 #include "transition/group.h"
 
@@ -23,16 +22,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Groups under way at once: while one waits for the disk the others can be worked on.  A
- * third one is worth what its statement costs as long as the groups are short. */
+/* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
+ * is worth what its statement costs as long as the groups are short. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_STEPS 96
 
-/* As few as these each go by themselves: the server lets their commits share a sync, and what
- * a group of two or three saves is less than what its waiting costs.  How many they are is
- * the most at once in this span of steps or in the one before; at any one moment some are
- * between two steps. */
+/* As few as these each go by themselves: the server lets their commits share a sync, and what a
+ * group of two or three saves is less than what its waiting costs.  How many they are is the
+ * most at once in this span of steps or in the one before; at any one moment some are between
+ * two steps. */
 #define ALONE 8
 #define SPAN_STEPS 64
 /* So many connections they leave to what takes no place: reads, the janitor's rounds, leases. */
@@ -132,8 +131,7 @@ static unsigned most_alone(const group_queue *queue)
 static unsigned places(const group_queue *queue)
 {
     const unsigned alone = most_alone(queue);
-    unsigned wanted =
-        queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
+    unsigned wanted = queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
 
     if (queue->most <= alone && queue->most_before <= alone && alone > wanted)
         return alone;
@@ -149,8 +147,7 @@ static size_t share_of(const group_queue *queue)
 }
 
 /* The group that takes another member now; NULL when out of memory. */
-static struct group *open_group(group_queue *queue, const group_class *class,
-                                size_t bytes)
+static struct group *open_group(group_queue *queue, const group_class *class, size_t bytes)
 {
     struct group *group;
 
@@ -218,9 +215,9 @@ static struct group *take_first(group_queue *queue)
     return group;
 }
 
-/* Those who went by themselves when they were few have more places than there are now.  One
- * group may go beside the rest of them, so that nobody waits until most of them are back, some
- * of whom may be stuck. */
+/* Those who went by themselves when they were few have more places than there are now.  One group
+ * may go beside the rest of them, so that nobody waits until most of them are back, some of whom
+ * may be stuck. */
 static int group_may_go(const group_queue *queue)
 {
     return queue->leaders < places(queue) ||
@@ -252,8 +249,8 @@ static void call(struct group *due)
     }
 }
 
-/* A place is free, `done` steps are: the next of the queue take it, and what more there is
- * with fewer steps; or it stays empty. */
+/* A place is free, `done` steps are: the next of the queue take it, and what more there is with
+ * fewer steps; or it stays empty. */
 static void hand_over(group_queue *queue, size_t done, unsigned groups)
 {
     struct group *due;
@@ -275,8 +272,8 @@ void group_count(transition_engine *engine, size_t count)
     atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
 }
 
-/* The place is handed over before the verdicts are, so that the next group is on its way
- * while this one's threads wake up. */
+/* The place is handed over before the verdicts are, so that the next group is on its way while this
+ * one's threads wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
     void *items[GROUP_ROWS];
@@ -320,8 +317,8 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
     return left;
 }
 
-/* Sleeps until the group was served, and leads it when it is called and nobody else does;
- * 0 when the deadline came before either. */
+/* Sleeps until the group was served, and leads it when it is called and nobody else does; 0 when
+ * the deadline came before either. */
 static int await(transition_engine *engine, struct group *group, struct member *me,
                  int64_t deadline_ms)
 {
@@ -349,8 +346,8 @@ static int await(transition_engine *engine, struct group *group, struct member *
     }
 }
 
-/* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with
- * a place. */
+/* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with a
+ * place. */
 static struct group *join(group_queue *queue, const group_class *class, struct member *me,
                           int *leads)
 {
@@ -372,16 +369,15 @@ static struct group *join(group_queue *queue, const group_class *class, struct m
     return group;
 }
 
-void group_run(transition_engine *engine, const group_class *class, void *item,
-               int64_t deadline_ms)
+void group_run(transition_engine *engine, const group_class *class, void *item, int64_t deadline_ms)
 {
     struct member me = {.item = item};
     int leads;
     struct group *group = join(engine->groups, class, &me, &leads);
 
     if (leads) {
-        /* An ending may wait for somebody's row lock until its budget is over; nobody
-         * else shall wait with it. */
+        /* An ending may wait for somebody's row lock until its budget is over; nobody else shall
+         * wait with it. */
         int over = class->once(engine, item, deadline_ms);
 
         hand_over(engine->groups, 1, 0);

@@ -25,10 +25,10 @@ struct transition_engine {
 
 /* batch.c: steps in groups.  The class of a step that may share a statement, or NULL. */
 const group_class *batch_class(const step *s);
-/* These together, at most GROUP_ROWS and of one class; or this one once, alone.  What either
- * leaves open batch_rest() brings to its end, alone: a lost answer that was settled and did
- * not happen, or a statement that was undone; or what could not be settled yet, the leader's
- * time being over, where there is time left. */
+/* These together, at most GROUP_ROWS and of one class; or this one once, alone.  What either leaves
+ * open batch_rest() brings to its end, alone: a lost answer that was settled and did not happen, or
+ * a statement that was undone; or what could not be settled yet, the leader's time being over,
+ * where there is time left. */
 void batch_run_array(transition_engine *engine, transition **items, size_t count,
                      int64_t deadline_ms);
 void batch_run_single(transition_engine *engine, transition *t, int64_t deadline_ms);

@@ -3,13 +3,12 @@
 #define FRESH_US 1000000
 #define EXACT_US 100000
 
-void server_clock_set(server_clock *self, uint64_t server_us, int64_t before_us,
-                      int64_t after_us)
+void server_clock_set(server_clock *self, uint64_t server_us, int64_t before_us, int64_t after_us)
 {
     if (after_us - before_us > EXACT_US)
         return;
-    /* In this order: whoever sees the moment sees what was read then or later; or what
-     * another thread reads at the same time. */
+    /* In this order: whoever sees the moment sees what was read then or later; or what another
+     * thread reads at the same time. */
     atomic_store(&self->ahead_us, (int64_t)server_us - before_us);
     atomic_store(&self->read_us, before_us);
 }

@@ -1,6 +1,6 @@
 /*
- * When an answer is lost.  The request may still be travelling, the server may still be
- * at it, or the commit may have happened and only its answer is gone.  So, in this order:
+ * When an answer is lost.  The request may still be travelling, the server may still be at it, or
+ * the commit may have happened and only its answer is gone.  So, in this order:
  *
  *   1. the connection is ended, by its GET_LOCK name, and its name becoming free is
  *      awaited: only then nothing of it can happen later.  A connection of a caller's has
@@ -101,13 +101,12 @@ static db_answer row_is_free(db *connection, const step *s)
 }
 
 /*
- * One look at a caller's transaction.  Ids of connections begin again when the server
- * does, and somebody else's connection may have the caller's id now: it is ended only
- * while a name that was held before the caller's ending is held still, by which this is
- * the same run of the server.  Else its end is awaited.
+ * One look at a caller's transaction.  Ids of connections begin again when the server does, and
+ * somebody else's connection may have the caller's id now: it is ended only while a name that was
+ * held before the caller's ending is held still, by which this is the same run of the server.  Else
+ * its end is awaited.
  */
-static enum gone end_caller(transition_engine *engine, db *connection,
-                            const struct caller *caller)
+static enum gone end_caller(transition_engine *engine, db *connection, const struct caller *caller)
 {
     uint64_t witness = 0;
 
@@ -119,8 +118,7 @@ static enum gone end_caller(transition_engine *engine, db *connection,
     default:
         return NO_ANSWER;
     }
-    if (caller->witness[0] != '\0' &&
-        find_named(connection, caller->witness, &witness) != DB_DONE)
+    if (caller->witness[0] != '\0' && find_named(connection, caller->witness, &witness) != DB_DONE)
         return NO_ANSWER;
     if (witness != 0 && kill_thread(engine, connection, caller->thread_id) == NO_ANSWER)
         return NO_ANSWER;
@@ -153,8 +151,8 @@ static db_answer read_by_token(db *connection, transition *t)
     return answer;
 }
 
-/* A connection that was left behind, ours by its name or a caller's, and who reads what
- * became of its work. */
+/* A connection that was left behind, ours by its name or a caller's, and who reads what became of
+ * its work. */
 struct lost {
     const char *name;
     struct caller caller; /* without a step: ours, by its name */
@@ -167,9 +165,8 @@ static int settle_on(transition_engine *engine, db *connection, const struct los
                      int64_t deadline_ms)
 {
     for (;;) {
-        enum gone gone = lost->caller.step == NULL
-                             ? end_named(engine, connection, lost->name)
-                             : end_caller(engine, connection, &lost->caller);
+        enum gone gone = lost->caller.step == NULL ? end_named(engine, connection, lost->name)
+                                                   : end_caller(engine, connection, &lost->caller);
 
         if (gone == GONE)
             return lost->read(lost->context, connection) == DB_DONE;
@@ -179,8 +176,7 @@ static int settle_on(transition_engine *engine, db *connection, const struct los
     }
 }
 
-static int settle_lost(transition_engine *engine, const struct lost *lost,
-                       int64_t deadline_ms)
+static int settle_lost(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     do {
         db *connection;
@@ -197,8 +193,8 @@ static int settle_lost(transition_engine *engine, const struct lost *lost,
     return 0;
 }
 
-int settle_connection(transition_engine *engine, const char *connection_name,
-                      settle_read_fn read, void *context, int64_t budget_ms)
+int settle_connection(transition_engine *engine, const char *connection_name, settle_read_fn read,
+                      void *context, int64_t budget_ms)
 {
     struct lost lost = {.name = connection_name, .read = read, .context = context};
 
@@ -229,8 +225,8 @@ static db_answer read_items(void *context, db *connection)
     return DB_DONE;
 }
 
-static void settle(transition_engine *engine, transition **items, size_t count,
-                   struct lost *lost, int64_t deadline_ms)
+static void settle(transition_engine *engine, transition **items, size_t count, struct lost *lost,
+                   int64_t deadline_ms)
 {
     struct items all = {items, count};
 
@@ -258,16 +254,16 @@ void transition_settle_many(transition_engine *engine, transition **items, size_
     settle(engine, items, count, &lost, deadline_ms);
 }
 
-void transition_settle(transition_engine *engine, transition *t,
-                       const char *connection_name, int64_t budget_ms)
+void transition_settle(transition_engine *engine, transition *t, const char *connection_name,
+                       int64_t budget_ms)
 {
     struct lost lost = {.name = connection_name};
 
     settle(engine, &t, 1, &lost, clock_deadline(budget_ms));
 }
 
-void transition_settle_caller(transition_engine *engine, transition *t,
-                              uint64_t thread_id, const char *witness, int64_t budget_ms)
+void transition_settle_caller(transition_engine *engine, transition *t, uint64_t thread_id,
+                              const char *witness, int64_t budget_ms)
 {
     struct lost lost = {.caller = {&t->step, thread_id, witness}};
 
@@ -281,8 +277,8 @@ void transition_look(transition_engine *engine, transition *t, int64_t budget_ms
     t->verdict = VERDICT_UNKNOWN;
     do {
         db *connection;
-        tl_status status = pool_get(engine->connections, POOL_QUICK,
-                                    clock_left_ms(deadline_ms), &connection);
+        tl_status status =
+            pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
         db_answer answer = DB_NOT_SENT;
 
         if (status == TL_OK) {
@@ -303,8 +299,7 @@ static db_answer read_nothing(void *context, db *connection)
     return DB_DONE;
 }
 
-int transition_end(transition_engine *engine, const char *connection_name,
-                   int64_t budget_ms)
+int transition_end(transition_engine *engine, const char *connection_name, int64_t budget_ms)
 {
     struct lost lost = {.name = connection_name, .read = read_nothing};
 

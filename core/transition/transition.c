@@ -89,12 +89,11 @@ tl_status transition_check_life(const step *s)
     return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
 }
 
-/* What an error of the server means for a step that wrote nothing.  1062 names the key
- * that refused; the server's sentence also quotes the values, which may look like names. */
+/* What an error of the server means for a step that wrote nothing.  1062 names the key that
+ * refused; the server's sentence also quotes the values, which may look like names. */
 static void fail(transition *t, const db *connection, db_answer answer)
 {
-    if (answer == DB_ERROR &&
-        db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE &&
+    if (answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE &&
         (t->step.kind == STEP_ASK || t->step.kind == STEP_RECLAIM)) {
         t->verdict = strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0
                          ? VERDICT_CUSTOMER_BUSY
@@ -110,8 +109,7 @@ static int may_repeat(const transition *t, const db *connection, db_answer answe
 {
     if (answer != DB_ERROR || db_error_classify(db_errno(connection)) != DB_CLASS_REPEAT)
         return 0;
-    return !db_row_is_taken(connection) || !step_is_grant(t->step.kind) ||
-           t->step.kind == STEP_ARM;
+    return !db_row_is_taken(connection) || !step_is_grant(t->step.kind) || t->step.kind == STEP_ARM;
 }
 
 enum try_result { TRY_OVER, TRY_AGAIN };
@@ -127,10 +125,9 @@ static enum try_result leave_behind(transition *t, const db *connection)
     return TRY_OVER;
 }
 
-/* The server undid the step; what it said is judged before the rollback says something
- * else. */
-static enum try_result judge_error(transition_engine *engine, transition *t,
-                                   db *connection, db_answer answer)
+/* The server undid the step; what it said is judged before the rollback says something else. */
+static enum try_result judge_error(transition_engine *engine, transition *t, db *connection,
+                                   db_answer answer)
 {
     enum try_result result = TRY_OVER;
 
@@ -186,10 +183,9 @@ static enum try_result try_once(transition_engine *engine, transition *t, db *co
     return judge_error(engine, t, connection, answer);
 }
 
-/* A step whose answer was lost: over when its fate is known and it happened, or is not
- * knowable; when it provably did not happen the same token may be written now. */
-static enum try_result settle_lost(transition_engine *engine, transition *t,
-                                   int64_t deadline_ms)
+/* A step whose answer was lost: over when its fate is known and it happened, or is not knowable;
+ * when it provably did not happen the same token may be written now. */
+static enum try_result settle_lost(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
     transition_settle(engine, t, t->lost_connection, clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_UNKNOWN)
@@ -209,13 +205,12 @@ static enum try_result settle_lost(transition_engine *engine, transition *t,
     return TRY_AGAIN;
 }
 
-static enum try_result try_on_pool(transition_engine *engine, transition *t,
-                                   int64_t deadline_ms)
+static enum try_result try_on_pool(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
     db *connection;
     enum try_result tried;
-    tl_status status = pool_get(engine->connections, POOL_QUICK,
-                                clock_left_ms(deadline_ms), &connection);
+    tl_status status =
+        pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
 
     if (status != TL_OK) {
         t->verdict = VERDICT_FAILED;
@@ -242,8 +237,7 @@ static enum try_result try_on_pool(transition_engine *engine, transition *t,
 
 int transition_attempt(transition_engine *engine, transition *t, int64_t deadline_ms)
 {
-    return try_on_pool(engine, t, deadline_ms) == TRY_OVER &&
-           t->lost_connection[0] == '\0';
+    return try_on_pool(engine, t, deadline_ms) == TRY_OVER && t->lost_connection[0] == '\0';
 }
 
 void transition_run_one(transition_engine *engine, transition *t, int64_t deadline_ms)
@@ -284,8 +278,8 @@ static int by_class(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Steps that came together go together, whatever the threads of other callers do; and each
- * has had its turn before any is waited for. */
+/* Steps that came together go together, whatever the threads of other callers do; and each has had
+ * its turn before any is waited for. */
 static void run_array(transition_engine *engine, transition **items, size_t count,
                       int64_t deadline_ms)
 {
@@ -317,8 +311,7 @@ static void run_array(transition_engine *engine, transition **items, size_t coun
         batch_rest(engine, items[i], deadline_ms);
 }
 
-void transition_run(transition_engine *engine, transition **items, size_t count,
-                    int64_t budget_ms)
+void transition_run(transition_engine *engine, transition **items, size_t count, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms);
     const group_class *class = count == 1 ? class_of(items[0]) : NULL;

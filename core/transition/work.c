@@ -53,8 +53,8 @@ static enum tried server_refused(transition_engine *engine, work *w, db *connect
     return AGAIN;
 }
 
-/* Whether this may be begun on the server that the connection leads to, which may be what
- * has shown that it may not; and under its session. */
+/* Whether this may be begun on the server that the connection leads to, which may be what has shown
+ * that it may not; and under its session. */
 static tl_status check_begin(const transition_engine *engine, const work *w)
 {
     if (!w->asks || w->verdict == VERDICT_UNKNOWN)
@@ -100,8 +100,8 @@ static enum tried try_once(transition_engine *engine, work *w, int64_t deadline_
 {
     db *connection;
     enum tried tried;
-    tl_status status = pool_get(engine->connections, POOL_QUICK,
-                                clock_left_ms(deadline_ms), &connection);
+    tl_status status =
+        pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
 
     w->tried = 1;
     if (status == TL_OK) {
@@ -142,8 +142,8 @@ static enum tried not_knowable(work *w)
     return OVER;
 }
 
-/* Whether it happened is not asked, only that it cannot happen any more: what is run next
- * must not be undone by it. */
+/* Whether it happened is not asked, only that it cannot happen any more: what is run next must not
+ * be undone by it. */
 static enum tried end_lost(transition_engine *engine, work *w, int64_t deadline_ms)
 {
     if (!transition_end(engine, w->lost_connection, clock_left_ms(deadline_ms)))
@@ -198,8 +198,8 @@ static void go_on(transition_engine *engine, work *w, int64_t deadline_ms)
 
 /* ----------------------------------------------------------------------- in groups -- */
 
-/* It goes on alone, on its own thread, which finds words of its own: nothing was written
- * for it, or not by this group. */
+/* It goes on alone, on its own thread, which finds words of its own: nothing was written for it, or
+ * not by this group. */
 static void send_back(work *const *items, size_t count)
 {
     error_clear();
@@ -248,12 +248,10 @@ static db_answer run_split(transition_engine *engine, db *connection, work *cons
         send_back(items + count / 2, count - count / 2);
         return answer;
     }
-    return run_split(engine, connection, items + count / 2, count - count / 2,
-                     deadline_ms);
+    return run_split(engine, connection, items + count / 2, count - count / 2, deadline_ms);
 }
 
-static int any_is_forbidden(const transition_engine *engine, work *const *items,
-                            size_t count)
+static int any_is_forbidden(const transition_engine *engine, work *const *items, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (check_begin(engine, items[i]) != TL_OK)
@@ -262,8 +260,7 @@ static int any_is_forbidden(const transition_engine *engine, work *const *items,
 }
 
 /* Those that a statement without an end has left without a verdict. */
-static void judge_undecided(db *connection, db_answer answer, work *const *items,
-                            size_t count)
+static void judge_undecided(db *connection, db_answer answer, work *const *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (items[i]->verdict != VERDICT_UNKNOWN)
@@ -285,8 +282,8 @@ static void run_sorted(transition_engine *engine, work *const *items, size_t cou
     db *connection;
     db_answer answer;
 
-    if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms),
-                 &connection) != TL_OK) {
+    if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) !=
+        TL_OK) {
         /* Each finds out for itself, within its own deadline. */
         send_back(items, count);
         return;
@@ -332,8 +329,8 @@ static void run_alone(transition_engine *engine, void *item, int64_t deadline_ms
     go_on(engine, item, deadline_ms);
 }
 
-/* One try, in the group's turn.  What went wrong its own thread finds out for itself, and
- * then has the words for it. */
+/* One try, in the group's turn.  What went wrong its own thread finds out for itself, and then has
+ * the words for it. */
 static void run_single(transition_engine *engine, work *w, int64_t deadline_ms)
 {
     (void)try_once(engine, w, deadline_ms);
@@ -341,8 +338,7 @@ static void run_single(transition_engine *engine, work *w, int64_t deadline_ms)
         send_back(&w, 1);
 }
 
-static void run_together(transition_engine *engine, void **items, size_t count,
-                         int64_t deadline_ms)
+static void run_together(transition_engine *engine, void **items, size_t count, int64_t deadline_ms)
 {
     work **all = (work **)items;
     size_t at = 0;
@@ -378,8 +374,8 @@ static void run_rest(transition_engine *engine, void *item, int64_t deadline_ms)
 {
     work *w = item;
 
-    if (w->verdict == VERDICT_FAILED || (w->verdict == VERDICT_UNKNOWN &&
-                                         settle_in_turn(engine, w, deadline_ms) == AGAIN))
+    if (w->verdict == VERDICT_FAILED ||
+        (w->verdict == VERDICT_UNKNOWN && settle_in_turn(engine, w, deadline_ms) == AGAIN))
         go_on(engine, w, deadline_ms);
 }
 
@@ -406,8 +402,7 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
         go_on(engine, w, deadline_ms);
 }
 
-void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,
-                    int64_t budget_ms)
+void work_run_again(transition_engine *engine, work *w, work_doubt *doubt, int64_t budget_ms)
 {
     w->doubtful = doubt->doubtful;
     memcpy(w->lost_connection, doubt->lost_connection, sizeof w->lost_connection);

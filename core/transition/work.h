@@ -1,8 +1,8 @@
 /*
- * Database work of a lock that is no trade: statements that commit together or not at
- * all, repeated while the server undoes them, and settled by name when an answer is lost.
- * What a transition is to a trade's row, this is to any other.  Work of one row may share
- * a statement and a commit with that of other threads, as steps of trades do (group.h).
+ * Database work of a lock that is no trade: statements that commit together or not at all, repeated
+ * while the server undoes them, and settled by name when an answer is lost. What a transition is to
+ * a trade's row, this is to any other.  Work of one row may share a statement and a commit with
+ * that of other threads, as steps of trades do (group.h).
  */
 #ifndef TL_TRANSITION_WORK_H
 #define TL_TRANSITION_WORK_H
@@ -11,9 +11,8 @@
 
 /* How work of one row shares a statement with work of other threads. */
 typedef struct work_group {
-    /* Rows are given in the order of their keys.  Of one key there may be several; each
-     * is judged by what those before it have left, and what gives back comes before what
-     * asks. */
+    /* Rows are given in the order of their keys.  Of one key there may be several; each is judged
+     * by what those before it have left, and what gives back comes before what asks. */
     const char *(*key)(const void *row);
     /* About how many bytes of the statement the row takes. */
     size_t (*size)(const void *row);
@@ -23,33 +22,32 @@ typedef struct work_group {
 
 typedef struct work {
     const char *name; /* for sentences */
-    /* Runs the statements and their commit on this connection; may be called again after
-     * a call that committed nothing.  DB_DONE: committed, or there was nothing to do. */
+    /* Runs the statements and their commit on this connection; may be called again after a call
+     * that committed nothing.  DB_DONE: committed, or there was nothing to do. */
     db_answer (*run)(void *context, db *connection);
-    /* Once the connection that the answer was lost on is gone: whether it was committed.
-     * NULL: running it again does no harm, so nobody needs to know; it is run again only
-     * once that connection is gone, so that the run that is answered is the last one. */
+    /* Once the connection that the answer was lost on is gone: whether it was committed. NULL:
+     * running it again does no harm, so nobody needs to know; it is run again only once that
+     * connection is gone, so that the run that is answered is the last one. */
     db_answer (*read)(void *context, db *connection, int *committed);
     void *context;
-    /* Where it may share a statement; NULL: it goes alone.  `row` is what the group gets
-     * of it.  After a group's DB_DONE `take`, on any thread, looks at the row's verdict:
-     * 1 when that was all, 0 when `run` goes on from there, alone. */
+    /* Where it may share a statement; NULL: it goes alone.  `row` is what the group gets of it.
+     * After a group's DB_DONE `take`, on any thread, looks at the row's verdict: 1 when that was
+     * all, 0 when `run` goes on from there, alone. */
     const work_group *group;
     void *row;
     int (*take)(void *context);
-    /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason
-     * to come again. */
+    /* A row that an open transaction holds is an answer (VERDICT_DECIDING), not a reason to come
+     * again. */
     int asks;
     const life *life; /* of the session that an ask is for; NULL: of none */
-    /* The answer to an earlier run was lost, and nobody could settle it: what fails now is
-     * still UNKNOWN. */
+    /* The answer to an earlier run was lost, and nobody could settle it: what fails now is still
+     * UNKNOWN. */
     int doubtful;
 
     /* Given back in after VERDICT_UNKNOWN, it is settled before anything is run. */
     char lost_connection[RANDOM_UUID];
 
-    /* APPLIED: `run`, its group or, when settled, `read` said so.  DECIDING, UNKNOWN,
-     * FAILED. */
+    /* APPLIED: `run`, its group or, when settled, `read` said so.  DECIDING, UNKNOWN, FAILED. */
     verdict verdict;
     int settled;
     int tried;        /* once at least, in its own turn */
@@ -65,7 +63,6 @@ typedef struct work_doubt {
 } work_doubt;
 
 /* work_run() of work without `read`, with what is in doubt taken along and brought back. */
-void work_run_again(transition_engine *engine, work *w, work_doubt *doubt,
-                    int64_t budget_ms);
+void work_run_again(transition_engine *engine, work *w, work_doubt *doubt, int64_t budget_ms);
 
 #endif

@@ -1,8 +1,8 @@
--- The committed step before a compensating attempt sends: one more send may have left,
--- until this holder's max_hold, which starts anew.  Nothing is armed against a conflict,
--- success evidence, a deadline that passed, after a cancel, or once two operators have decided
--- that it failed (and no worker has refused that); nor by a clock that was set: while that is
--- not settled, or when it is not between the moments where its sender expects it.
+-- The committed step before a compensating attempt sends: one more send may have left, until this
+-- holder's max_hold, which starts anew.  Nothing is armed against a conflict, success evidence, a
+-- deadline that passed, after a cancel, or once two operators have decided that it failed (and no
+-- worker has refused that); nor by a clock that was set: while that is not settled, or when it is
+-- not between the moments where its sender expects it.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'arm', thread_no = ?, log_no = ?, token = ?, fence = fence + 1,
     rev = rev + 1, sends = sends + 1, not_found_since = NULL,

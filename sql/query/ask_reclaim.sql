@@ -1,7 +1,7 @@
--- A proven failure is tried anew, as the next epoch with a new channel key.  The caller
--- names the epoch it saw: of two reclaimers one finds another epoch and is refused.  Whoever
--- asked the channel about the old keys names the fence too: a failure that operators, or
--- another attempt, have decided anew since then is one that nobody asked about.  0: any.
+-- A proven failure is tried anew, as the next epoch with a new channel key.  The caller names the
+-- epoch it saw: of two reclaimers one finds another epoch and is refused.  Whoever asked the
+-- channel about the old keys names the fence too: a failure that operators, or another attempt,
+-- have decided anew since then is one that nobody asked about.  0: any.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET status = 'P', step = 'reclaim', thread_no = ?, log_no = ?, session_id = ?, token = ?,
     fence = fence + 1, rev = rev + 1, epoch = epoch + 1, sends = ?,

@@ -1,13 +1,11 @@
--- The article's use as a mutex, one statement for the first time and every later one: a
--- row that is finished, or whose holder is not alive, is taken over; a live P row is left
--- exactly as it is, and so is a trade that happens once, whatever its status; a refusal
--- writes nothing.  The token is assigned first and tells the later assignments, and the
--- caller, whether the row was taken.
--- Sessions are not looked at here: a subquery of an INSERT would lock the holder's session
--- row, and its heartbeat with it.  A caller that was refused reads the row; where the
--- session is dead, which is final, it asks again with the fence it saw (the last
--- parameter, else 0).
--- Such rows are not on the due index: there is no retry lane and no janitor for them.
+-- The article's use as a mutex, one statement for the first time and every later one: a row that is
+-- finished, or whose holder is not alive, is taken over; a live P row is left exactly as it is, and
+-- so is a trade that happens once, whatever its status; a refusal writes nothing.  The token is
+-- assigned first and tells the later assignments, and the caller, whether the row was taken.
+-- Sessions are not looked at here: a subquery of an INSERT would lock the holder's session row, and
+-- its heartbeat with it.  A caller that was refused reads the row; where the session is dead, which
+-- is final, it asks again with the fence it saw (the last parameter, else 0). Such rows are not on
+-- the due index: there is no retry lane and no janitor for them.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, fence, rev, sends, repeatable, max_hold_until, send_until,
     fingerprint, payload, remark, actor, created_at, updated_at)

@@ -1,5 +1,5 @@
--- Who proposed to close a finding, and who confirmed it, if anybody did; whether these are
--- two persons, and whether it was the account that asks now.
+-- Who proposed to close a finding, and who confirmed it, if anybody did; whether these are two
+-- persons, and whether it was the account that asks now.
 SELECT p.account, p.reason, tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()),
     c.account, c.reason, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.closed_at) AS closed_us,

@@ -1,9 +1,8 @@
--- The retry-compensation lock: one compensating attempt gets in.  Both rows in one
--- statement, sync row first.  A waiting row of the same epoch means that the sync row has
--- no holder.  The last parameters: 0 a claim by key, of a row that is due and not parked;
--- 2 the same of a worker, which may look at parked rows that became due; 1 an operator's
--- override, bound to the fence that was seen.
--- The claim goes on with the work of the thread, else with the trade's: that of its first
+-- The retry-compensation lock: one compensating attempt gets in.  Both rows in one statement, sync
+-- row first.  A waiting row of the same epoch means that the sync row has no holder.  The last
+-- parameters: 0 a claim by key, of a row that is due and not parked; 2 the same of a worker, which
+-- may look at parked rows that became due; 1 an operator's override, bound to the fence that was
+-- seen. The claim goes on with the work of the thread, else with the trade's: that of its first
 -- ask, else of its last step, else a new one.
 UPDATE trade_lock s
 STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no

@@ -1,6 +1,6 @@
--- How far the last step of what is in process lies in the future, which a clock explains that
--- was set forward and back while nobody looked.  What is due last is looked at: what is hidden
--- behind so much does not wait for longer than that.
+-- How far the last step of what is in process lies in the future, which a clock explains that was
+-- set forward and back while nobody looked.  What is due last is looked at: what is hidden behind
+-- so much does not wait for longer than that.
 SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), t.updated_at)), 0)
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)

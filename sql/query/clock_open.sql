@@ -1,7 +1,7 @@
--- The same for a process that begins and has nothing to compare it with: how far the last beat
--- or the end of another, or a low-water mark, lies in the future, which only a clock that was
--- set back explains, if it is later than what steps on record explain; and whether another is
--- silent, or the clock was set forward just now.
+-- The same for a process that begins and has nothing to compare it with: how far the last beat or
+-- the end of another, or a low-water mark, lies in the future, which only a clock that was set back
+-- explains, if it is later than what steps on record explain; and whether another is silent, or the
+-- clock was set forward just now.
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), c.steps,
     c.steps - c.settled,
     IF(s.latest > s.explained,

@@ -1,5 +1,5 @@
--- A retry row that is still open beside a finished sync row, or of an older epoch, is
--- closed by whoever meets it.
+-- A retry row that is still open beside a finished sync row, or of an older epoch, is closed by
+-- whoever meets it.
 UPDATE trade_lock s
 STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
     AND r.op_code = ?

@@ -1,5 +1,5 @@
--- What decides whether commits survive, whether history can be believed, and who may have
--- said otherwise; names that this server does not know are simply missing.
+-- What decides whether commits survive, whether history can be believed, and who may have said
+-- otherwise; names that this server does not know are simply missing.
 SELECT LOWER(variable_name), variable_value
 FROM information_schema.global_variables
 WHERE variable_name IN ('INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'LOG_BIN', 'SYNC_BINLOG',

@@ -1,11 +1,11 @@
--- The ending of a compensating attempt, both rows in one statement: the sync row's fence
--- and token decide, the retry row follows.  The join is written sync row first, which is
--- the lock order everywhere.  On failure the retry row is closed: F, not due, not parked.
--- What an earlier attempt remarked of its failure is not kept on a success.
--- That two operators decided is a proof only when they did: both halves, about one revision,
--- by two persons, not refused since by a worker; after it nothing was armed (arm.sql), and no
--- earlier send can be under way.  The last parameter is the proof once more.  The one before is 1 on a caller's connection: after a deadlock the client library
--- still believes in the transaction that the server rolled back, and the ending would
+-- The ending of a compensating attempt, both rows in one statement: the sync row's fence and token
+-- decide, the retry row follows.  The join is written sync row first, which is the lock order
+-- everywhere.  On failure the retry row is closed: F, not due, not parked. What an earlier attempt
+-- remarked of its failure is not kept on a success. That two operators decided is a proof only when
+-- they did: both halves, about one revision, by two persons, not refused since by a worker; after
+-- it nothing was armed (arm.sql), and no earlier send can be under way.  The last parameter is the
+-- proof once more.  The one before is 1 on a caller's connection: after a deadlock the client
+-- library still believes in the transaction that the server rolled back, and the ending would
 -- commit alone.
 UPDATE trade_lock s
 STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no

@@ -1,6 +1,6 @@
--- finish_retry.sql for many trades, in the order of their keys, on a connection of ours; none
--- of them says that two operators decided.  The first SELECT gives the values their names
--- and types; it reads nothing.
+-- finish_retry.sql for many trades, in the order of their keys, on a connection of ours; none of
+-- them says that two operators decided.  The first SELECT gives the values their names and types;
+-- it reads nothing.
 UPDATE (SELECT cust_no, serial_no, op_code, op_code AS retry_op, status, thread_no, log_no,
         token, proof, retryable, channel_ref, result, remark, actor, fence AS held_fence,
         token AS held_token

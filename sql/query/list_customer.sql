@@ -1,5 +1,5 @@
--- A page of one customer's rows, in the order of the primary key, after the row named by
--- the second to fourth parameter.
+-- A page of one customer's rows, in the order of the primary key, after the row named by the second
+-- to fourth parameter.
 SELECT /*include list_columns*/
 FROM trade_lock
 WHERE cust_no = ? AND (serial_no > ? OR (serial_no = ? AND op_code > ?))

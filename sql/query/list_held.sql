@@ -1,5 +1,5 @@
--- A page of one operation's rows that have a holder and no next moment: locks without a
--- retry lane, and retry rows of compensating attempts that run now.
+-- A page of one operation's rows that have a holder and no next moment: locks without a retry lane,
+-- and retry rows of compensating attempts that run now.
 SELECT /*include list_columns*/, session_id
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = ? AND next_run_at IS NULL AND session_id >= ?

@@ -1,5 +1,5 @@
--- Which of these rows have a step that was written under a log UUID: their last, their
--- first, or one of those between.  Needs the right to read history.
+-- Which of these rows have a step that was written under a log UUID: their last, their first, or
+-- one of those between.  Needs the right to read history.
 SELECT t.cust_no, t.serial_no, t.op_code
 FROM (SELECT cust_no, serial_no, op_code FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?)/*)rows*/) k

@@ -1,6 +1,6 @@
--- The next stretch of one operation to look through, in microseconds: where its first row
--- stands (NULL: there is none), where it ends, and the time.  It ends at the given moment
--- (NULL), or before the row that is so many rows behind the first.
+-- The next stretch of one operation to look through, in microseconds: where its first row stands
+-- (NULL: there is none), where it ends, and the time.  It ends at the given moment (NULL), or
+-- before the row that is so many rows behind the first.
 SELECT (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
         FROM trade_lock FORCE INDEX (due)
         WHERE op_code = ? AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND

@@ -1,5 +1,5 @@
--- The same as doctor_parts, for an administrator who mends them: tl_parts() itself may be
--- what is missing.
+-- The same as doctor_parts, for an administrator who mends them: tl_parts() itself may be what is
+-- missing.
 SELECT CONCAT('trigger ', trigger_name)
 FROM information_schema.triggers
 WHERE event_object_schema = DATABASE()

@@ -1,6 +1,6 @@
--- An observer opens a P row whose holder is not alive: max_hold is over, or the session
--- is gone or ended.  Death is final and was committed before, so reading the session
--- without a lock is enough; the fence proves that the row is the one that was seen.
+-- An observer opens a P row whose holder is not alive: max_hold is over, or the session is gone or
+-- ended.  Death is final and was committed before, so reading the session without a lock is enough;
+-- the fence proves that the row is the one that was seen.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = 'reap', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
     token = ?, fence = fence + 1, rev = rev + 1, actor = ?,

@@ -1,5 +1,5 @@
--- open_held.sql for many trades, in the order of their keys; none of them is a mutex.  The
--- first SELECT gives the values their names and types; it reads nothing.
+-- open_held.sql for many trades, in the order of their keys; none of them is a mutex.  The first
+-- SELECT gives the values their names and types; it reads nothing.
 UPDATE (SELECT cust_no, serial_no, op_code, step, thread_no, log_no, token,
         sends AS known_sends, fence AS before_us, retryable AS unsend,
         seen_by_channel AS seen, cancel_tried AS cancels, retryable AS not_found,

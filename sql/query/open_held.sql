@@ -1,8 +1,7 @@
--- The holder gives the sync row back without a final answer: it loses its holder and
--- stays P.  A send that provably did nothing is taken off again, and with it what it added to
--- send_until, if the row counts no send that the holder does not know of.
--- A mutex has no retry row by which it could be found among the finished rows; it stands at
--- a moment that is never due.
+-- The holder gives the sync row back without a final answer: it loses its holder and stays P.  A
+-- send that provably did nothing is taken off again, and with it what it added to send_until, if
+-- the row counts no send that the holder does not know of. A mutex has no retry row by which it
+-- could be found among the finished rows; it stands at a moment that is never due.
 UPDATE trade_lock FORCE INDEX (PRIMARY)
 SET step = ?, session_id = NULL, max_hold_until = NULL,
     next_run_at = IF(repeatable = 1 AND lane = 'S', '1970-01-01', NULL),

@@ -1,12 +1,11 @@
--- The second half of opening, in the same transaction: the retry row becomes waiting, or
--- parked, with the sync row's epoch.  It is selected from the sync row by the fresh token
--- that the first half wrote, so nothing happens when the first half did not.  Counters
--- and parking are cleared only where the row was absent, closed or of an older epoch.
--- An attempt that a restored server let do nothing is taken off again.
--- Evidence of success makes the lane due at once, unless the books refused it just now; a
--- parked lane has no due time (NULL) unless the caller gives it one, for looking again.
--- A standalone row in that place becomes the trade's: the money goes first, and whoever
--- holds that row finds its fence gone.
+-- The second half of opening, in the same transaction: the retry row becomes waiting, or parked,
+-- with the sync row's epoch.  It is selected from the sync row by the fresh token that the first
+-- half wrote, so nothing happens when the first half did not.  Counters and parking are cleared
+-- only where the row was absent, closed or of an older epoch. An attempt that a restored server let
+-- do nothing is taken off again. Evidence of success makes the lane due at once, unless the books
+-- refused it just now; a parked lane has no due time (NULL) unless the caller gives it one, for
+-- looking again. A standalone row in that place becomes the trade's: the money goes first, and
+-- whoever holds that row finds its fence gone.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     token, fence, rev, epoch, next_run_at, parked, remark, actor, created_at,
     updated_at)

@@ -1,5 +1,5 @@
--- open_retry.sql for the trades that open_group.sql has opened in the same transaction; each
--- holder lived, so that nothing of its claims is left.
+-- open_retry.sql for the trades that open_group.sql has opened in the same transaction; each holder
+-- lived, so that nothing of its claims is left.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     token, fence, rev, epoch, next_run_at, parked, remark, actor, created_at,
     updated_at)

@@ -1,3 +1,2 @@
--- One page of purging mutexes' rows; the procedure decides what may go and commits by
--- itself.
+-- One page of purging mutexes' rows; the procedure decides what may go and commits by itself.
 CALL tl_purge_resources(?, ?, ?, @tl_purged)

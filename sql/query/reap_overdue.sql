@@ -1,5 +1,4 @@
--- P rows of one operation whose max_hold ended within a stretch of time, in the order of
--- the index.
+-- P rows of one operation whose max_hold ended within a stretch of time, in the order of the index.
 SELECT cust_no, serial_no, fence, log_no,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
 FROM trade_lock FORCE INDEX (due)

@@ -1,5 +1,5 @@
--- The holder sets the end of its lease anew, never beyond the end of its hold.  A lease
--- that is over is not revived: others may be told already that the lock is free.
+-- The holder sets the end of its lease anew, never beyond the end of its hold.  A lease that is
+-- over is not revived: others may be told already that the lock is free.
 UPDATE resource_lock
 SET step = 'renew', thread_no = ?, log_no = ?, rev = rev + 1,
     lease_until = LEAST(UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until),

@@ -1,5 +1,5 @@
--- The holder releases.  The token belongs to one grant only, so a row that was taken over
--- meanwhile is not met; all rows of a grant carry the same one.
+-- The holder releases.  The token belongs to one grant only, so a row that was taken over meanwhile
+-- is not met; all rows of a grant carry the same one.
 UPDATE resource_lock
 SET status = 'U', step = 'unlock', thread_no = ?, log_no = ?, session_id = NULL,
     lease_until = NULL, max_hold_until = NULL, token = ?, fence = fence + 1, rev = rev + 1,

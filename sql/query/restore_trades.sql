@@ -1,5 +1,5 @@
--- What accepting would put in doubt: trades in process, by operation and state; and what it
--- would take away.  Walks the tables, for an operator who is about to decide.
+-- What accepting would put in doubt: trades in process, by operation and state; and what it would
+-- take away.  Walks the tables, for an operator who is about to decide.
 SELECT op_code, state, COUNT(*) FROM trade_lock_state
 WHERE lane = 'S' AND status = 'P' AND repeatable = 0
 GROUP BY op_code, state

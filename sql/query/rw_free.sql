@@ -1,10 +1,10 @@
--- Frees the dead holders of a resource: the writers, and the readers where they are in
--- the way.  A holder who renews at this moment has the row locked, or is met alive; one
--- whose transaction has written "business done" keeps the row until that has ended; and a
--- holder who comes too late fails on the token.  Sessions are read without a lock;
--- ended_at was committed before and never comes back.  But they are read as of one moment
--- of this statement, and holders as they are when it comes to them: a session that is not
--- there may have begun since, so a holder who came since is left alone.
+-- Frees the dead holders of a resource: the writers, and the readers where they are in the way.  A
+-- holder who renews at this moment has the row locked, or is met alive; one whose transaction has
+-- written "business done" keeps the row until that has ended; and a holder who comes too late fails
+-- on the token.  Sessions are read without a lock; ended_at was committed before and never comes
+-- back.  But they are read as of one moment of this statement, and holders as they are when it
+-- comes to them: a session that is not there may have begun since, so a holder who came since is
+-- left alone.
 UPDATE resource_holder
 SET status = 'F', step = 'reap', thread_no = ?, session_id = NULL, token = ?,
     rev = rev + 1, over_at = NULL, max_hold_until = NULL, actor = ?,

@@ -1,5 +1,5 @@
--- A holder releases, or a writer stops waiting.  The token belongs to one grant only, so
--- a row that was freed meanwhile is not met, whoever has it now.
+-- A holder releases, or a writer stops waiting.  The token belongs to one grant only, so a row that
+-- was freed meanwhile is not met, whoever has it now.
 UPDATE resource_holder
 SET status = 'F', step = ?, thread_no = ?, log_no = ?, session_id = NULL, token = ?,
     rev = rev + 1, over_at = NULL, max_hold_until = NULL,

@@ -1,5 +1,5 @@
--- The holder sets the end of its lease anew, never beyond the end of its hold.  A lease
--- that is over is not revived.
+-- The holder sets the end of its lease anew, never beyond the end of its hold.  A lease that is
+-- over is not revived.
 UPDATE resource_holder
 SET step = 'renew', thread_no = ?, log_no = ?, rev = rev + 1, by_session = 0,
     over_at = LEAST(UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until),

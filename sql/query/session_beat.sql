@@ -1,6 +1,6 @@
--- One statement whatever the number of locks.  0 rows: declared dead, for good.  The answer
--- brings the number of the beat as the id that was inserted: a lower one than was confirmed
--- before shows that the database went back in time.
+-- One statement whatever the number of locks.  0 rows: declared dead, for good.  The answer brings
+-- the number of the beat as the id that was inserted: a lower one than was confirmed before shows
+-- that the database went back in time.
 UPDATE tl_session
 SET beat = LAST_INSERT_ID(beat + 1),
     alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND

@@ -1,6 +1,6 @@
--- Whether a step with this token is the row's last one, and what it is worth: the row's
--- status, and whether the session that it was made under still lives.  By a join: EXISTS says no,
--- and no error, where KILL QUERY meets it.
+-- Whether a step with this token is the row's last one, and what it is worth: the row's status, and
+-- whether the session that it was made under still lives.  By a join: EXISTS says no, and no error,
+-- where KILL QUERY meets it.
 SELECT t.token = ? AS mine, t.status, t.fence, t.epoch,
     x.session_id IS NOT NULL AS session_lives, t.session_id <=> ? AS my_session
 FROM trade_lock t

@@ -1,5 +1,5 @@
--- Which of these steps were committed, whatever has become of their rows since: for a
--- statement that carried out many and changed fewer rows than all of them have.
+-- Which of these steps were committed, whatever has become of their rows since: for a statement
+-- that carried out many and changed fewer rows than all of them have.
 SELECT j.token
 FROM (SELECT cust_no, serial_no, op_code, token FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(?, ?, ?, ?)/*)rows*/) j

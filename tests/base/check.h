@@ -13,10 +13,10 @@
 #include <tradelock/tradelock.h>
 
 /* The call failed with this status and left exactly this sentence. */
-#define assert_problem(call, wanted_status, wanted_sentence)                             \
-    do {                                                                                 \
-        assert_string_equal(tl_status_name(call), tl_status_name(wanted_status));        \
-        assert_string_equal(tl_error_message(), wanted_sentence);                        \
+#define assert_problem(call, wanted_status, wanted_sentence)                                       \
+    do {                                                                                           \
+        assert_string_equal(tl_status_name(call), tl_status_name(wanted_status));                  \
+        assert_string_equal(tl_error_message(), wanted_sentence);                                  \
     } while (0)
 
 #endif

@@ -64,9 +64,8 @@ static void write_range(struct text_buffer *to, const struct config_setting *set
 
     switch (setting->type) {
     case CONFIG_NAME:
-        text_buffer_append_format(
-            to, "# At most %lld bytes of printable ASCII without blanks.\n",
-            (long long)setting->most);
+        text_buffer_append_format(to, "# At most %lld bytes of printable ASCII without blanks.\n",
+                                  (long long)setting->most);
         break;
     case CONFIG_COUNT:
         text_buffer_append_format(to, "# From %lld to %lld.\n", (long long)setting->least,

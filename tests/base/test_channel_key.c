@@ -44,8 +44,7 @@ static void test_cut(void **state)
     (void)state;
     for (unsigned chars = 20; chars <= 64; chars++) {
         memset(key, '?', sizeof(key));
-        assert_int_equal(tl_channel_key(key, chars, "bank-a", "fastpay", &sample, 1),
-                         TL_OK);
+        assert_int_equal(tl_channel_key(key, chars, "bank-a", "fastpay", &sample, 1), TL_OK);
         assert_int_equal(strlen(key), chars);
         assert_memory_equal(key, TL_CHANNEL_KEY_VECTOR_1, chars);
         if (chars < 64)
@@ -61,18 +60,12 @@ static void test_parts_do_not_mix(void **state)
         tl_key key;
         uint32_t epoch;
     } variants[] = {
-        {"ab", "cd", {"ef", "gh", "ij"}, 1},
-        {"a", "bcd", {"ef", "gh", "ij"}, 1},
-        {"abc", "d", {"ef", "gh", "ij"}, 1},
-        {"ab", "cde", {"f", "gh", "ij"}, 1},
-        {"ab", "cd", {"efg", "h", "ij"}, 1},
-        {"ab", "cd", {"ef", "ghi", "j"}, 1},
-        {"cd", "ab", {"ef", "gh", "ij"}, 1},
-        {"ab", "cd", {"gh", "ef", "ij"}, 1},
-        {"ab", "cd", {"ef", "gh", "ij"}, 2},
-        {"ab", "cd", {"ef", "gh", "ij"}, 256},
-        {"AB", "cd", {"ef", "gh", "ij"}, 1},
-        {"ab", "cd", {"ef", "gh", "iJ"}, 1},
+        {"ab", "cd", {"ef", "gh", "ij"}, 1},          {"a", "bcd", {"ef", "gh", "ij"}, 1},
+        {"abc", "d", {"ef", "gh", "ij"}, 1},          {"ab", "cde", {"f", "gh", "ij"}, 1},
+        {"ab", "cd", {"efg", "h", "ij"}, 1},          {"ab", "cd", {"ef", "ghi", "j"}, 1},
+        {"cd", "ab", {"ef", "gh", "ij"}, 1},          {"ab", "cd", {"gh", "ef", "ij"}, 1},
+        {"ab", "cd", {"ef", "gh", "ij"}, 2},          {"ab", "cd", {"ef", "gh", "ij"}, 256},
+        {"AB", "cd", {"ef", "gh", "ij"}, 1},          {"ab", "cd", {"ef", "gh", "iJ"}, 1},
         {"ab", "cd", {"ef", "gh", "ij"}, UINT32_MAX},
     };
     enum { COUNT = sizeof(variants) / sizeof(variants[0]) };
@@ -80,9 +73,8 @@ static void test_parts_do_not_mix(void **state)
 
     (void)state;
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(tl_channel_key(keys[i], 64, variants[i].site,
-                                        variants[i].channel, &variants[i].key,
-                                        variants[i].epoch),
+        assert_int_equal(tl_channel_key(keys[i], 64, variants[i].site, variants[i].channel,
+                                        &variants[i].key, variants[i].epoch),
                          TL_OK);
         for (int j = 0; j < i; j++)
             assert_string_not_equal(keys[i], keys[j]);
@@ -107,8 +99,7 @@ static void test_longest(void **state)
 
     (void)state;
     assert_int_equal(
-        tl_channel_key(out, 64, repeat(64), "12345678901234567890123456789012", &key, 1),
-        TL_OK);
+        tl_channel_key(out, 64, repeat(64), "12345678901234567890123456789012", &key, 1), TL_OK);
     assert_int_equal(strspn(out, "0123456789abcdef"), 64);
 }
 
@@ -126,16 +117,13 @@ static void test_bad_arguments(void **state)
                    "channel key: there is no place for it");
     assert_problem(tl_channel_key(out, 64, "a", "b", &sample, 0), TL_INVALID,
                    "channel key: epochs are counted from 1");
-    assert_problem(tl_channel_key(out, 64, NULL, "b", &sample, 1), TL_INVALID,
-                   "site: is missing");
+    assert_problem(tl_channel_key(out, 64, NULL, "b", &sample, 1), TL_INVALID, "site: is missing");
     assert_problem(tl_channel_key(out, 64, repeat(65), "b", &sample, 1), TL_INVALID,
                    "site: is longer than 64 bytes");
-    assert_problem(tl_channel_key(out, 64, "a", "", &sample, 1), TL_INVALID,
-                   "channel: is empty");
+    assert_problem(tl_channel_key(out, 64, "a", "", &sample, 1), TL_INVALID, "channel: is empty");
     assert_problem(tl_channel_key(out, 64, "a", repeat(33), &sample, 1), TL_INVALID,
                    "channel: is longer than 32 bytes");
-    assert_problem(tl_channel_key(out, 64, "a", "b", NULL, 1), TL_INVALID,
-                   "key: is missing");
+    assert_problem(tl_channel_key(out, 64, "a", "b", NULL, 1), TL_INVALID, "key: is missing");
     assert_problem(tl_channel_key(out, 64, "a", "b", &bad, 1), TL_INVALID,
                    "cust_no: byte 2 is a blank (0x20); only printable ASCII without "
                    "blanks is allowed");

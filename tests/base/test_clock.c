@@ -141,9 +141,8 @@ static int slices_until(int64_t deadline_ms)
     return slices;
 }
 
-/* A wait longer than one slice ends at its deadline, not at the slice's end.  A thread
- * that wakes up so late that the rest is over as well has seen no slice: then a longer
- * one. */
+/* A wait longer than one slice ends at its deadline, not at the slice's end.  A thread that wakes
+ * up so late that the rest is over as well has seen no slice: then a longer one. */
 static void test_long_wait(void **state)
 {
     int64_t wait_ms = 1150;
@@ -219,8 +218,8 @@ static int by_bytes(const void *left, const void *right)
     return memcmp(left, right, RANDOM_TOKEN);
 }
 
-/* Neither of one thread, nor of two, nor of a process and its child, which has all that was
- * fetched before. */
+/* Neither of one thread, nor of two, nor of a process and its child, which has all that was fetched
+ * before. */
 static void test_tokens_never_repeat(void **state)
 {
     static struct {

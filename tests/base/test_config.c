@@ -1,5 +1,5 @@
-/* Settings of every good and every bad kind, and the sample.  With --sample it prints the
- * sample instead. */
+/* Settings of every good and every bad kind, and the sample.  With --sample it prints the sample
+ * instead. */
 #include "check.h"
 
 #include "base/config.h"
@@ -54,8 +54,8 @@ static void test_the_list(void **state)
 
     (void)state;
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
-        assert_int_equal(
-            config_set(&config, &config_settings[i], config_settings[i].initial), TL_OK);
+        assert_int_equal(config_set(&config, &config_settings[i], config_settings[i].initial),
+                         TL_OK);
         assert_true(config_settings[i].least <= config_settings[i].most);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(config_settings[i].name, config_settings[j].name);
@@ -150,8 +150,7 @@ static void test_bad_names(void **state)
 static void test_bad_numbers(void **state)
 {
     (void)state;
-    assert_refused("[tradelock]\npool_size = 0\n",
-                   ":2: pool_size: 0 is out of range, 1 to 256");
+    assert_refused("[tradelock]\npool_size = 0\n", ":2: pool_size: 0 is out of range, 1 to 256");
     assert_refused("[tradelock]\npool_size = 257\n",
                    ":2: pool_size: 257 is out of range, 1 to 256");
     assert_refused("[tradelock]\npool_size = -1\n",
@@ -162,10 +161,9 @@ static void test_bad_numbers(void **state)
                    ":2: pool_size: '8x' is not a whole number from 1 to 256");
     assert_refused("[tradelock]\npool_size =\n",
                    ":2: pool_size: '' is not a whole number from 1 to 256");
-    assert_refused(
-        "[tradelock]\npool_size = 99999999999999999999\n",
-        ":2: pool_size: '99999999999999999999' is not a whole number from 1 to "
-        "256");
+    assert_refused("[tradelock]\npool_size = 99999999999999999999\n",
+                   ":2: pool_size: '99999999999999999999' is not a whole number from 1 to "
+                   "256");
     assert_refused("[tradelock]\njanitor = yes\n",
                    ":2: janitor: 'yes' is not a whole number from 0 to 1");
     assert_refused("[tradelock]\nallow_insecure = 2\n",
@@ -182,12 +180,10 @@ static void test_bad_durations(void **state)
     assert_refused("[tradelock]\nbeat_ms = soon\n",
                    ":2: beat_ms: 'soon' is not a duration such as 250ms, 30s, 10m, 2h or "
                    "7d");
-    assert_refused(
-        "[tradelock]\nbeat_ms = 1 s\n",
-        ":2: beat_ms: '1 s' is not a duration such as 250ms, 30s, 10m, 2h or 7d");
-    assert_refused(
-        "[tradelock]\nbeat_ms = 1w\n",
-        ":2: beat_ms: '1w' is not a duration such as 250ms, 30s, 10m, 2h or 7d");
+    assert_refused("[tradelock]\nbeat_ms = 1 s\n",
+                   ":2: beat_ms: '1 s' is not a duration such as 250ms, 30s, 10m, 2h or 7d");
+    assert_refused("[tradelock]\nbeat_ms = 1w\n",
+                   ":2: beat_ms: '1w' is not a duration such as 250ms, 30s, 10m, 2h or 7d");
     assert_refused("[tradelock]\nbeat_ms = 1.5s\n",
                    ":2: beat_ms: '1.5s' is not a duration such as 250ms, 30s, 10m, 2h or "
                    "7d");
@@ -224,10 +220,8 @@ static void test_bad_sites(void **state)
                    "blanks is allowed");
     assert_refused("[tradelock]\nsite =\n", ":2: site: is empty");
     assert_refused("[tradelock]\nsite = ''\n", ":2: site: is empty");
-    assert_refused("[tradelock]\nsite = 'bank-a\n",
-                   ":2: site: a quote has no counterpart");
-    assert_refused("[tradelock]\nsite = \"bank-a'\n",
-                   ":2: site: a quote has no counterpart");
+    assert_refused("[tradelock]\nsite = 'bank-a\n", ":2: site: a quote has no counterpart");
+    assert_refused("[tradelock]\nsite = \"bank-a'\n", ":2: site: a quote has no counterpart");
     assert_refused("[tradelock]\nsite = \"\n", ":2: site: a quote has no counterpart");
     assert_refused("[tradelock]\nsite = 1234567890123456789012345678901234567890"
                    "1234567890123456789012345\n",

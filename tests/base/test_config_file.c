@@ -1,5 +1,5 @@
-/* The settings file as a file: its lines and sections, what libmariadb reads of it, who
- * may read it. */
+/* The settings file as a file: its lines and sections, what libmariadb reads of it, who may read
+ * it. */
 #include "check.h"
 
 #include "base/config.h"
@@ -21,16 +21,14 @@ static void test_bad_lines(void **state)
                                  "or [tradelock-client] must come first");
     assert_refused("[tradelock]\npool_size 3\n",
                    ":2: 'pool_size 3' is not of the form name = value");
-    assert_refused("[tradelock]\npool_size ; = 3\n",
-                   ":2: is not of the form name = value");
+    assert_refused("[tradelock]\npool_size ; = 3\n", ":2: is not of the form name = value");
     assert_refused("[tradelock\n", ":1: the section's ']' is missing");
     assert_refused("[tradelok]\n", ":1: unknown section [tradelok]; tradelock reads "
                                    "[tradelock] and [tradelock-client]");
     assert_refused("[tradelock]\n!include /etc/my.cnf\n",
                    ":2: !include is not followed; write the settings here");
     /* An indented line is a setting, not more of the one before. */
-    assert_refused("[tradelock]\nsite = a\n  bcd\n",
-                   ":3: 'bcd' is not of the form name = value");
+    assert_refused("[tradelock]\nsite = a\n  bcd\n", ":3: 'bcd' is not of the form name = value");
     strcpy(text, "[tradelock]\nsite = ");
     memset(text + strlen(text), 'x', 300);
     text[319] = '\0';
@@ -48,8 +46,8 @@ static void test_nul(void **state)
 
     (void)state;
     settings_write(text, sizeof(text) - 1, 0600);
-    snprintf(wanted, sizeof(wanted),
-             "%s:2: the line is longer than 4094 bytes or holds a NUL", settings_path);
+    snprintf(wanted, sizeof(wanted), "%s:2: the line is longer than 4094 bytes or holds a NUL",
+             settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
@@ -58,8 +56,7 @@ static void test_bad_connection_options(void **state)
     (void)state;
     assert_refused("[tradelock-client]\nuser = a\nsslca = b\n",
                    ":3: unknown connection option 'sslca'; did you mean 'ssl-ca'?");
-    assert_refused("[tradelock-client]\ncolour = b\n",
-                   ":2: unknown connection option 'colour'");
+    assert_refused("[tradelock-client]\ncolour = b\n", ":2: unknown connection option 'colour'");
     assert_refused("[tradelock-client-test]\nunix_socket = b\n",
                    ":2: unknown connection option 'unix_socket'");
     assert_refused("[tradelock-client]\nreconnect = 1\n",
@@ -120,8 +117,7 @@ static void test_group(void **state)
     assert_int_equal(config_load_for(&config, settings_path, NULL), TL_OK);
     assert_int_equal(config_load_for(&config, settings_path, ""), TL_OK);
     assert_int_equal(config_load_for(&config, settings_path, "-two"), TL_OK);
-    snprintf(wanted, sizeof(wanted), "%s: section [tradelock-client-tw] is missing",
-             settings_path);
+    snprintf(wanted, sizeof(wanted), "%s: section [tradelock-client-tw] is missing", settings_path);
     assert_problem(config_load_for(&config, settings_path, "-tw"), TL_BAD_CONFIG, wanted);
 }
 
@@ -197,8 +193,7 @@ static void test_writable_by_all(void **state)
     (void)state;
     settings_write("", 0, 0666);
     snprintf(wanted, sizeof(wanted),
-             "%s: the settings file can be written by everybody (mode 0666)",
-             settings_path);
+             "%s: the settings file can be written by everybody (mode 0666)", settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
@@ -208,8 +203,7 @@ static void test_no_file(void **state)
     char wanted[200];
 
     (void)state;
-    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG,
-                   "no settings file was named");
+    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, ""), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, "/nowhere/a.cnf"), TL_BAD_CONFIG,
                    "/nowhere/a.cnf: the settings file cannot be opened: No such file or "
@@ -221,8 +215,7 @@ static void test_no_file(void **state)
                    "/dev/null: the settings file is not a regular file");
     unlink(settings_path);
     assert_int_equal(mkfifo(settings_path, 0600), 0);
-    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file",
-             settings_path);
+    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file", settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
@@ -235,8 +228,8 @@ static void test_unreadable(void **state)
     (void)state;
     settings_write("[tradelock]\n", 12, 0000);
     assert_int_equal(chmod(settings_folder, 0755), 0);
-    snprintf(wanted, sizeof(wanted),
-             "%s: the settings file cannot be opened: Permission denied", settings_path);
+    snprintf(wanted, sizeof(wanted), "%s: the settings file cannot be opened: Permission denied",
+             settings_path);
     pid_t pid = fork();
     if (pid == 0) {
         struct config config;

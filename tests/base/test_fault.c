@@ -50,9 +50,8 @@ static int run_child(const char *variable, const char *value)
 /* Counts the lines of the file and checks that they are these, in this order. */
 static int count_lines(const char *path)
 {
-    static const char *const wanted[] = {"1\tstatement\task\tbefore\n",
-                                         "2\tstatement\task\tafter\n",
-                                         "3\tcommit\tcommit\tbefore\n"};
+    static const char *const wanted[] = {
+        "1\tstatement\task\tbefore\n", "2\tstatement\task\tafter\n", "3\tcommit\tcommit\tbefore\n"};
     FILE *file = fopen(path, "r");
     char line[200];
     int count = 0;

@@ -139,9 +139,7 @@ static void test_hidden_in_the_message(void **state)
 
         log_hash_cust(hash, cases[i].cust_no);
         for (const char *from = cases[i].wanted_format; *from != '\0';) {
-            size_t skip = strncmp(from, "%1$s", 4) == 0 ? 4
-                          : strncmp(from, "%s", 2) == 0 ? 2
-                                                        : 0;
+            size_t skip = strncmp(from, "%1$s", 4) == 0 ? 4 : strncmp(from, "%s", 2) == 0 ? 2 : 0;
             if (skip > 0)
                 to = stpcpy(to, hash);
             else
@@ -170,12 +168,9 @@ static void test_long_message(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_nobody_listens),
-        cmocka_unit_test(test_below_the_level),
-        cmocka_unit_test(test_half_a_key),
-        cmocka_unit_test(test_hashed),
-        cmocka_unit_test(test_hidden_in_the_message),
+        cmocka_unit_test(test_plain),           cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_below_the_level), cmocka_unit_test(test_half_a_key),
+        cmocka_unit_test(test_hashed),          cmocka_unit_test(test_hidden_in_the_message),
         cmocka_unit_test(test_long_message),
     };
 

@@ -92,8 +92,7 @@ static void test_states_and_proofs(void **state)
     assert_string_equal(tl_state_name((tl_state)77), "?");
     for (int i = TL_STATE_ABSENT; i <= TL_STATE_CLOSED; i++)
         for (int j = TL_STATE_ABSENT; j < i; j++)
-            assert_string_not_equal(tl_state_name((tl_state)i),
-                                    tl_state_name((tl_state)j));
+            assert_string_not_equal(tl_state_name((tl_state)i), tl_state_name((tl_state)j));
     assert_string_equal(tl_proof_name(TL_PROOF_NEVER_LEFT), "NEVER_LEFT");
     assert_string_equal(tl_proof_text(TL_PROOF_DECLINED), "the channel declined");
     assert_int_equal(TL_PROOF_OPERATORS, 'O');
@@ -122,8 +121,7 @@ static void test_sentence(void **state)
     assert_string_equal(tl_error_message(), "line 3: row 7 is held");
     /* The old sentence may be part of the new one. */
     error_set(TL_BUSY, "%s, twice: %s", tl_error_message(), tl_error_message());
-    assert_string_equal(tl_error_message(),
-                        "line 3: row 7 is held, twice: line 3: row 7 is held");
+    assert_string_equal(tl_error_message(), "line 3: row 7 is held, twice: line 3: row 7 is held");
     error_clear();
     error_prefix(TL_BUSY, "alone");
     assert_string_equal(tl_error_message(), "alone: ");

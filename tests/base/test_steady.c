@@ -17,8 +17,7 @@ static steady clock_seen;
 /* A look at a clock that is so far ahead, between two moments of ours. */
 static steady_look look(int64_t ahead_us, int64_t before_us, int64_t took_us)
 {
-    const steady_look seen = {before_us + took_us / 2 + ahead_us, before_us,
-                              before_us + took_us};
+    const steady_look seen = {before_us + took_us / 2 + ahead_us, before_us, before_us + took_us};
 
     return seen;
 }
@@ -87,8 +86,7 @@ static void what_it_must_be_now(void **state)
 
     (void)state;
     assert_int_equal(steady_now(&nothing, SECOND, MARGIN, &least_us, &most_us), 0);
-    assert_int_equal(steady_now(&clock_seen, 1000 * SECOND, MARGIN, &least_us, &most_us),
-                     1);
+    assert_int_equal(steady_now(&clock_seen, 1000 * SECOND, MARGIN, &least_us, &most_us), 1);
     assert_in_range(least_us, AHEAD + 996 * SECOND, AHEAD + 997 * SECOND + 1000);
     assert_in_range(most_us, AHEAD + 1003 * SECOND - 1000, AHEAD + 1004 * SECOND);
 }

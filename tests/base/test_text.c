@@ -27,9 +27,8 @@ static void test_good_keys(void **state)
     assert_int_equal(try_key("W20240001", "C1001", "WITHDRAW"), TL_OK);
     assert_int_equal(try_key("1", "2", "3"), TL_OK);
     assert_int_equal(try_key("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "a", "A"), TL_OK);
-    assert_int_equal(
-        try_key(of_size(TL_SERIAL_MAX), of_size(TL_CUST_MAX), of_size(TL_OP_MAX - 6)),
-        TL_OK);
+    assert_int_equal(try_key(of_size(TL_SERIAL_MAX), of_size(TL_CUST_MAX), of_size(TL_OP_MAX - 6)),
+                     TL_OK);
     assert_int_equal(try_key("1", "2", "RETRY"), TL_OK);
     assert_int_equal(try_key("1", "2", "X_RETRY_X"), TL_OK);
     assert_int_equal(try_key("1_RETRY", "2_RETRY", "_retry"), TL_OK);
@@ -64,12 +63,9 @@ static void test_too_long(void **state)
 static void test_bad_bytes(void **state)
 {
     (void)state;
-    assert_problem(try_key("s", "C1 1", "o"), TL_INVALID,
-                   "cust_no: byte 3 is a blank (0x20)" ONLY);
-    assert_problem(try_key(" s", "c", "o"), TL_INVALID,
-                   "serial_no: byte 1 is a blank (0x20)" ONLY);
-    assert_problem(try_key("s", "a ", "o"), TL_INVALID,
-                   "cust_no: byte 2 is a blank (0x20)" ONLY);
+    assert_problem(try_key("s", "C1 1", "o"), TL_INVALID, "cust_no: byte 3 is a blank (0x20)" ONLY);
+    assert_problem(try_key(" s", "c", "o"), TL_INVALID, "serial_no: byte 1 is a blank (0x20)" ONLY);
+    assert_problem(try_key("s", "a ", "o"), TL_INVALID, "cust_no: byte 2 is a blank (0x20)" ONLY);
     assert_problem(try_key("s\n", "c", "o"), TL_INVALID,
                    "serial_no: byte 2 is a control character (0x0a)" ONLY);
     assert_problem(try_key("s", "\t", "o"), TL_INVALID,
@@ -84,16 +80,14 @@ static void test_bad_bytes(void **state)
     for (int byte = 1; byte < 256; byte++) {
         char text[2] = {(char)byte, '\0'};
 
-        assert_int_equal(try_key(text, "c", "o"),
-                         byte > ' ' && byte < 0x7f ? TL_OK : TL_INVALID);
+        assert_int_equal(try_key(text, "c", "o"), byte > ' ' && byte < 0x7f ? TL_OK : TL_INVALID);
     }
 }
 
 static void test_retry_suffix(void **state)
 {
-    const char *sentence =
-        "op_code: ends in \"_RETRY\", which is the name of a retry lane; "
-        "give the business operation";
+    const char *sentence = "op_code: ends in \"_RETRY\", which is the name of a retry lane; "
+                           "give the business operation";
 
     (void)state;
     assert_problem(try_key("s", "c", "WITHDRAW_RETRY"), TL_INVALID, sentence);
@@ -119,8 +113,7 @@ static void test_utf8(void **state)
     (void)state;
     assert_int_equal(text_check_utf8("remark", NULL), TL_OK);
     assert_int_equal(text_check_utf8("remark", ""), TL_OK);
-    assert_int_equal(text_check_utf8("remark", "a\n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
-                     TL_OK);
+    assert_int_equal(text_check_utf8("remark", "a\n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), TL_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(text_check_utf8("remark", bad[i]), TL_INVALID);
     assert_problem(text_check_utf8("remark", "R\xe9sum\xe9"), TL_INVALID,
@@ -177,8 +170,8 @@ static void test_uuid(void **state)
 
     (void)state;
     assert_int_equal(text_from_uuid(back, "01234567-89ab-4CDE-8f01-23456789abCD"), 1);
-    assert_memory_equal(
-        back, "\x01\x23\x45\x67\x89\xab\x4c\xde\x8f\x01\x23\x45\x67\x89\xab\xcd", 16);
+    assert_memory_equal(back, "\x01\x23\x45\x67\x89\xab\x4c\xde\x8f\x01\x23\x45\x67\x89\xab\xcd",
+                        16);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(text_from_uuid(back, bad[i]), 0);
 }
@@ -223,8 +216,7 @@ static void test_nearest(void **state)
     assert_string_equal(text_nearest("pool-size", names, 4), "pool_size");
     assert_string_equal(text_nearest("poolsize", names, 4), "pool_size");
     assert_string_equal(text_nearest("beat", (const char *const[]){"beats"}, 1), "beats");
-    assert_string_equal(text_nearest("sight", (const char *const[]){"site", "night"}, 2),
-                        "night");
+    assert_string_equal(text_nearest("sight", (const char *const[]){"site", "night"}, 2), "night");
     assert_string_equal(text_nearest("site", names, 4), "site");
     assert_null(text_nearest("colour", names, 4));
     assert_string_equal(text_nearest("sit", names, 4), "site");

@@ -130,8 +130,7 @@ static int start_threads(void *unused)
     (void)unused;
     for (int i = 0; i < 8; i++) {
         strcpy(children[i].parent_log, tl_log_uuid());
-        assert_int_equal(pthread_create(&threads[i], NULL, child_thread, &children[i]),
-                         0);
+        assert_int_equal(pthread_create(&threads[i], NULL, child_thread, &children[i]), 0);
     }
     for (int i = 0; i < 8; i++) {
         pthread_join(threads[i], NULL);

@@ -31,8 +31,7 @@ static char *read_all(FILE *file)
     return text;
 }
 
-static void become_command(const char *environment, const char *const arguments[],
-                           int out, int err)
+static void become_command(const char *environment, const char *const arguments[], int out, int err)
 {
     char path[512];
     char *argv[ARGUMENTS] = {path};
@@ -94,8 +93,7 @@ void expect_code(const output *o, int code, const char *file, int line)
     _assert_int_equal((uintmax_t)o->code, (uintmax_t)code, file, line);
 }
 
-void expect_sentence(const output *o, int code, const char *words, const char *file,
-                     int line)
+void expect_sentence(const output *o, int code, const char *words, const char *file, int line)
 {
     const char *end = strchr(o->err, '\n');
     const int one_line = end != NULL && end[1] == '\0';

@@ -17,12 +17,10 @@ void output_free(output *o);
 /* Fails the test, showing everything, unless the command ended so. */
 void expect_code(const output *o, int code, const char *file, int line);
 #define EXPECT_CODE(o, code) expect_code(o, code, __FILE__, __LINE__)
-/* Exactly one sentence on stderr that begins with "tradelock: " and holds these words,
- * and nothing on stdout. */
-void expect_sentence(const output *o, int code, const char *words, const char *file,
-                     int line);
-#define EXPECT_SENTENCE(o, code, words)                                                  \
-    expect_sentence(o, code, words, __FILE__, __LINE__)
+/* Exactly one sentence on stderr that begins with "tradelock: " and holds these words, and nothing
+ * on stdout. */
+void expect_sentence(const output *o, int code, const char *words, const char *file, int line);
+#define EXPECT_SENTENCE(o, code, words) expect_sentence(o, code, words, __FILE__, __LINE__)
 void expect_words(const output *o, const char *words, const char *file, int line);
 #define EXPECT_WORDS(o, words) expect_words(o, words, __FILE__, __LINE__)
 

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 /* As the settings of other houses, but nothing is over while a machine stands still. */
-#define SETTINGS                                                                         \
-    "site=test\nbeat_ms=100ms\nsession_ms=1m\nmax_hold_ms=1m\nexecute_ms=20s\n"          \
-    "commit_ms=5s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=10m\ngrace_ms=200ms\n"   \
-    "clock_margin_ms=50ms\n"                                                             \
+#define SETTINGS                                                                                   \
+    "site=test\nbeat_ms=100ms\nsession_ms=1m\nmax_hold_ms=1m\nexecute_ms=20s\n"                    \
+    "commit_ms=5s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=10m\ngrace_ms=200ms\n"             \
+    "clock_margin_ms=50ms\n"                                                                       \
     "business_lock_wait_s=1\n"
 
 struct operators operators;
@@ -24,10 +24,8 @@ static void make_account(int who, const char *name, const char *role)
     FILE *file;
     mode_t mask = umask(077);
 
-    snprintf(operators.user[who], sizeof operators.user[who], "%s%ld", name,
-             (long)getpid());
-    snprintf(operators.config[who], sizeof operators.config[who], "%s.%s",
-             operators.admin, name);
+    snprintf(operators.user[who], sizeof operators.user[who], "%s%ld", name, (long)getpid());
+    snprintf(operators.config[who], sizeof operators.config[who], "%s.%s", operators.admin, name);
     database_run(operators.h.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'",
                  operators.user[who]);
     database_run(operators.h.sql, "GRANT %s TO %s@localhost", role, operators.user[who]);
@@ -40,8 +38,7 @@ static void make_account(int who, const char *name, const char *role)
     fprintf(file,
             "[tradelock-client]\nsocket=%s\nuser=%s\npassword=secret\ndatabase=%s\n"
             "[tradelock]\nsite=test\n",
-            server_socket(server_shared()), operators.user[who],
-            database_name(operators.h.db));
+            server_socket(server_shared()), operators.user[who], database_name(operators.h.db));
     fclose(file);
 }
 
@@ -80,12 +77,12 @@ int operators_tear_down(void **state)
 unsigned long long operators_fence(const char *serial)
 {
     return (unsigned long long)database_number(
-        operators.h.sql,
-        "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", serial);
+        operators.h.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        serial);
 }
 
-output *operators_decide_in(const char *environment, int who, const char *verb,
-                            const char *serial, const char *as, unsigned long long fence)
+output *operators_decide_in(const char *environment, int who, const char *verb, const char *serial,
+                            const char *as, unsigned long long fence)
 {
     char number[24];
     const char *const arguments[] = {"resolve",
@@ -156,9 +153,8 @@ void operators_make_failed(const char *serial)
 
 void operators_say_paid(const char *serial, const char *ref)
 {
-    output *o =
-        RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED",
-            "--ref", ref, "--source", "statement", "--config", operators.config[ANN]);
+    output *o = RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--ref",
+                    ref, "--source", "statement", "--config", operators.config[ANN]);
 
     EXPECT_CODE(o, 1);
     output_free(o);
@@ -175,7 +171,7 @@ void operators_audit(int code, const char *words)
 
 long long operators_conflict(const char *serial)
 {
-    return database_number(
-        operators.h.sql,
-        "SELECT conflict FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", serial);
+    return database_number(operators.h.sql,
+                           "SELECT conflict FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+                           serial);
 }

@@ -1,6 +1,6 @@
 /*
- * Two operators for tests: two real accounts of the database with the operators' role, the
- * real command, and the sample workflow with a real channel.
+ * Two operators for tests: two real accounts of the database with the operators' role, the real
+ * command, and the sample workflow with a real channel.
  */
 #ifndef TESTS_CLI_OPERATORS_H
 #define TESTS_CLI_OPERATORS_H
@@ -22,8 +22,8 @@ int operators_tear_down(void **state);
 void operators_grant(void);
 unsigned long long operators_fence(const char *serial);
 /* `as`: clear, paid or failed; the caller frees the output. */
-output *operators_decide_in(const char *environment, int who, const char *verb,
-                            const char *serial, const char *as, unsigned long long fence);
+output *operators_decide_in(const char *environment, int who, const char *verb, const char *serial,
+                            const char *as, unsigned long long fence);
 void operators_decide(int who, const char *verb, const char *serial, const char *as,
                       unsigned long long fence);
 void operators_refused(int who, const char *verb, const char *serial, const char *as,

@@ -1,7 +1,7 @@
 /*
- * The audit finds nothing in trades that went every ordinary way, and names each planted
- * violation: real SQL by an administrator, most of it careful enough to keep revision and
- * step as the library would.
+ * The audit finds nothing in trades that went every ordinary way, and names each planted violation:
+ * real SQL by an administrator, most of it careful enough to keep revision and step as the library
+ * would.
  */
 #include "command.h"
 #include "fields.h"
@@ -54,8 +54,8 @@ static void make_failed(const char *serial)
 {
     tl_lock_options options = sync_options("pay");
 
-    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_FAILURE,
-           TL_PROOF_DECLINED, TL_FAILED);
+    end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_FAILURE, TL_PROOF_DECLINED,
+           TL_FAILED);
 }
 
 static void make_waiting(const char *serial)
@@ -103,8 +103,8 @@ static void make_mutex(const char *serial)
     options.channel = NULL;
     options.flags = TL_ASK_REPEATABLE;
     for (int i = 0; i < 3; i++)
-        end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_SUCCESS,
-               TL_PROOF_NONE, TL_SUCCEEDED);
+        end_as(granted(w.f.client, serial, "C1", &options), TL_OUTCOME_SUCCESS, TL_PROOF_NONE,
+               TL_SUCCEEDED);
     /* A holder whose time is over is taken over from. */
     options.max_hold_ms = 1;
     tl_lock_free(granted(w.f.client, serial, "C1", &options));
@@ -202,8 +202,7 @@ static void expect_named(json_t *document, const char *rule, const char *serial)
     json_array_foreach(violations, i, violation)
     {
         if (!is_of(violation, "serial_no", serial) || !is_of(violation, "cust_no", "C1"))
-            fail_msg("%s: another trade is accused: %s", serial,
-                     json_dumps(violation, 0));
+            fail_msg("%s: another trade is accused: %s", serial, json_dumps(violation, 0));
         found |= is_of(violation, "rule", rule);
     }
     if (!found)
@@ -246,23 +245,23 @@ struct planted {
 };
 
 #define ROW "WHERE serial_no = '%1$s' AND op_code = 'WITHDRAW'"
-#define NTH(n)                                                                           \
-    "DELETE l FROM trade_lock_past l JOIN (SELECT rev FROM trade_lock_past " ROW         \
-    " ORDER BY rev LIMIT 1 OFFSET " n ") x USING (rev) "                                 \
+#define NTH(n)                                                                                     \
+    "DELETE l FROM trade_lock_past l JOIN (SELECT rev FROM trade_lock_past " ROW                   \
+    " ORDER BY rev LIMIT 1 OFFSET " n ") x USING (rev) "                                           \
     "WHERE l.serial_no = '%1$s' AND l.op_code = 'WITHDRAW'"
-#define FIRST_TWO(op)                                                                    \
-    "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = '" op "' "       \
+#define FIRST_TWO(op)                                                                              \
+    "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND op_code = '" op "' "                 \
     "ORDER BY rev LIMIT 2"
 #define MADE_AS(status) MADE_WITH(status, NOW_US, "D")
 #define NOW_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
-#define MADE_WITH(status, fence, proof)                                                  \
-    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
-    "thread_no, session_id, token, fence, rev, sends, proof, created_at, updated_at) "   \
-    "VALUES ('C1', '%1$s', 'WITHDRAW', 'S', '" status "', 'ask', UUID(), UUID(), "       \
-    "RANDOM_BYTES(16), " fence ", fence, 1, '" proof "', UTC_TIMESTAMP(6), "             \
+#define MADE_WITH(status, fence, proof)                                                            \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "                    \
+    "thread_no, session_id, token, fence, rev, sends, proof, created_at, updated_at) "             \
+    "VALUES ('C1', '%1$s', 'WITHDRAW', 'S', '" status "', 'ask', UUID(), UUID(), "                 \
+    "RANDOM_BYTES(16), " fence ", fence, 1, '" proof "', UTC_TIMESTAMP(6), "                       \
     "UTC_TIMESTAMP(6))"
-#define AS_STEP(step)                                                                    \
-    "step = '" step "', rev = rev + 1, fence = fence + 1, "                              \
+#define AS_STEP(step)                                                                              \
+    "step = '" step "', rev = rev + 1, fence = fence + 1, "                                        \
     "token = UNHEX(MD5(RAND()))"
 
 static const struct planted planted[] = {
@@ -324,8 +323,7 @@ static const struct planted planted[] = {
     {"reopened", "WOKEN", make_failed,
      "UPDATE trade_lock SET status = 'P', " AS_STEP("claim") " " ROW},
     {"by-hand", "TOUCHED", make_paid, "UPDATE trade_lock SET remark = 'all well' " ROW},
-    {"by-hand", "RESET", make_live,
-     "UPDATE trade_lock SET status = 'F', proof = 'D' " ROW},
+    {"by-hand", "RESET", make_live, "UPDATE trade_lock SET status = 'F', proof = 'D' " ROW},
     {"unseen", "BEHIND", make_live,
      "UPDATE trade_lock SET next_run_at = '2000-01-01', " AS_STEP(
          "arm") " " ROW ";"
@@ -364,8 +362,8 @@ static void *audit_meanwhile(void *document)
     return NULL;
 }
 
-/* A row that is changed for the first time while the audit is under way is in none of its
- * pages as one that never was, and in all of them with what it was before. */
+/* A row that is changed for the first time while the audit is under way is in none of its pages as
+ * one that never was, and in all of them with what it was before. */
 static void test_what_changes_meanwhile_is_audited(void **state)
 {
     MYSQL *other = database_connect(w.f.db);
@@ -377,9 +375,8 @@ static void test_what_changes_meanwhile_is_audited(void **state)
     /* The rows are read beside this table, their history is not. */
     database_run(other, "LOCK TABLES trade_lock_low_water WRITE");
     assert_int_equal(pthread_create(&thread, NULL, audit_meanwhile, &document), 0);
-    while (database_number(w.f.sql,
-                           "SELECT COUNT(*) FROM information_schema.processlist "
-                           "WHERE state LIKE 'Waiting for table metadata%%'") == 0)
+    while (database_number(w.f.sql, "SELECT COUNT(*) FROM information_schema.processlist "
+                                    "WHERE state LIKE 'Waiting for table metadata%%'") == 0)
         usleep(1000);
     database_run(w.f.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'evidence' "
                           "WHERE serial_no = 'MEANWHILE'");
@@ -398,8 +395,8 @@ static char *paid_line(const char *serial, unsigned seq)
                               serial);
     char *line = NULL;
 
-    if (asprintf(&line, "%u,P%u,%s,%s,C1,WITHDRAW\n", seq, seq, key != NULL ? key : "x",
-                 serial) < 0)
+    if (asprintf(&line, "%u,P%u,%s,%s,C1,WITHDRAW\n", seq, seq, key != NULL ? key : "x", serial) <
+        0)
         server_panic("out of memory");
     free(key);
     return line;

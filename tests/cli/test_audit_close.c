@@ -17,10 +17,10 @@ static char statement[] = "/tmp/tl-statement-XXXXXX";
 
 static json_t *audit(const char *closed, int code)
 {
-    output *o = closed != NULL ? RUN("audit", "--json", "--closed", "--statement",
-                                     statement, "--config", operators.config[ANN])
-                               : RUN("audit", "--json", "--statement", statement,
-                                     "--config", operators.config[ANN]);
+    output *o = closed != NULL ? RUN("audit", "--json", "--closed", "--statement", statement,
+                                     "--config", operators.config[ANN])
+                               : RUN("audit", "--json", "--statement", statement, "--config",
+                                     operators.config[ANN]);
     json_t *document;
 
     EXPECT_CODE(o, code);
@@ -38,8 +38,7 @@ static void expect_counts(int code, long long violations, long long closed)
 {
     json_t *document = audit(NULL, code);
 
-    assert_int_equal(json_array_size(json_object_get(document, "violations")),
-                     violations);
+    assert_int_equal(json_array_size(json_object_get(document, "violations")), violations);
     assert_int_equal(number_of(document, "closed"), closed);
     json_decref(document);
 }
@@ -69,8 +68,8 @@ static void name_of(char name[80], const char *rule)
 
 static output *close_as(int who, const char *verb, const char *name)
 {
-    return RUN("audit", "close", verb, name, "--reason", "the bank's letter", "--actor",
-               "boss", "--statement", statement, "--config", operators.config[who]);
+    return RUN("audit", "close", verb, name, "--reason", "the bank's letter", "--actor", "boss",
+               "--statement", statement, "--config", operators.config[who]);
 }
 
 static void close_finding(int who, const char *verb, const char *name)
@@ -165,9 +164,8 @@ static void test_what_a_statement_says(void **state)
     expect_counts(0, 0, 3);
     say_paid("F2,C1\nF2,C1\n");
     name_of(name, "paid-twice");
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET rev = rev + 1, step = 'test' WHERE "
-                 "serial_no = 'F2' AND lane = 'S'");
+    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test' WHERE "
+                                  "serial_no = 'F2' AND lane = 'S'");
     say_paid("F2,C1\n");
     name_of(name, "paid-failure");
 }
@@ -175,9 +173,9 @@ static void test_what_a_statement_says(void **state)
 /* In plain SQL, too, nobody closes alone or in another's name. */
 static void test_sql_is_refused_too(void **state)
 {
-#define HALF(column, part, value)                                                        \
-    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, " \
-    "reason, actor, thread_no" column ") VALUES (REPEAT('x', 32), " part                 \
+#define HALF(column, part, value)                                                                  \
+    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, "           \
+    "reason, actor, thread_no" column ") VALUES (REPEAT('x', 32), " part                           \
     ", 'gap', 'C1', 'S', 'O', 1, 'r', 'a', UUID()" value ")"
     static const struct {
         const char *sql, *words;
@@ -233,8 +231,8 @@ static void test_fields_are_listed(void **state)
     json_decref(set);
     json_decref(document);
     name_of(name, "paid-failure");
-    o = RUN("audit", "close", "propose", name, "--reason", "r", "--json", "--statement",
-            statement, "--config", operators.config[ANN]);
+    o = RUN("audit", "close", "propose", name, "--reason", "r", "--json", "--statement", statement,
+            "--config", operators.config[ANN]);
     EXPECT_CODE(o, 0);
     set = json_object();
     document = output_json(o);

@@ -1,7 +1,7 @@
 /*
- * The command with bad input, without a server, on the wrong schema: one sentence that
- * names the thing and the place, and the right exit code.  And its help, its exit codes
- * and its JSON fields against tools/README.md.
+ * The command with bad input, without a server, on the wrong schema: one sentence that names the
+ * thing and the place, and the right exit code.  And its help, its exit codes and its JSON fields
+ * against tools/README.md.
  */
 #include "command.h"
 
@@ -134,20 +134,19 @@ static void test_bad_keys(void **state)
         {"W1", "C\xc3\xa9", "WITHDRAW", "cust"},
         {"W1", "C1", "WITHDRAW_RETRY", "RETRY"},
         {"W1", "C1", "A_VERY_LONG_NAME_OF_AN_OPERATION", "op"},
-        {"0123456789012345678901234567890123456789012345678901234567890123456789", "C1",
-         "WITHDRAW", "serial"},
+        {"0123456789012345678901234567890123456789012345678901234567890123456789", "C1", "WITHDRAW",
+         "serial"},
         {"W1", "0123456789012345678901234567890123", "WITHDRAW", "cust"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = RUN("show", "--config", w.config, cases[i].serial, cases[i].cust,
-                        cases[i].op);
+        output *o = RUN("show", "--config", w.config, cases[i].serial, cases[i].cust, cases[i].op);
 
         EXPECT_SENTENCE(o, 2, cases[i].words);
         output_free(o);
-        o = RUN("retry", "--config", w.config, cases[i].serial, cases[i].cust,
-                cases[i].op, "--fence", "1", "--reason", "r");
+        o = RUN("retry", "--config", w.config, cases[i].serial, cases[i].cust, cases[i].op,
+                "--fence", "1", "--reason", "r");
         EXPECT_SENTENCE(o, 2, cases[i].words);
         output_free(o);
     }
@@ -171,8 +170,8 @@ static void test_settings(void **state)
     (void)state;
     expect_settings("/nonexistent/tradelock.cnf", 2, "/nonexistent/tradelock.cnf");
     expect_settings(settings(0644, "[tradelock-client]\npassword=secret\n"), 2, ".bad");
-    expect_settings(settings(0600, "[tradelock-client]\nuser=u\n[tradelock]\nfrob=1\n"),
-                    2, ".bad:4");
+    expect_settings(settings(0600, "[tradelock-client]\nuser=u\n[tradelock]\nfrob=1\n"), 2,
+                    ".bad:4");
     expect_settings(settings(0600, "[tradelock-client]\nfrob=1\n"), 2, ".bad:2");
     expect_settings(settings(0600,
                              "[tradelock-client]\nsocket=%s\n[tradelock]\n"
@@ -180,8 +179,7 @@ static void test_settings(void **state)
                              socket),
                     2, ".bad:4");
     /* The environment names a file, too. */
-    o = command_run("TRADELOCK_CONFIG=/nonexistent/e.cnf",
-                    (const char *const[]){"ls", NULL});
+    o = command_run("TRADELOCK_CONFIG=/nonexistent/e.cnf", (const char *const[]){"ls", NULL});
     EXPECT_SENTENCE(o, 2, "/nonexistent/e.cnf");
     output_free(o);
     unlink(settings(0600, "x"));
@@ -203,14 +201,12 @@ static void test_no_server(void **state)
         EXPECT_SENTENCE(o, 3, "/nonexistent/s");
         output_free(o);
     }
-    database_run(connection,
-                 "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
+    database_run(connection, "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
     expect_settings(settings(0600,
                              "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
                              "database=%s\n",
                              server_socket(server_shared()), database_name(w.where)),
-                    3,
-                    "the server refuses the account: Access denied for user 'cli_test'");
+                    3, "the server refuses the account: Access denied for user 'cli_test'");
     database_run(connection, "DROP USER cli_test@localhost");
     mysql_close(connection);
 }
@@ -233,8 +229,7 @@ static void test_account_without_the_right(void **state)
                       "[tradelock-client]\nsocket=%s\nuser=cli_reader\npassword=a\n"
                       "database=%s\n",
                       server_socket(server_shared()), database_name(w.where));
-    o = RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1",
-            "--reason", "r");
+    o = RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1", "--reason", "r");
     EXPECT_SENTENCE(o, 3, "the account lacks a right: execute command denied");
     output_free(o);
     o = RUN("restore", "declare", "--config", config, "--reason", "r");
@@ -277,14 +272,12 @@ static void test_schema(void **state)
     output_free(RUN("ls", "--config", config));
     /* No database to look for it in, for whoever looks and for whoever makes it. */
     expect_no_database(settings(0600, "[tradelock-client]\nsocket=%s\nuser=%s\n",
-                                server_socket(server_shared()),
-                                server_user(server_shared())),
+                                server_socket(server_shared()), server_user(server_shared())),
                        2, ".bad: no database is named; [tradelock-client] needs");
     expect_no_database(settings(0600,
                                 "[tradelock-client]\nsocket=%s\nuser=%s\n"
                                 "database=not_there\n",
-                                server_socket(server_shared()),
-                                server_user(server_shared())),
+                                server_socket(server_shared()), server_user(server_shared())),
                        4,
                        "there is no such database: Unknown database 'not_there'; create "
                        "it, then run `tradelock migrate`");
@@ -321,8 +314,7 @@ static void test_doctor(void **state)
     EXPECT_WORDS(o, "a probe was recorded");
     output_free(o);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
-    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"),
-                     0);
+    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"), 0);
     /* Somebody's open transaction is no reason to drop a trigger. */
     holder = database_connect(w.where);
     database_run(holder, "BEGIN; SELECT * FROM trade_lock FOR UPDATE");
@@ -350,11 +342,10 @@ static void test_doctor(void **state)
     EXPECT_WORDS(o, "a probe was recorded");
     output_free(o);
     /* A copy of the database somewhere else, and a session that is silent. */
-    database_run(connection,
-                 "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
-                 "tl_session (session_id, program, host, pid, connection_name, "
-                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
-                 "1, UUID(), 1, '2020-01-01', '2020-01-01')");
+    database_run(connection, "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
+                             "tl_session (session_id, program, host, pid, connection_name, "
+                             "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
+                             "1, UUID(), 1, '2020-01-01', '2020-01-01')");
     o = RUN("doctor", "--config", w.config);
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "accepted (host elsewhere -> ");

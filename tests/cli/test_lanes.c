@@ -42,9 +42,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define ADD(serial, ...)                                                                 \
-    RUN("evidence", "add", "--config", w.config, serial, "C1", "WITHDRAW", "--source",   \
-        "web-hook", __VA_ARGS__)
+#define ADD(serial, ...)                                                                           \
+    RUN("evidence", "add", "--config", w.config, serial, "C1", "WITHDRAW", "--source", "web-hook", \
+        __VA_ARGS__)
 
 static void make_waiting(const char *serial)
 {
@@ -92,9 +92,8 @@ static void test_evidence_makes_due(void **state)
     EXPECT_WORDS(o, "web-hook");
     output_free(o);
     assert_int_equal(
-        database_number(w.f.sql,
-                        "SELECT success_epoch FROM trade_lock WHERE serial_no = 'E1' AND "
-                        "op_code = 'WITHDRAW'"),
+        database_number(w.f.sql, "SELECT success_epoch FROM trade_lock WHERE serial_no = 'E1' AND "
+                                 "op_code = 'WITHDRAW'"),
         1);
 }
 
@@ -138,8 +137,8 @@ static void expect_no_send(const char *serial, const char *shown, const char *re
                              "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND "
                              "lane = 'S'",
                              serial));
-    o = RUN("retry", "--config", w.config, serial, "C1", "WITHDRAW", "--fence", fence,
-            "--reason", "test");
+    o = RUN("retry", "--config", w.config, serial, "C1", "WITHDRAW", "--fence", fence, "--reason",
+            "test");
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, retried);
     assert_null(strstr(o->out, "before it sends"));
@@ -177,11 +176,10 @@ static void test_evidence_is_refused(void **state)
         {"purge"},
         {"purge", "--older", "old"},
     };
-    static const char *const words[] = {
-        "--outcome is missing",       "--source is missing",
-        "`add` and `ls`, not 'burn'", "not 'a'",
-        "--epoch is a number",        "no operand: all",
-        "--older is missing",         "--older is a duration"};
+    static const char *const words[] = {"--outcome is missing",       "--source is missing",
+                                        "`add` and `ls`, not 'burn'", "not 'a'",
+                                        "--epoch is a number",        "no operand: all",
+                                        "--older is missing",         "--older is a duration"};
     output *o;
 
     (void)state;
@@ -200,8 +198,8 @@ static void test_evidence_is_refused(void **state)
     o = ADD("E1", "--outcome", "PENDING", "--remark", "R\xe9sum\xe9");
     EXPECT_SENTENCE(o, 2, "remark: byte 2 is not UTF-8 (0xe9)");
     output_free(o);
-    o = RUN("retry", "--config", w.config, "E1", "C1", "WITHDRAW", "--fence", "1",
-            "--reason", "\xff");
+    o = RUN("retry", "--config", w.config, "E1", "C1", "WITHDRAW", "--fence", "1", "--reason",
+            "\xff");
     EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
     output_free(o);
     o = RUN("restore", "declare", "--config", w.config, "--reason", "\xff");
@@ -224,11 +222,10 @@ static void test_reap_meets_another(void **state)
     output *o;
 
     (void)state;
-    database_run(w.f.sql,
-                 "INSERT INTO tl_session (session_id, program, host, pid, "
-                 "connection_name, timeout_ms, started_at, alive_until) VALUES "
-                 "('d0000000-0000-4000-8000-000000000002', 'dead', 'h', 1, UUID(), 400, "
-                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(w.f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
+                          "connection_name, timeout_ms, started_at, alive_until) VALUES "
+                          "('d0000000-0000-4000-8000-000000000002', 'dead', 'h', 1, UUID(), 400, "
+                          "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     database_run(other, "START TRANSACTION; SELECT 1 FROM tl_session WHERE session_id = "
                         "'d0000000-0000-4000-8000-000000000002' FOR UPDATE");
     assert_int_equal(pthread_create(&thread, NULL, let_go, other), 0);
@@ -237,10 +234,9 @@ static void test_reap_meets_another(void **state)
     EXPECT_CODE(o, 0);
     output_free(o);
     mysql_close(other);
-    assert_int_equal(database_number(w.f.sql,
-                                     "SELECT ended_at IS NOT NULL FROM tl_session WHERE "
-                                     "session_id = "
-                                     "'d0000000-0000-4000-8000-000000000002'"),
+    assert_int_equal(database_number(w.f.sql, "SELECT ended_at IS NOT NULL FROM tl_session WHERE "
+                                              "session_id = "
+                                              "'d0000000-0000-4000-8000-000000000002'"),
                      1);
     database_run(w.f.sql, "DELETE FROM tl_session WHERE session_id = "
                           "'d0000000-0000-4000-8000-000000000002'");
@@ -254,23 +250,20 @@ static void test_reap(void **state)
     output *o;
 
     (void)state;
-    database_run(w.f.sql,
-                 "INSERT INTO tl_session (session_id, program, host, pid, "
-                 "connection_name, timeout_ms, started_at, alive_until) VALUES "
-                 "('d0000000-0000-4000-8000-000000000001', 'dead', 'h', 1, UUID(), 400, "
-                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(w.f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
+                          "connection_name, timeout_ms, started_at, alive_until) VALUES "
+                          "('d0000000-0000-4000-8000-000000000001', 'dead', 'h', 1, UUID(), 400, "
+                          "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     tl_lock_free(granted(w.f.client, "R2", "C1", &options));
-    database_run(w.f.sql,
-                 "UPDATE trade_lock SET session_id = "
-                 "'d0000000-0000-4000-8000-000000000001' WHERE serial_no = 'R2'");
+    database_run(w.f.sql, "UPDATE trade_lock SET session_id = "
+                          "'d0000000-0000-4000-8000-000000000001' WHERE serial_no = 'R2'");
     o = RUN("reap", "--config", w.reap_config);
     EXPECT_CODE(o, 0);
     /* The test's own clients observe too, and may be the ones that end the session. */
     EXPECT_WORDS(o, " sessions ended, 1 trades opened");
     output_free(o);
-    assert_int_equal(database_number(w.f.sql,
-                                     "SELECT COUNT(*) FROM tl_session WHERE "
-                                     "program = 'dead' AND ended_at IS NOT NULL"),
+    assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM tl_session WHERE "
+                                              "program = 'dead' AND ended_at IS NOT NULL"),
                      1);
     assert_int_equal(is_due("R2"), 1);
     assert_status(finish(live, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -294,8 +287,8 @@ static void make_paid(const char *serial)
 
 static long long count_of(const char *table, const char *serial)
 {
-    return database_number(w.f.sql, "SELECT COUNT(*) FROM %s WHERE serial_no = '%s'",
-                           table, serial);
+    return database_number(w.f.sql, "SELECT COUNT(*) FROM %s WHERE serial_no = '%s'", table,
+                           serial);
 }
 
 static void make_old(const char *days)
@@ -329,15 +322,14 @@ static void test_purge_leaves_what_may_matter(void **state)
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past");
     make_paid("G1");
     make_failed("G2");
-    database_run(w.f.sql,
-                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
-                 "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
-                 "SELECT cust_no, serial_no, op_code, rev, 'C', 1, fence, epoch, "
-                 "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'G2'");
+    database_run(w.f.sql, "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
+                          "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
+                          "SELECT cust_no, serial_no, op_code, rev, 'C', 1, fence, epoch, "
+                          "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'G2'");
     assert_int_equal(count_of("trade_resolution", "G2"), 1);
-    make_waiting("G3"); /* in process */
-    make_failed("G4");  /* in conflict, below */
-    make_waiting("G5"); /* ended by the retry lane, below */
+    make_waiting("G3");                                      /* in process */
+    make_failed("G4");                                       /* in conflict, below */
+    make_waiting("G5");                                      /* ended by the retry lane, below */
     tl_lock_free(granted(w.f.client, "G6", "C1", &options)); /* live */
     o = ADD("G4", "--outcome", "SUCCEEDED");
     EXPECT_CODE(o, 1);
@@ -371,27 +363,25 @@ static void test_purge_leaves_what_may_matter(void **state)
     assert_int_equal(count_of("trade_lock", "G7"), 1);
     /* The next life of a key begins above the last. */
     make_paid("G1");
-    assert_true(
-        (unsigned long long)database_number(
-            w.f.sql, "SELECT MIN(fence) FROM trade_lock_log WHERE serial_no = 'G1'") >
-        fence);
+    assert_true((unsigned long long)database_number(
+                    w.f.sql, "SELECT MIN(fence) FROM trade_lock_log WHERE serial_no = 'G1'") >
+                fence);
 }
 
-/* More than a page, one of them held by an open transaction, and the procedure itself
- * refuses what no setting may allow. */
+/* More than a page, one of them held by an open transaction, and the procedure itself refuses what
+ * no setting may allow. */
 static void test_purge_by_pages(void **state)
 {
     MYSQL *other = database_connect(w.f.db);
 
     (void)state;
-    database_run(
-        w.f.sql,
-        "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, token, fence, rev, created_at, updated_at) "
-        "SELECT CONCAT('C', seq MOD 7), CONCAT('M', seq), 'WITHDRAW', 'S', 'Y', "
-        "'ask', UUID(), UNHEX(MD5(seq)), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 1 YEAR, "
-        "UTC_TIMESTAMP(6) - INTERVAL 1 YEAR FROM seq_1_to_1000");
+    database_run(w.f.sql,
+                 "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, created_at, updated_at) "
+                 "SELECT CONCAT('C', seq MOD 7), CONCAT('M', seq), 'WITHDRAW', 'S', 'Y', "
+                 "'ask', UUID(), UNHEX(MD5(seq)), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 1 YEAR, "
+                 "UTC_TIMESTAMP(6) - INTERVAL 1 YEAR FROM seq_1_to_1000");
     database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE serial_no = 'M500' AND "
                         "cust_no = 'C3' AND op_code = 'WITHDRAW' FOR UPDATE");
     database_run(other, "SET SESSION idle_transaction_timeout = 20");
@@ -400,8 +390,7 @@ static void test_purge_by_pages(void **state)
     database_run(other, "ROLLBACK");
     expect_purged("90d", 1);
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"), 0);
-    assert_int_not_equal(
-        mysql_query(other, "CALL tl_purge(1000, 10, '', '', '', @purged)"), 0);
+    assert_int_not_equal(mysql_query(other, "CALL tl_purge(1000, 10, '', '', '', @purged)"), 0);
     assert_string_equal(mysql_error(other), "nothing younger than a day is purged");
     mysql_close(other);
 }
@@ -419,8 +408,7 @@ static void expect_sessions_purged(unsigned sessions)
 
 static int is_session(const char *id)
 {
-    return database_number(w.f.sql,
-                           "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s'",
+    return database_number(w.f.sql, "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s'",
                            id) == 1;
 }
 
@@ -431,8 +419,8 @@ static void sessions_grow_old(void)
                           "UTC_TIMESTAMP(6) - INTERVAL 1 DAY");
 }
 
-/* Sessions that were over long ago go; not the living, not one that was not swept, and not
- * a young one.  A mutex that such a session left behind is taken over as before. */
+/* Sessions that were over long ago go; not the living, not one that was not swept, and not a young
+ * one.  A mutex that such a session left behind is taken over as before. */
 static void test_purge_of_sessions(void **state)
 {
     tl_client *empty = client_new(&w.f, TL_CLIENT_NO_JANITOR);
@@ -502,8 +490,8 @@ static void expect_statement_listed(void)
     fputs("serial_no,cust_no,op_code\nJ1,C1,WITHDRAW\nnobody,C1,WITHDRAW\n", file);
     fclose(file);
     for (int times = 0; times < 2; times++) {
-        o = RUN("evidence", "add", "--json", "--statement", path, "--source", "bank",
-                "--config", w.config);
+        o = RUN("evidence", "add", "--json", "--statement", path, "--source", "bank", "--config",
+                w.config);
         EXPECT_CODE(o, 1);
         EXPECT_WORDS(o, times == 0 ? "\"filed\": 1" : "\"there\": 1");
         EXPECT_WORDS(o, "\"unknown\": 1");
@@ -516,14 +504,12 @@ static void test_fields_are_listed(void **state)
 {
     (void)state;
     make_waiting("J1");
-    expect_listed("evidence add",
-                  ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
+    expect_listed("evidence add", ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
     expect_statement_listed();
-    expect_listed("evidence ls", RUN("evidence", "ls", "--json", "--config", w.config,
-                                     "J1", "C1", "WITHDRAW"));
+    expect_listed("evidence ls",
+                  RUN("evidence", "ls", "--json", "--config", w.config, "J1", "C1", "WITHDRAW"));
     expect_listed("reap", RUN("reap", "--json", "--config", w.reap_config));
-    expect_listed("purge",
-                  RUN("purge", "--json", "--older", "90d", "--config", w.config));
+    expect_listed("purge", RUN("purge", "--json", "--older", "90d", "--config", w.config));
     database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
     expect_listed("audit", RUN("audit", "--json", "--config", w.config));
 }

@@ -32,15 +32,13 @@ static void test_a_doubtful_trade_fails_by_two(void **state)
     operators_decide(BOB, "confirm", "F1", "failed", fence);
     assert_true(operators_fence("F1") == fence + 1);
     house_row(&operators.h, "F1", "P 1 1 -");
-    operators_refused(ANN, "propose", "F1", "failed", fence + 1,
-                      "have decided that already");
+    operators_refused(ANN, "propose", "F1", "failed", fence + 1, "have decided that already");
 
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "F1", "F 1 1 O");
     house_balance(&operators.h, "C1", "1000 0");
     house_books(&operators.h, 0);
-    operators_refused(ANN, "propose", "F1", "failed", operators_fence("F1"),
-                      "has failed already");
+    operators_refused(ANN, "propose", "F1", "failed", operators_fence("F1"), "has failed already");
     o = RUN("show", "F1", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, operators.user[ANN]);
@@ -58,8 +56,7 @@ static void test_a_failure_was_paid(void **state)
     house_balance(&operators.h, "C1", "1000 0");
     operators_refused(ANN, "propose", "Y1", "paid", operators_fence("Y1"),
                       "file the evidence first");
-    operators_refused(ANN, "propose", "Y1", "clear", operators_fence("Y1"),
-                      "nothing to clear");
+    operators_refused(ANN, "propose", "Y1", "clear", operators_fence("Y1"), "nothing to clear");
     operators_say_paid("Y1", "BANK-77");
     operators_decide_together("Y1", "paid");
     assert_int_equal(operators_conflict("Y1"), 0);
@@ -70,9 +67,8 @@ static void test_a_failure_was_paid(void **state)
                                                       "serial_no = 'Y1' AND "
                                                       "channel_ref = 'BANK-77'"),
                      1);
-    assert_int_equal(database_number(operators.h.sql,
-                                     "SELECT COUNT(*) FROM withdraw_order WHERE "
-                                     "serial_no = 'Y1' AND state = 'PAID'"),
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM withdraw_order WHERE "
+                                                      "serial_no = 'Y1' AND state = 'PAID'"),
                      1);
     house_expect(&operators.h, "Y1", "C1", 100, TL_ALREADY_DONE);
     operators_refused(ANN, "propose", "Y1", "failed", operators_fence("Y1"),
@@ -81,8 +77,8 @@ static void test_a_failure_was_paid(void **state)
                       "nobody turns that into");
 }
 
-static void file_for(const char *serial, const char *outcome, uint32_t epoch,
-                     const char *key, const char *ref)
+static void file_for(const char *serial, const char *outcome, uint32_t epoch, const char *key,
+                     const char *ref)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
                             .key = {serial, "C1", WITHDRAW_OP},
@@ -111,8 +107,7 @@ static void try_anew(const char *serial, const char *rule, tl_status expected)
     tl_answer_clear(&answer);
 }
 
-/* It was paid in an earlier epoch than the one that was declined: the books name that
- * payment. */
+/* It was paid in an earlier epoch than the one that was declined: the books name that payment. */
 static void test_an_earlier_epoch_was_paid(void **state)
 {
     char key[TL_CHANNEL_KEY_MAX + 1];
@@ -134,8 +129,8 @@ static void test_an_earlier_epoch_was_paid(void **state)
                      1);
 }
 
-/* The same while the later epoch is in process still: the refusals say the way, with the
- * epoch, and it leads there. */
+/* The same while the later epoch is in process still: the refusals say the way, with the epoch, and
+ * it leads there. */
 static void test_an_earlier_epoch_was_paid_and_another_runs(void **state)
 {
     (void)state;
@@ -143,10 +138,9 @@ static void test_an_earlier_epoch_was_paid_and_another_runs(void **state)
     database_run(operators.h.sql,
                  "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
                  "step = 'test' WHERE serial_no = 'E2' AND lane = 'S'");
-    operators_refused(
-        ANN, "propose", "E2", "paid", operators_fence("E2"),
-        "epoch 2 is in process: if it was paid, file that with `tradelock evidence "
-        "add --epoch 2 --outcome SUCCEEDED`");
+    operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
+                      "epoch 2 is in process: if it was paid, file that with `tradelock evidence "
+                      "add --epoch 2 --outcome SUCCEEDED`");
     file_for("E2", "SUCCEEDED", 1, NULL, "BANK-92");
     assert_int_equal(operators_conflict("E2"), 1);
     operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
@@ -192,18 +186,17 @@ static void test_what_moved_on_is_left_alone(void **state)
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
     snprintf(number, sizeof number, "%llu", fence);
-    o = RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why",
-            "--config", operators.config[BOB]);
+    o = RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why", "--config",
+            operators.config[BOB]);
     EXPECT_CODE(o, 0);
     output_free(o);
     operators_refused(BOB, "confirm", "M1", "failed", fence, "has moved on");
-    operators_refused(BOB, "confirm", "M1", "failed", fence + 1,
-                      "nobody has proposed that");
+    operators_refused(BOB, "confirm", "M1", "failed", fence + 1, "nobody has proposed that");
     /* Evidence leaves the fence, and is a reason to think again all the same. */
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
-    o = RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED",
-            "--source", "bank", "--config", operators.config[BOB]);
+    o = RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED", "--source", "bank",
+            "--config", operators.config[BOB]);
     EXPECT_CODE(o, 0);
     output_free(o);
     assert_true(operators_fence("M1") == fence);
@@ -229,8 +222,8 @@ static void make_conflict(const char *serial)
 }
 
 /*
- * Killed at a passage of both steps (in a build that can be), every fifth or, in the long
- * run, each, and run again: decided once, whatever the first one had come to.
+ * Killed at a passage of both steps (in a build that can be), every fifth or, in the long run,
+ * each, and run again: decided once, whatever the first one had come to.
  */
 static void test_kill_9_is_harmless(void **state)
 {
@@ -252,8 +245,8 @@ static void test_kill_9_is_harmless(void **state)
             fence = operators_fence(serial);
             if (verb == 1)
                 operators_decide(ANN, "propose", serial, "clear", fence);
-            o = operators_decide_in(kill, verb == 1 ? BOB : ANN, verbs[verb], serial,
-                                    "clear", fence);
+            o = operators_decide_in(kill, verb == 1 ? BOB : ANN, verbs[verb], serial, "clear",
+                                    fence);
             code = o->code;
             assert_true(code == 0 || code == -1);
             deaths += code == -1;

@@ -1,5 +1,5 @@
-/* Before two operators' "failed" is booked the channel is asked, where it can be: what it
- * says decides whether it is. */
+/* Before two operators' "failed" is booked the channel is asked, where it can be: what it says
+ * decides whether it is. */
 #include "operators.h"
 
 #include <setjmp.h>
@@ -60,8 +60,8 @@ static void confirm_although_pending(const char *serial)
 
     snprintf(number, sizeof number, "%llu", fence);
     operators_decide(ANN, "propose", serial, "failed", fence);
-    o = RUN("resolve", "confirm", serial, "C1", WITHDRAW_OP, "--as", "failed", "--fence",
-            number, "--reason", "the bank's letter", "--although-pending", "--config",
+    o = RUN("resolve", "confirm", serial, "C1", WITHDRAW_OP, "--as", "failed", "--fence", number,
+            "--reason", "the bank's letter", "--although-pending", "--config",
             operators.config[BOB]);
     EXPECT_CODE(o, 0);
     output_free(o);
@@ -69,8 +69,7 @@ static void confirm_although_pending(const char *serial)
 
 static void expect_listed(const char *serial, const char *words)
 {
-    output *o = RUN("resolve", "ls", serial, "C1", WITHDRAW_OP, "--config",
-                    operators.config[ANN]);
+    output *o = RUN("resolve", "ls", serial, "C1", WITHDRAW_OP, "--config", operators.config[ANN]);
 
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, words);
@@ -91,8 +90,8 @@ static void retry_now(const char *serial)
     output *o;
 
     snprintf(fence, sizeof fence, "%llu", operators_fence(serial));
-    o = RUN("retry", serial, "C1", WITHDRAW_OP, "--fence", fence, "--reason", "again",
-            "--config", operators.config[ANN]);
+    o = RUN("retry", serial, "C1", WITHDRAW_OP, "--fence", fence, "--reason", "again", "--config",
+            operators.config[ANN]);
     EXPECT_CODE(o, 0);
     output_free(o);
 }
@@ -108,8 +107,8 @@ static void test_what_was_paid_is_booked_as_paid(void **state)
     house_books(&operators.h, 1);
 }
 
-/* Refused, with the reason on the row, in the list and as an alarm; what comes then is as
- * if nobody had decided. */
+/* Refused, with the reason on the row, in the list and as an alarm; what comes then is as if nobody
+ * had decided. */
 static void test_what_is_pending_is_not_booked(void **state)
 {
     (void)state;
@@ -146,8 +145,7 @@ static void test_an_unreachable_channel_is_waited_for(void **state)
 {
     (void)state;
     operators_make_doubtful("U1");
-    house_rule(&operators.h,
-               "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":2}");
+    house_rule(&operators.h, "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":2}");
     operators_decide_together("U1", "failed");
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "U1", "F 1 1 O");
@@ -180,8 +178,8 @@ static void test_it_is_cancelled_where_that_can_be(void **state)
     house_reopen(&operators.h);
 }
 
-/* What operators tell each other is not for the customer, and no cancel is on record that
- * nobody tried. */
+/* What operators tell each other is not for the customer, and no cancel is on record that nobody
+ * tried. */
 static void test_the_customer_does_not_hear_the_reason(void **state)
 {
     tl_answer answer = TL_ANSWER_INIT;
@@ -250,36 +248,34 @@ static void test_what_the_channel_said_is_shown(void **state)
     output_free(o);
 }
 
-/* Whoever may write no trade opens the one that he names, with a reason, when its holder is
- * dead; to open all that the dead held is for services. */
+/* Whoever may write no trade opens the one that he names, with a reason, when its holder is dead;
+ * to open all that the dead held is for services. */
 static void test_an_operator_opens_what_he_names(void **state)
 {
     output *o;
 
     (void)state;
-    database_run(
-        operators.h.sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
-        "max_hold_until, next_run_at, created_at, updated_at) VALUES ('C1', 'D1', "
-        "'" WITHDRAW_OP "', 'S', 'P', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, "
-        "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
-        "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
+                 "max_hold_until, next_run_at, created_at, updated_at) VALUES ('C1', 'D1', "
+                 "'" WITHDRAW_OP "', 'S', 'P', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, "
+                 "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
+                 "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     o = RUN("reap", "--config", operators.config[ANN]);
     EXPECT_SENTENCE(o, 3, "the role tradelock_application");
     output_free(o);
     retry_now("D1");
-    assert_int_equal(
-        database_number(operators.h.sql,
-                        "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
-                        "ON r.serial_no = s.serial_no AND r.lane = 'R' WHERE "
-                        "s.serial_no = 'D1' AND s.lane = 'S' AND s.status = "
-                        "'P' AND s.session_id IS NULL AND s.remark IS NULL "
-                        "AND r.status = 'F' AND r.remark = 'again' AND "
-                        "r.next_run_at <= UTC_TIMESTAMP(6) AND s.account = "
-                        "'%s@localhost' AND r.account = s.account",
-                        operators.user[ANN]),
-        1);
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
+                                     "ON r.serial_no = s.serial_no AND r.lane = 'R' WHERE "
+                                     "s.serial_no = 'D1' AND s.lane = 'S' AND s.status = "
+                                     "'P' AND s.session_id IS NULL AND s.remark IS NULL "
+                                     "AND r.status = 'F' AND r.remark = 'again' AND "
+                                     "r.next_run_at <= UTC_TIMESTAMP(6) AND s.account = "
+                                     "'%s@localhost' AND r.account = s.account",
+                                     operators.user[ANN]),
+                     1);
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
 }
 

@@ -18,23 +18,19 @@ static void test_who_may_still_send_comes_first(void **state)
     database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
                                   "send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
                                   "WHERE serial_no = 'S1' AND lane = 'S'");
-    operators_refused(ANN, "propose", "S1", "failed", operators_fence("S1"),
-                      "may still send");
-    operators_refused(ANN, "propose", "S1", "paid", operators_fence("S1"),
-                      "is in process");
+    operators_refused(ANN, "propose", "S1", "failed", operators_fence("S1"), "may still send");
+    operators_refused(ANN, "propose", "S1", "paid", operators_fence("S1"), "is in process");
     operators_refused(ANN, "propose", "NONE", "failed", 1, "there is no trade NONE");
     database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
                                   "send_until = UTC_TIMESTAMP(6) "
                                   "WHERE serial_no = 'S1' AND lane = 'S'");
     /* Evidence of success is stronger than two operators. */
     operators_decide_together("S1", "failed");
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET next_run_at = next_run_at + INTERVAL 1 "
-                 "SECOND, rev = rev + 1, step = 'test' "
-                 "WHERE serial_no = 'S1' AND lane = 'R'");
-    output_free(RUN("evidence", "add", "S1", "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED",
-                    "--ref", "BANK-80", "--source", "statement", "--config",
-                    operators.config[BOB]));
+    database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = next_run_at + INTERVAL 1 "
+                                  "SECOND, rev = rev + 1, step = 'test' "
+                                  "WHERE serial_no = 'S1' AND lane = 'R'");
+    output_free(RUN("evidence", "add", "S1", "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--ref",
+                    "BANK-80", "--source", "statement", "--config", operators.config[BOB]));
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "S1", "Y 1 1 -");
 }
@@ -42,11 +38,11 @@ static void test_who_may_still_send_comes_first(void **state)
 /* What the command would refuse the database refuses too. */
 static void test_sql_is_refused_too(void **state)
 {
-#define HALF(column, part, value)                                                        \
-    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "    \
-    "fence, epoch, reason, actor, thread_no" column                                      \
-    ") SELECT cust_no, serial_no, op_code, rev, 'F', " part                              \
-    ", fence, epoch, 'r', 'a', UUID()" value " FROM trade_lock WHERE serial_no = 'Q1' "  \
+#define HALF(column, part, value)                                                                  \
+    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "              \
+    "fence, epoch, reason, actor, thread_no" column                                                \
+    ") SELECT cust_no, serial_no, op_code, rev, 'F', " part                                        \
+    ", fence, epoch, 'r', 'a', UUID()" value " FROM trade_lock WHERE serial_no = 'Q1' "            \
     "AND lane = 'S'"
     static const struct {
         const char *sql, *words;
@@ -79,18 +75,17 @@ static void test_sql_is_refused_too(void **state)
 static void test_the_proof_is_looked_for(void **state)
 {
 #define BY_HAND "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND lane = 'S'"
-#define WRITTEN(part, account)                                                           \
-    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "    \
-    "fence, epoch, reason, actor, thread_no, account) SELECT cust_no, serial_no, "       \
-    "op_code, 1, 'F', " part ", fence, epoch, 'r', 'a', UUID(), '" account               \
+#define WRITTEN(part, account)                                                                     \
+    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "              \
+    "fence, epoch, reason, actor, thread_no, account) SELECT cust_no, serial_no, "                 \
+    "op_code, 1, 'F', " part ", fence, epoch, 'r', 'a', UUID(), '" account                         \
     "' FROM trade_lock WHERE serial_no = 'L1' AND lane = 'S'"
     static const char *const steps[] = {
         WRITTEN("2", "x@a"),
         WRITTEN("1", "x@b"),
         "UPDATE trade_resolution SET account = 'y@a', rev = 2 WHERE serial_no = 'L1' "
         "AND part = 1",
-        "UPDATE trade_resolution SET rev = 1 WHERE serial_no = 'L1'; " WRITTEN("3",
-                                                                               "svc@a"),
+        "UPDATE trade_resolution SET rev = 1 WHERE serial_no = 'L1'; " WRITTEN("3", "svc@a"),
         "DELETE FROM trade_resolution WHERE serial_no = 'L1' AND part = 3; "
         "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) + "
         "INTERVAL 1 HOUR, " BY_HAND,
@@ -102,10 +97,9 @@ static void test_the_proof_is_looked_for(void **state)
 
     (void)state;
     operators_make_doubtful("L1");
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6), "
-                 "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND "
-                 "lane = 'R'");
+    database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6), "
+                                  "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND "
+                                  "lane = 'R'");
     options.lane = TL_LANE_RETRY;
     options.max_hold_ms = 60000;
     assert_status(tl_lock_new(&lock, operators.h.client, &key, &options), TL_OK);
@@ -113,8 +107,8 @@ static void test_the_proof_is_looked_for(void **state)
     ending.outcome = TL_OUTCOME_FAILURE;
     ending.proof = TL_PROOF_OPERATORS;
     assert_status(tl_lock_finish(lock, &ending), TL_INVALID);
-    /* Halves that no trigger looked at, as an administrator can write them: each time one
-     * thing is missing that a confirmation by the command brings. */
+    /* Halves that no trigger looked at, as an administrator can write them: each time one thing is
+     * missing that a confirmation by the command brings. */
     database_run(operators.h.sql, "DROP TRIGGER trade_resolution_inserted; "
                                   "DROP TRIGGER trade_resolution_confirmed");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -123,8 +117,7 @@ static void test_the_proof_is_looked_for(void **state)
         house_row(&operators.h, "L1", "P 1 1 -");
     }
     operators_grant();
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), " BY_HAND);
+    database_run(operators.h.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), " BY_HAND);
     assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
     house_row(&operators.h, "L1", "F 1 1 O");
     tl_lock_free(lock);
@@ -145,8 +138,7 @@ static void test_the_doctor_misses_what_a_worker_needs(void **state)
     (void)state;
     expect_doctor(0, "a probe was recorded");
     /* As after a migration whose grants nobody ran. */
-    database_run(operators.h.sql,
-                 "REVOKE SELECT ON trade_resolution FROM tradelock_application");
+    database_run(operators.h.sql, "REVOKE SELECT ON trade_resolution FROM tradelock_application");
     expect_doctor(5, "may not read trade_resolution");
     operators_grant();
     database_run(operators.h.sql, "REVOKE EXECUTE ON FUNCTION tl_account_name FROM "
@@ -207,11 +199,11 @@ static void test_fields_are_listed(void **state)
     operators_make_failed("J1");
     operators_say_paid("J1", "J");
     snprintf(fence, sizeof fence, "%llu", operators_fence("J1"));
-    expect_listed("resolve", RUN("resolve", "propose", "J1", "C1", WITHDRAW_OP, "--as",
-                                 "clear", "--fence", fence, "--reason", "r", "--json",
-                                 "--config", operators.config[ANN]));
-    expect_listed("resolve ls", RUN("resolve", "ls", "J1", "C1", WITHDRAW_OP, "--json",
-                                    "--config", operators.config[ANN]));
+    expect_listed("resolve",
+                  RUN("resolve", "propose", "J1", "C1", WITHDRAW_OP, "--as", "clear", "--fence",
+                      fence, "--reason", "r", "--json", "--config", operators.config[ANN]));
+    expect_listed("resolve ls", RUN("resolve", "ls", "J1", "C1", WITHDRAW_OP, "--json", "--config",
+                                    operators.config[ANN]));
 }
 
 int main(void)

@@ -52,8 +52,7 @@ static void test_ls_show_unlock(void **state)
     options.payload_size = 7;
     mutex = locked(f.client, "nightly/interest", &options);
     assert_status(try_once(f.client, "free-one"), TL_GRANTED);
-    snprintf(fence, sizeof fence, "%llu",
-             (unsigned long long)tl_mutex_fence(mutex, NULL));
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_mutex_fence(mutex, NULL));
     o = RUN("resource", "ls", "--config", config);
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "nightly/interest");
@@ -69,12 +68,12 @@ static void test_ls_show_unlock(void **state)
     EXPECT_WORDS(o, "batch 7");
     EXPECT_WORDS(o, "its session renews the lock");
     output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
-            "hangs", "--actor", "ann", "--config", config);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+            "--actor", "ann", "--config", config);
     EXPECT_CODE(o, 0);
     output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
-            "hangs", "--config", config);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+            "--config", config);
     EXPECT_SENTENCE(o, 1, "moved on");
     output_free(o);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
@@ -133,12 +132,12 @@ static void test_unlock_one_reader(void **state)
     EXPECT_WORDS(o, "SLOT");
     EXPECT_WORDS(o, fence);
     output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason",
-            "hangs", "--config", config);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason", "hangs",
+            "--config", config);
     EXPECT_SENTENCE(o, 1, "moved on");
     output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason",
-            "hangs", "--config", config);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
+            "--config", config);
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "number 2");
     output_free(o);
@@ -167,31 +166,29 @@ static void expect_purged(unsigned resources)
 /* As if nothing had happened to these for a year. */
 static void make_old(const char *prefix)
 {
-    database_run(
-        f.sql,
-        "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
-        "max_hold_until = max_hold_until - INTERVAL 1 YEAR, "
-        "free_at = free_at - INTERVAL 1 YEAR, fence = fence + 5, rev = rev + 1 "
-        "WHERE resource LIKE '%s-dead%%' OR resource LIKE '%s-idle%%';"
-        "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
-        "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-dead%%' "
-        "AND resource NOT LIKE '%s-idle%%' AND resource NOT LIKE '%s-young%%';"
-        "UPDATE resource_holder SET updated_at = updated_at - INTERVAL 1 YEAR, "
-        "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-young%%';"
-        "UPDATE rw_lock SET created_at = created_at - INTERVAL 1 YEAR",
-        prefix, prefix, prefix, prefix, prefix, prefix, prefix, prefix);
+    database_run(f.sql,
+                 "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "max_hold_until = max_hold_until - INTERVAL 1 YEAR, "
+                 "free_at = free_at - INTERVAL 1 YEAR, fence = fence + 5, rev = rev + 1 "
+                 "WHERE resource LIKE '%s-dead%%' OR resource LIKE '%s-idle%%';"
+                 "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-dead%%' "
+                 "AND resource NOT LIKE '%s-idle%%' AND resource NOT LIKE '%s-young%%';"
+                 "UPDATE resource_holder SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-young%%';"
+                 "UPDATE rw_lock SET created_at = created_at - INTERVAL 1 YEAR",
+                 prefix, prefix, prefix, prefix, prefix, prefix, prefix, prefix);
 }
 
 static long long rows_of(const char *resource)
 {
-    return database_number(
-        f.sql,
-        "SELECT (SELECT COUNT(*) FROM resource_lock WHERE resource = '%s') + "
-        "(SELECT COUNT(*) FROM resource_log WHERE resource = '%s') + "
-        "(SELECT COUNT(*) FROM rw_lock WHERE resource = '%s') + "
-        "(SELECT COUNT(*) FROM resource_holder WHERE resource = '%s') + "
-        "(SELECT COUNT(*) FROM resource_holder_log WHERE resource = '%s')",
-        resource, resource, resource, resource, resource);
+    return database_number(f.sql,
+                           "SELECT (SELECT COUNT(*) FROM resource_lock WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_log WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM rw_lock WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_holder WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_holder_log WHERE resource = '%s')",
+                           resource, resource, resource, resource, resource);
 }
 
 static tl_rw *rw_for(const char *resource)
@@ -209,8 +206,7 @@ static void test_purge_leaves_who_is_held(void **state)
     tl_mutex_options options = lease_options(0), kept = lease_options(0);
     tl_mutex *held = locked(f.client, "p-held", &options),
              *dead = locked(f.client, "p-dead", &options), *again;
-    tl_rw *writer = rw_for("p-writer"), *idle = rw_for("p-idle"),
-          *young = rw_for("p-young");
+    tl_rw *writer = rw_for("p-writer"), *idle = rw_for("p-idle"), *young = rw_for("p-young");
     uint64_t fence = tl_rw_fence(idle), mutex_fence;
     MYSQL *other = database_connect(f.db);
 
@@ -231,13 +227,13 @@ static void test_purge_leaves_who_is_held(void **state)
     /* p-idle twice, a mutex and a read-write lock, and p-dead. */
     expect_purged(3);
     assert_int_equal(rows_of("p-idle") + rows_of("p-dead"), 0);
-    assert_true(rows_of("p-held") > 0 && rows_of("p-writer") > 0 &&
-                rows_of("p-kept") > 0 && rows_of("p-young") > 0 && rows_of("p-busy") > 0);
+    assert_true(rows_of("p-held") > 0 && rows_of("p-writer") > 0 && rows_of("p-kept") > 0 &&
+                rows_of("p-young") > 0 && rows_of("p-busy") > 0);
     database_run(other, "ROLLBACK");
     mysql_close(other);
     expect_purged(1);
-    /* Who held it goes on; who was purged has lost it; a name that comes back begins
-     * above all that it had. */
+    /* Who held it goes on; who was purged has lost it; a name that comes back begins above all that
+     * it had. */
     assert_status(tl_mutex_unlock(held), TL_OK);
     assert_status(tl_mutex_unlock(dead), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_OK);
@@ -257,21 +253,18 @@ static void test_purge_leaves_who_is_held(void **state)
 static void test_purge_by_pages(void **state)
 {
     (void)state;
-    database_run(
-        f.sql,
-        "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
-        "rev, "
-        "locked_at, created_at, updated_at) SELECT CONCAT('q/', seq), 'U', 'unlock', "
-        "UUID(), UNHEX(MD5(seq)), 1, 1, NOW(6), NOW(6), NOW(6) - INTERVAL 1 YEAR FROM "
-        "seq_1_to_500;"
-        "INSERT INTO rw_lock (resource, created_at) SELECT CONCAT('q/', seq), "
-        "NOW(6) - INTERVAL 1 YEAR FROM seq_1_to_500");
+    database_run(f.sql,
+                 "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
+                 "rev, "
+                 "locked_at, created_at, updated_at) SELECT CONCAT('q/', seq), 'U', 'unlock', "
+                 "UUID(), UNHEX(MD5(seq)), 1, 1, NOW(6), NOW(6), NOW(6) - INTERVAL 1 YEAR FROM "
+                 "seq_1_to_500;"
+                 "INSERT INTO rw_lock (resource, created_at) SELECT CONCAT('q/', seq), "
+                 "NOW(6) - INTERVAL 1 YEAR FROM seq_1_to_500");
     expect_purged(1000);
-    assert_int_not_equal(
-        mysql_query(f.sql, "CALL tl_purge_resources(1000, 10, '', @purged)"), 0);
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_resources(1000, 10, '', @purged)"), 0);
     assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
-    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw(1000, 10, '', @purged)"),
-                         0);
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw(1000, 10, '', @purged)"), 0);
     assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
 }
 
@@ -291,8 +284,7 @@ static void test_json(void **state)
     mutex = locked(f.client, "json-hex", &options);
     assert_status(tl_rw_new(&rw, f.client, "json-rw", &rw_options), TL_OK);
     assert_status(tl_rw_read(rw, 0), TL_GRANTED);
-    snprintf(fence, sizeof fence, "%llu",
-             (unsigned long long)tl_mutex_fence(mutex, NULL));
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_mutex_fence(mutex, NULL));
     o = RUN("resource", "ls", "--json", "--config", config);
     fields_add(set, document = output_json(o));
     json_decref(document);
@@ -301,8 +293,8 @@ static void test_json(void **state)
     fields_add(set, document = output_json(o));
     json_decref(document);
     output_free(o);
-    o = RUN("resource", "unlock", "json-hex", "--fence", fence, "--reason", "test",
-            "--json", "--config", config);
+    o = RUN("resource", "unlock", "json-hex", "--fence", fence, "--reason", "test", "--json",
+            "--config", config);
     fields_add(set, document = output_json(o));
     json_decref(document);
     output_free(o);
@@ -380,10 +372,10 @@ static void test_exit_code_of_the_command(void **state)
     o = RUN("run", "--lock", "job", "--config", config, "--", "/etc");
     EXPECT_CODE(o, 126);
     output_free(o);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
-                               "AND status='U'"),
-        1);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
+                                     "AND status='U'"),
+                     1);
 }
 
 static void test_the_lock_was_not_got(void **state)
@@ -396,8 +388,7 @@ static void test_the_lock_was_not_got(void **state)
     (void)state;
     EXPECT_SENTENCE(o, 75, "taken is locked by test");
     output_free(o);
-    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo",
-            "ran");
+    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
     EXPECT_SENTENCE(o, 75, "taken");
     output_free(o);
     assert_true(now_ms() - begun_ms >= 400);
@@ -410,14 +401,12 @@ static void test_the_lock_was_not_got(void **state)
 
 static void test_minimum_hold(void **state)
 {
-    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--",
-                    "true");
+    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true");
 
     (void)state;
     EXPECT_CODE(o, 0);
     output_free(o);
-    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo",
-            "ran");
+    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran");
     EXPECT_SENTENCE(o, 75, "minimum hold");
     output_free(o);
 }
@@ -455,8 +444,7 @@ static uint64_t wait_until_locked(const char *resource)
 {
     for (int i = 0; i < 3000; i++) {
         long long fence = database_number(
-            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'",
-            resource);
+            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'", resource);
 
         if (fence != 0)
             return (uint64_t)fence;
@@ -484,14 +472,14 @@ static void wait_for_mark(void)
 
 static void test_a_lost_lock_ends_the_command(void **state)
 {
-    static const char *const shells[] = {
-        ": >\"$0\"; sleep 30", "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
+    static const char *const shells[] = {": >\"$0\"; sleep 30",
+                                         "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *const arguments[] = {
-            "run", "--lock", "lost", "--kill-after", "500ms", "--config", config,
-            "--",  "sh",     "-c",   shells[i],      mark(),  NULL};
+        const char *const arguments[] = {"run",      "--lock", "lost", "--kill-after", "500ms",
+                                         "--config", config,   "--",   "sh",           "-c",
+                                         shells[i],  mark(),   NULL};
         int64_t begun_ms;
         pid_t pid = start(arguments);
         uint64_t fence = wait_until_locked("lost");
@@ -507,17 +495,10 @@ static void test_a_lost_lock_ends_the_command(void **state)
 static void test_signals_are_passed_on(void **state)
 {
     const char *const arguments[] = {
-        "run",
-        "--lock",
-        "signals",
-        "--config",
-        config,
-        "--",
-        "sh",
-        "-c",
-        "trap 'exit 43' TERM; : >\"$0\"; while :; do sleep 0.05; done",
-        mark(),
-        NULL};
+        "run",      "--lock", "signals",
+        "--config", config,   "--",
+        "sh",       "-c",     "trap 'exit 43' TERM; : >\"$0\"; while :; do sleep 0.05; done",
+        mark(),     NULL};
     pid_t pid = start(arguments);
 
     (void)state;
@@ -538,8 +519,8 @@ static void test_a_signal_while_waiting(void **state)
 
     (void)state;
     /* Who has a session asks next. */
-    while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld",
-                           (long)pid) == 0)
+    while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld", (long)pid) ==
+           0)
         sleep_ms(20);
     sleep_ms(300);
     begun_ms = now_ms();

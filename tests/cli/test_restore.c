@@ -42,8 +42,8 @@ static void status_says(const char *words)
 
 static void file_statement(const char *path, int code, const char *words)
 {
-    output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP,
-                    "--source", "statement of Monday", "--config", operators.config[ANN]);
+    output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
+                    "statement of Monday", "--config", operators.config[ANN]);
 
     EXPECT_CODE(o, code);
     EXPECT_WORDS(o, words);

@@ -1,8 +1,8 @@
 /*
- * A server that may not be trusted with money: too old, something else than MariaDB, or
- * set so that a crash forgets what was answered.  Library and command refuse it in one
- * sentence, and nothing is made on it.  The server is a real one, started so; what it says
- * of its version is a start option like any other.
+ * A server that may not be trusted with money: too old, something else than MariaDB, or set so that
+ * a crash forgets what was answered.  Library and command refuse it in one sentence, and nothing is
+ * made on it.  The server is a real one, started so; what it says of its version is a start option
+ * like any other.
  */
 #include "command.h"
 
@@ -80,8 +80,8 @@ static char *all_there_is(void)
     return all;
 }
 
-static void expect_refused(const char *const options[], tl_status status,
-                           const char *words, const char *of_doctor)
+static void expect_refused(const char *const options[], tl_status status, const char *words,
+                           const char *of_doctor)
 {
     char *before, *after;
     output *o;
@@ -150,15 +150,14 @@ static void test_settings(void **state)
 /* The versions and settings beside those that are refused. */
 static void test_safe(void **state)
 {
-    static const char *const versions[] = {"--version=10.11.1-MariaDB",
-                                           "--version=11.0.2-MariaDB-log",
-                                           "--version=12.4.0-MariaDB"};
+    static const char *const versions[] = {
+        "--version=10.11.1-MariaDB", "--version=11.0.2-MariaDB-log", "--version=12.4.0-MariaDB"};
     output *o;
 
     (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-        server_restart_with(own, (const char *const[]){versions[i], "--log-bin=binary",
-                                                       "--sync-binlog=1", NULL});
+        server_restart_with(
+            own, (const char *const[]){versions[i], "--log-bin=binary", "--sync-binlog=1", NULL});
         expect_opening(0, TL_OK, "");
         o = RUN("ls", "--config", database_option_file(where));
         EXPECT_CODE(o, 0);

@@ -58,8 +58,7 @@ static void make_finished(void)
 
 static void make_open(void)
 {
-    tl_ending unknown = TL_ENDING_INIT, not_sent = TL_ENDING_INIT,
-              parked = TL_ENDING_INIT;
+    tl_ending unknown = TL_ENDING_INIT, not_sent = TL_ENDING_INIT, parked = TL_ENDING_INIT;
     tl_lock_options queued = sync_options("pay 40 EUR");
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
                             .key = {"DOUBT", "C2", "WITHDRAW"},
@@ -140,8 +139,7 @@ static void expect_rows(output *o, const char *expected)
     document = output_json(o);
     json_array_foreach(json_object_get(document, "rows"), i, row)
     {
-        if (asprintf(&names[count++], "%s/%s",
-                     json_string_value(json_object_get(row, "serial_no")),
+        if (asprintf(&names[count++], "%s/%s", json_string_value(json_object_get(row, "serial_no")),
                      json_string_value(json_object_get(row, "lane"))) < 0)
             server_panic("out of memory");
     }
@@ -165,8 +163,7 @@ static void test_ls_filters(void **state)
                 "LIVE/sync MUTEX/sync PAID/sync PARKED/retry PARKED/sync QUEUED/retry "
                 "QUEUED/sync");
     expect_rows(LS("--status", "Y"), "ALSO/sync PAID/sync");
-    expect_rows(LS("--status", "F"),
-                "DECLINED/sync DOUBT/retry PARKED/retry QUEUED/retry");
+    expect_rows(LS("--status", "F"), "DECLINED/sync DOUBT/retry PARKED/retry QUEUED/retry");
     expect_rows(LS("--status", "F", "--lane", "sync"), "DECLINED/sync");
     expect_rows(LS("--status", "P"), "DEAD/sync DOUBT/sync LEFT/sync LIVE/sync "
                                      "MUTEX/sync PARKED/sync QUEUED/sync");
@@ -177,8 +174,7 @@ static void test_ls_filters(void **state)
     expect_rows(LS("--lane", "sync"),
                 "ALSO/sync DEAD/sync DECLINED/sync DOUBT/sync LEFT/sync LIVE/sync "
                 "MUTEX/sync PAID/sync PARKED/sync QUEUED/sync");
-    expect_rows(LS("--cust", "C2"),
-                "ALSO/sync DOUBT/retry DOUBT/sync QUEUED/retry QUEUED/sync");
+    expect_rows(LS("--cust", "C2"), "ALSO/sync DOUBT/retry DOUBT/sync QUEUED/retry QUEUED/sync");
     expect_rows(LS("--cust", "C2", "--in-doubt"), "DOUBT/sync");
     expect_rows(LS("--cust", "C2", "--status", "F"), "DOUBT/retry QUEUED/retry");
     expect_rows(LS("--cust", "C2", "--status", "Y"), "ALSO/sync");
@@ -217,8 +213,8 @@ static char *upper(char *to, const char *from)
     return start;
 }
 
-/* A row is found by its ask's work, by its last step's, and by one's of which only history
- * knows, whatever else narrows the list. */
+/* A row is found by its ask's work, by its last step's, and by one's of which only history knows,
+ * whatever else narrows the list. */
 static void test_ls_by_log_uuid(void **state)
 {
     char asked[TL_UUID_TEXT], between[TL_UUID_TEXT], ended[TL_UUID_TEXT];
@@ -243,15 +239,12 @@ static void test_ls_by_log_uuid(void **state)
     end(due("LOGGED", "C7"), &paid, TL_SUCCEEDED);
     tl_work_end(0);
     expect_rows(LS("--log", asked), "LOGGED/retry LOGGED/sync OTHER/sync");
-    expect_rows(LS("--log", upper(capitals, asked)),
-                "LOGGED/retry LOGGED/sync OTHER/sync");
+    expect_rows(LS("--log", upper(capitals, asked)), "LOGGED/retry LOGGED/sync OTHER/sync");
     expect_rows(LS("--log", between), "LOGGED/retry LOGGED/sync");
     expect_rows(LS("--log", ended), "LOGGED/retry LOGGED/sync");
     expect_rows(LS("--log", asked, "--cust", "C7"), "LOGGED/retry LOGGED/sync");
-    expect_rows(LS("--log", asked, "--op", "WITHDRAW", "--lane", "sync"),
-                "LOGGED/sync OTHER/sync");
-    expect_rows(LS("--log", between, "--op", "WITHDRAW", "--lane", "sync"),
-                "LOGGED/sync");
+    expect_rows(LS("--log", asked, "--op", "WITHDRAW", "--lane", "sync"), "LOGGED/sync OTHER/sync");
+    expect_rows(LS("--log", between, "--op", "WITHDRAW", "--lane", "sync"), "LOGGED/sync");
     expect_rows(LS("--log", asked, "--cust", "C1"), "");
     expect_rows(LS("--log", asked, "--in-doubt"), "");
     expect_rows(LS("--log", "11111111-1111-4111-8111-111111111111"), "");
@@ -332,12 +325,11 @@ static void test_ls_table(void **state)
 static void test_ls_typed_by_hand(void **state)
 {
     (void)state;
-    database_run(
-        w.f.sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, token, fence, rev, sends, created_at, updated_at) VALUES "
-        "('C1', 'TYPED', 'HAND', 'S', 'P', 'ask', UUID(), 'x', 1, 1, 1, "
-        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(w.f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, sends, created_at, updated_at) VALUES "
+                 "('C1', 'TYPED', 'HAND', 'S', 'P', 'ask', UUID(), 'x', 1, 1, 1, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     expect_rows(LS("--op", "HAND"), "TYPED/sync");
     expect_rows(LS("--serial", "TYPED"), "TYPED/sync");
     expect_rows(LS("--cust", "C1", "--status", "P"), "TYPED/sync");
@@ -382,8 +374,7 @@ static void test_ls_pages(void **state)
 
     (void)state;
     database_run(w.f.sql, insert, "M", "P", "UUID()", "'2040-01-01'", 1300);
-    database_run(w.f.sql, insert, "S", "P", "'a0000000-0000-4000-8000-000000000001'",
-                 "NULL", 1100);
+    database_run(w.f.sql, insert, "S", "P", "'a0000000-0000-4000-8000-000000000001'", "NULL", 1100);
     database_run(w.f.sql, insert, "Y", "Y", "NULL", "NULL", 1200);
     o = LS("--op", "PAGES", "--limit", "10000");
     EXPECT_CODE(o, 0);
@@ -441,19 +432,17 @@ static void test_show(void **state)
 static void test_show_a_silent_holder(void **state)
 {
     (void)state;
-    database_run(
-        w.f.sql,
-        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
-        "timeout_ms, started_at, alive_until) VALUES "
-        "('00000000-0000-4000-8000-00000000dead', 'frozen', 'here', 7, UUID(), "
-        "2000000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1000 SECOND)");
-    database_run(
-        w.f.sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, session_id, token, fence, rev, max_hold_until, created_at, "
-        "updated_at) VALUES ('C9', 'SILENT', 'WITHDRAW', 'S', 'P', 'ask', UUID(), "
-        "'00000000-0000-4000-8000-00000000dead', RANDOM_BYTES(16), 1, 1, "
-        "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    database_run(w.f.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES "
+                 "('00000000-0000-4000-8000-00000000dead', 'frozen', 'here', 7, UUID(), "
+                 "2000000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1000 SECOND)");
+    database_run(w.f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, max_hold_until, created_at, "
+                 "updated_at) VALUES ('C9', 'SILENT', 'WITHDRAW', 'S', 'P', 'ask', UUID(), "
+                 "'00000000-0000-4000-8000-00000000dead', RANDOM_BYTES(16), 1, 1, "
+                 "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     expect_show("SILENT", "C9", 0, "frozen 7@here (last heartbeat 1");
     expect_show("LIVE", "C4", 0, " (last heartbeat ");
     database_run(w.f.sql, "DELETE FROM trade_lock WHERE serial_no = 'SILENT'");
@@ -511,11 +500,9 @@ static void test_show_json(void **state)
     EXPECT_CODE(o, 6);
     document = output_json(o);
     assert_string_equal(
-        json_string_value(json_object_get(json_object_get(document, "sync"), "state")),
-        "in doubt");
+        json_string_value(json_object_get(json_object_get(document, "sync"), "state")), "in doubt");
     assert_string_equal(
-        json_string_value(json_object_get(json_object_get(document, "retry"), "state")),
-        "waiting");
+        json_string_value(json_object_get(json_object_get(document, "retry"), "state")), "waiting");
     /* ask; opened, both rows; evidence, both rows */
     assert_true(json_array_size(json_object_get(document, "timeline")) >= 3);
     assert_int_equal(json_array_size(json_object_get(document, "evidence")), 1);
@@ -539,26 +526,23 @@ static void expect_due(const char *serial, const char *cust, const char *step)
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "is due now");
     output_free(o);
-    assert_int_equal(
-        database_number(w.f.sql,
-                        "SELECT next_run_at <= UTC_TIMESTAMP(6) AND parked IS "
-                        "NULL FROM trade_lock WHERE serial_no = '%s' AND "
-                        "lane = 'R' AND status = 'F'",
-                        serial),
-        1);
-    assert_int_equal(
-        database_number(w.f.sql,
-                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                        "'%s' AND step = '%s' AND actor = 'ann' AND op_code = "
-                        "'WITHDRAW'",
-                        serial, step),
-        1);
-    assert_int_equal(
-        database_number(w.f.sql,
-                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                        "'%s' AND remark = 'the bank is back'",
-                        serial) > 0,
-        1);
+    assert_int_equal(database_number(w.f.sql,
+                                     "SELECT next_run_at <= UTC_TIMESTAMP(6) AND parked IS "
+                                     "NULL FROM trade_lock WHERE serial_no = '%s' AND "
+                                     "lane = 'R' AND status = 'F'",
+                                     serial),
+                     1);
+    assert_int_equal(database_number(w.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
+                                     "'%s' AND step = '%s' AND actor = 'ann' AND op_code = "
+                                     "'WITHDRAW'",
+                                     serial, step),
+                     1);
+    assert_int_equal(database_number(w.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
+                                     "'%s' AND remark = 'the bank is back'",
+                                     serial) > 0,
+                     1);
     /* The fence has moved: the same decision is not taken twice. */
     o = retry(serial, cust, fence);
     EXPECT_SENTENCE(o, 1, "the trade has moved on");
@@ -655,8 +639,7 @@ static void expect_no_retry(const char *serial, const char *cust, const char *wo
 
     EXPECT_SENTENCE(o, 1, words);
     output_free(o);
-    assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"),
-                     before);
+    assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"), before);
 }
 
 static void test_retry_refused(void **state)
@@ -692,27 +675,23 @@ static void test_fields(void **state)
     char fence[24];
 
     (void)state;
-    database_run(w.f.sql,
-                 "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
-                 "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
-                 "SELECT cust_no, serial_no, op_code, rev, 'F', 1, fence, epoch, "
-                 "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'DOUBT' "
-                 "AND lane = 'S'");
+    database_run(w.f.sql, "INSERT INTO trade_resolution (cust_no, serial_no, op_code, "
+                          "rev, verdict, part, fence, epoch, reason, actor, thread_no) "
+                          "SELECT cust_no, serial_no, op_code, rev, 'F', 1, fence, epoch, "
+                          "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'DOUBT' "
+                          "AND lane = 'S'");
     expect_fields("ls", (output *const[]){LS("--limit", "50"), NULL});
-    expect_fields(
-        "show",
-        (output *const[]){
-            RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW"),
-            RUN("show", "--json", "--config", w.config, "LIVE", "C4", "WITHDRAW"), NULL});
-    expect_fields("retry",
-                  (output *const[]){RUN("retry", "--json", "--config", w.config, "QUEUED",
-                                        "C2", "WITHDRAW", "--fence",
-                                        fence_of("QUEUED", fence), "--reason", "r"),
-                                    NULL});
-    expect_fields("doctor",
-                  (output *const[]){RUN("doctor", "--json", "--config", w.config), NULL});
-    expect_fields("migrate", (output *const[]){
-                                 RUN("migrate", "--json", "--config", w.config), NULL});
+    expect_fields("show",
+                  (output *const[]){
+                      RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW"),
+                      RUN("show", "--json", "--config", w.config, "LIVE", "C4", "WITHDRAW"), NULL});
+    expect_fields("retry", (output *const[]){RUN("retry", "--json", "--config", w.config, "QUEUED",
+                                                 "C2", "WITHDRAW", "--fence",
+                                                 fence_of("QUEUED", fence), "--reason", "r"),
+                                             NULL});
+    expect_fields("doctor", (output *const[]){RUN("doctor", "--json", "--config", w.config), NULL});
+    expect_fields("migrate",
+                  (output *const[]){RUN("migrate", "--json", "--config", w.config), NULL});
     expect_fields("version", (output *const[]){RUN("version", "--json"), NULL});
 }
 

@@ -68,8 +68,7 @@ static void test_fresh_and_shared(void **state)
     assert_non_null(reads);
     assert_int_equal(pthread_barrier_init(&all_here, NULL, THREADS), 0);
     for (intptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(
-            pthread_create(&threads[i], NULL, ask_again_and_again, (void *)i), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_again_and_again, (void *)i), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < KEYS; i++)

@@ -1,7 +1,7 @@
 /*
- * A MariaDB whose clock a test sets, while it runs: libfaketime is loaded into it and reads
- * a file before each look at the clock.  Its monotonic clock, and with it every time-out,
- * goes on as it is; so does the clock of everybody else, the simulator above all.
+ * A MariaDB whose clock a test sets, while it runs: libfaketime is loaded into it and reads a file
+ * before each look at the clock.  Its monotonic clock, and with it every time-out, goes on as it
+ * is; so does the clock of everybody else, the simulator above all.
  */
 #ifndef TESTS_CLOCK_STEPPING_H
 #define TESTS_CLOCK_STEPPING_H

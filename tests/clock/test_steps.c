@@ -1,6 +1,6 @@
 /*
- * The server's clock is set, forward and back, while payments are in doubt, while a process
- * dies, and before a purge.  What the rules rest on must hold in real time all the same.
+ * The server's clock is set, forward and back, while payments are in doubt, while a process dies,
+ * and before a purge.  What the rules rest on must hold in real time all the same.
  */
 #include "stepping.h"
 
@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTINGS                                                                         \
-    "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"       \
+#define SETTINGS                                                                                   \
+    "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
     "commit_ms=1s\nschedule=100ms\nattempts=500\nbusiness_lock_wait_s=1\n"
 #define MARGIN "clock_margin_ms=100ms\n"
 #define PATIENCE_MS 40000
@@ -133,9 +133,8 @@ static void no_lane_is_due_in_a_month(void **state)
     sim_expect(&self.sim, "DELETE", "/v1/faults", NULL, 200, NULL, NULL);
     if (!becomes("%s", ROW("status = 'Y'")))
         fail_msg("the lane stays due in %lld s",
-                 database_number(self.sql,
-                                 "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP()," LANE(
-                                     "next_run_at") ")"));
+                 database_number(self.sql, "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP()," LANE(
+                                               "next_run_at") ")"));
     tl_worker_free(worker);
     house_books(&self, 1);
 }
@@ -147,8 +146,7 @@ static void fresh_trades_are_not_purged(void **state)
     char *text;
 
     (void)state;
-    open_house(WITHDRAW_IDEMPOTENT,
-               SETTINGS "grace_ms=3s\ndeadline_ms=50s\nretention_ms=1d\n");
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\nretention_ms=1d\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     stepping_set(server_here, 100 * DAY_MS);
     assert_status(tl_purge(self.client, 90 * DAY_MS, &purged), TL_SERVER_UNSAFE);
@@ -165,8 +163,8 @@ static void fresh_trades_are_not_purged(void **state)
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    char *file = database_option_file_at(
-        self.db, server_socket(stepping_server(server_here)), settings);
+    char *file =
+        database_option_file_at(self.db, server_socket(stepping_server(server_here)), settings);
     tl_client *client = NULL;
 
     options.config_file = file;
@@ -242,19 +240,18 @@ static void a_step_while_nobody_lived(void **state)
     stepping_set(server_here, -3600000);
     late = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN);
     assert_int_equal(level_of_step(late, TL_SERVER_UNSAFE), TL_FINDING_UNSAFE);
-    assert_int_not_equal(
-        mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"), 0);
+    assert_int_not_equal(mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"),
+                         0);
     assert_status(tl_reap(late, &reaped), TL_OK);
     assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);
     assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
     /* The deadline is earlier by an hour, about, and the send is not over for one hold. */
-    assert_int_equal(
-        database_number(self.sql,
-                        "SELECT deadline_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL "
-                        "1 MINUTE AND UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE AND "
-                        "send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND AND "
-                        "step = 'clock' FROM trade_lock WHERE lane = 'S'"),
-        1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT deadline_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL "
+                                     "1 MINUTE AND UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE AND "
+                                     "send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND AND "
+                                     "step = 'clock' FROM trade_lock WHERE lane = 'S'"),
+                     1);
     assert_int_equal(database_number(self.sql, "SELECT %s",
                                      LANE("next_run_at <= "
                                           "UTC_TIMESTAMP(6)")),
@@ -267,8 +264,7 @@ static void a_step_while_nobody_lived(void **state)
 /* It asks, and is killed before its first beat. */
 static void ask_and_die(void *context, int number)
 {
-    tl_client *client =
-        client_without_janitor("beat_ms=60s\nsession_ms=10m\nclock_margin_ms=1h\n");
+    tl_client *client = client_without_janitor("beat_ms=60s\nsession_ms=10m\nclock_margin_ms=1h\n");
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_key key = {"BEHIND", "C1", WITHDRAW_OP};
     tl_lock *lock = NULL;
@@ -296,20 +292,18 @@ static void what_a_dead_process_held_is_found(void **state)
     /* Its mark has come by the trade that is finished. */
     do
         assert_status(tl_reap(cron, &reaped), TL_OK);
-    while (!database_number(self.sql,
-                            "SELECT EXISTS (SELECT 1 FROM trade_lock_low_water w "
-                            "JOIN trade_lock t USING (op_code) WHERE "
-                            "w.low_water > t.next_run_at)"));
+    while (!database_number(self.sql, "SELECT EXISTS (SELECT 1 FROM trade_lock_low_water w "
+                                      "JOIN trade_lock t USING (op_code) WHERE "
+                                      "w.low_water > t.next_run_at)"));
     tl_client_close(cron);
     stepping_set(server_here, -60000);
     child = crew_fork(ask_and_die, NULL, 0);
     assert_int_not_equal(crew_wait(child), 0);
     stepping_set(server_here, 0);
-    assert_int_equal(database_number(self.sql,
-                                     "SELECT COUNT(*) FROM trade_lock t JOIN "
-                                     "trade_lock_low_water w USING (op_code) WHERE "
-                                     "t.serial_no = 'BEHIND' AND t.status = 'P' AND "
-                                     "t.next_run_at < w.low_water"),
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock t JOIN "
+                                               "trade_lock_low_water w USING (op_code) WHERE "
+                                               "t.serial_no = 'BEHIND' AND t.status = 'P' AND "
+                                               "t.next_run_at < w.low_water"),
                      1);
     database_run(self.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) "
                            "WHERE ended_at IS NULL");

@@ -1,7 +1,7 @@
 /*
- * A town whose server's clock is set at random, forward and back by seconds, days and
- * months, while services and workers pay, die, and a job from cron purges.  The simulator
- * has a clock of its own; what it paid decides.
+ * A town whose server's clock is set at random, forward and back by seconds, days and months, while
+ * services and workers pay, die, and a job from cron purges.  The simulator has a clock of its own;
+ * what it paid decides.
  */
 #include "stepping.h"
 
@@ -32,8 +32,7 @@ typedef struct stepped {
     char *purge_config;
 } stepped;
 
-/* Nothing here is a day old, whatever the server's clock says: each row is counted at the
- * end. */
+/* Nothing here is a day old, whatever the server's clock says: each row is counted at the end. */
 static void purge(stepped *self)
 {
     const char *const arguments[] = {"purge",    "--older",          "1d",
@@ -43,8 +42,8 @@ static void purge(stepped *self)
     assert_int_not_equal(child_wait(&command, 20000), -1);
 }
 
-/* Large steps back bring deadlines forward each time: two of them, and the deadline is
- * longer than both. */
+/* Large steps back bring deadlines forward each time: two of them, and the deadline is longer than
+ * both. */
 static int64_t next_ahead_ms(stepped *self)
 {
     static const int64_t small[] = {0, 700000, -12000, 2000, -700000, 400, 60000};
@@ -104,12 +103,9 @@ static void add_up(const stepped *self, const town_figures *figures)
 
 static void run_once(const char *kind, unsigned steps, unsigned trades)
 {
-    stepped self = {.crowd = {.services = 2,
-                              .workers = 2,
-                              .threads = 4,
-                              .trades = trades,
-                              .faults = 0.3},
-                    .steps = steps};
+    stepped self = {
+        .crowd = {.services = 2, .workers = 2, .threads = 4, .trades = trades, .faults = 0.3},
+        .steps = steps};
     town *t = &self.crowd.town;
     town_figures figures;
 
@@ -117,8 +113,8 @@ static void run_once(const char *kind, unsigned steps, unsigned trades)
     /* The window kind fails what is not found, before and after the deadline. */
     crowd_open_on(&self.crowd, kind, stepping_server(self.clock),
                   strcmp(kind, "window") == 0 ? "50m" : "366d");
-    self.purge_config = database_option_file_at(t->db, server_socket(t->own),
-                                                TOWN_SETTINGS "retention_ms=1d\n");
+    self.purge_config =
+        database_option_file_at(t->db, server_socket(t->own), TOWN_SETTINGS "retention_ms=1d\n");
     run_crowd(&self);
     crowd_ask_all_again(&self.crowd);
     town_finish(t, 120000);
@@ -164,10 +160,9 @@ int main(void)
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-    print_message(
-        "%u runs, %u steps of the clock, %u kills; %lld trades: %lld paid, %lld "
-        "failed, %lld parked; %lld steps; paid twice 0\n",
-        sum.runs, sum.steps, sum.deaths, sum.books.trades, sum.books.paid,
-        sum.books.failed, sum.books.parked, sum.books.steps);
+    print_message("%u runs, %u steps of the clock, %u kills; %lld trades: %lld paid, %lld "
+                  "failed, %lld parked; %lld steps; paid twice 0\n",
+                  sum.runs, sum.steps, sum.deaths, sum.books.trades, sum.books.paid,
+                  sum.books.failed, sum.books.parked, sum.books.steps);
     return server_report(failed);
 }

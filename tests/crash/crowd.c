@@ -80,8 +80,8 @@ static void end_one(child *victim)
     assert_int_not_equal(child_wait(victim, 20000), -1);
 }
 
-/* A service begins its lines anew each time, and with thousands of them would never come
- * to the last one: where it has so many it dies as long as there are trades to begin. */
+/* A service begins its lines anew each time, and with thousands of them would never come to the
+ * last one: where it has so many it dies as long as there are trades to begin. */
 void crowd_kill_one(crowd *self, int services)
 {
     unsigned who = crowd_random(self, self->services + self->workers);
@@ -95,9 +95,9 @@ void crowd_kill_one(crowd *self, int services)
     start_one(self, who);
 }
 
-/* A service that ended has answered its lines, those that it had no server for with that,
- * so it begins anew as long as there are trades to begin; a worker ends only when it cannot
- * connect at its start. */
+/* A service that ended has answered its lines, those that it had no server for with that, so it
+ * begins anew as long as there are trades to begin; a worker ends only when it cannot connect at
+ * its start. */
 unsigned crowd_look_after(crowd *self, int more)
 {
     unsigned busy = 0;
@@ -125,19 +125,17 @@ void crowd_end(crowd *self)
 
 long long crowd_begun(crowd *self)
 {
-    return database_number(self->town.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S'");
+    return database_number(self->town.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S'");
 }
 
 void crowd_ask_all_again(crowd *self)
 {
     for (unsigned i = 0; i < self->services; i++) {
-        child service = town_service(&self->town, self->town.worker_config, self->rows[i],
-                                     self->threads, NULL);
+        child service =
+            town_service(&self->town, self->town.worker_config, self->rows[i], self->threads, NULL);
         int status = child_wait(&service, 300000);
 
-        if (!WIFEXITED(status) ||
-            (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 6)) {
+        if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 6)) {
             char *text = file_read(service.output);
 
             fail_msg("the last service ended with %x: %s", status, text);

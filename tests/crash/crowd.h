@@ -1,7 +1,6 @@
 /*
- * The load of a town: services that pay rows of a file and workers, any of which may be
- * killed at any moment and begins anew.  All randomness comes from one number, which each
- * run prints.
+ * The load of a town: services that pay rows of a file and workers, any of which may be killed at
+ * any moment and begins anew.  All randomness comes from one number, which each run prints.
  */
 #ifndef TESTS_CRASH_CROWD_H
 #define TESTS_CRASH_CROWD_H

@@ -52,9 +52,9 @@ void points_read(points *self, const char *path, unsigned nth_max)
     while (fgets(line, sizeof line, file) != NULL) {
         point seen = {.nth = 0};
 
-        assert_int_equal(sscanf(line, "%*d\t%*u\t%15[^\t]\t%63[^\t]\t%7[^\n]", seen.kind,
-                                seen.name, seen.when),
-                         3);
+        assert_int_equal(
+            sscanf(line, "%*d\t%*u\t%15[^\t]\t%63[^\t]\t%7[^\n]", seen.kind, seen.name, seen.when),
+            3);
         count(self, &seen);
         add(self, &seen, nth_max);
     }
@@ -79,8 +79,7 @@ static const char of_these[] =
     "%%\\_log%%' AND argument NOT LIKE 'INSERT INTO trade\\_lock\\_past%%' AND "
     "argument NOT LIKE 'SET GLOBAL general\\_log%%'";
 
-void points_seen(MYSQL *sql, const char *others, long long *connects,
-                 long long *statements)
+void points_seen(MYSQL *sql, const char *others, long long *connects, long long *statements)
 {
     char from[512];
 
@@ -88,8 +87,7 @@ void points_seen(MYSQL *sql, const char *others, long long *connects,
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     assert_true(snprintf(from, sizeof from, of_these, others) < (int)sizeof from);
 #pragma GCC diagnostic pop
-    *connects = database_number(
-        sql, "SELECT COUNT(*) FROM %s AND command_type = 'Connect'", from);
+    *connects = database_number(sql, "SELECT COUNT(*) FROM %s AND command_type = 'Connect'", from);
     *statements = database_number(
         sql, "SELECT COUNT(*) FROM %s AND command_type IN ('Query', 'Execute')", from);
 }

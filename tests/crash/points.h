@@ -23,11 +23,10 @@ typedef struct points {
 void points_read(points *self, const char *path, unsigned nth_max);
 void points_free(points *self);
 
-/* What the server's general log (as a table) has of connections that are not in `others`,
- * a list of their ids: they must be as many as the points.  What the triggers write into
- * the histories was sent by nobody. */
-void points_seen(MYSQL *sql, const char *others, long long *connects,
-                 long long *statements);
+/* What the server's general log (as a table) has of connections that are not in `others`, a list of
+ * their ids: they must be as many as the points.  What the triggers write into the histories was
+ * sent by nobody. */
+void points_seen(MYSQL *sql, const char *others, long long *connects, long long *statements);
 /* The same in words, for those who look for the one that was not counted. */
 void points_show(MYSQL *sql, const char *others);
 

@@ -1,11 +1,10 @@
 /*
- * A server that fails over to an older copy of itself, under load: services, workers and a
- * channel that goes wrong.  The copy is the data directory at a random moment, as a power
- * cut would have left it; it starts under another identity, or under the same one as a
- * restored server does, with or without the last seconds, and sometimes fails back before
- * anybody looked.  Then two operators do what tools/RESTORE.md says, word by word, and the
- * ledger of the channel decides: nobody paid twice, no failure with money moved, nothing
- * stuck.
+ * A server that fails over to an older copy of itself, under load: services, workers and a channel
+ * that goes wrong.  The copy is the data directory at a random moment, as a power cut would have
+ * left it; it starts under another identity, or under the same one as a restored server does, with
+ * or without the last seconds, and sometimes fails back before anybody looked.  Then two operators
+ * do what tools/RESTORE.md says, word by word, and the ledger of the channel decides: nobody paid
+ * twice, no failure with money moved, nothing stuck.
  */
 #include "crowd.h"
 
@@ -22,8 +21,8 @@
 /* By then something hangs, however busy the machine is. */
 #define LIMIT_MS 600000
 
-/* What a failover can be; which one a run takes is random, and every run of the fast suite
- * takes another. */
+/* What a failover can be; which one a run takes is random, and every run of the fast suite takes
+ * another. */
 enum way {
     WAY_NOTHING_LOST, /* the same data under another identity */
     WAY_PROMOTED,     /* an older copy under another identity */
@@ -61,8 +60,7 @@ static void copy_data(crowd *self)
     const char *dir = server_dir(own);
 
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir,
-          dir, dir);
+    shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir, dir, dir);
     assert_int_equal(kill(pid, SIGCONT), 0);
 }
 
@@ -120,10 +118,9 @@ static void make_operator(crowd *self, const char *name)
     char path[128];
     FILE *file;
 
-    database_run(t->sql, "CREATE OR REPLACE USER %s_%ld@localhost IDENTIFIED BY 'secret'",
-                 name, (long)getpid());
-    database_run(t->sql, "GRANT tradelock_operator TO %s_%ld@localhost", name,
+    database_run(t->sql, "CREATE OR REPLACE USER %s_%ld@localhost IDENTIFIED BY 'secret'", name,
                  (long)getpid());
+    database_run(t->sql, "GRANT tradelock_operator TO %s_%ld@localhost", name, (long)getpid());
     database_run(t->sql, "SET DEFAULT ROLE tradelock_operator FOR %s_%ld@localhost", name,
                  (long)getpid());
     snprintf(path, sizeof path, "%s/%s.cnf", t->dir, name);
@@ -137,14 +134,14 @@ static void make_operator(crowd *self, const char *name)
     fclose(file);
 }
 
-/* The commands of the page, in its order, with the files that it names; each may find
- * something wrong, and says so by its exit code. */
+/* The commands of the page, in its order, with the files that it names; each may find something
+ * wrong, and says so by its exit code. */
 static void follow_the_page(crowd *self)
 {
     town *t = &self->town;
 
-    shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv",
-          test_build_dir(), t->sim.ledger, t->dir);
+    shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
+          t->sim.ledger, t->dir);
     shell("awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
           "on && /^\\$ / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
           "cd %s && export TRADELOCK_CONFIG=ann.cnf && PATH=%s/bin:$PATH bash -x page.sh "
@@ -173,8 +170,7 @@ static void add_up(crowd *self)
 
 static void run_way(const char *kind, enum way way, unsigned trades)
 {
-    crowd self = {
-        .services = 2, .workers = 2, .threads = 8, .trades = trades, .faults = 0.1};
+    crowd self = {.services = 2, .workers = 2, .threads = 8, .trades = trades, .faults = 0.1};
     static const char *const first[] = {"--server-id=1", NULL};
     int64_t end_ms = now_ms() + LIMIT_MS;
     long long enough;
@@ -201,11 +197,10 @@ static void run_way(const char *kind, enum way way, unsigned trades)
     town_no_rules(&self.town);
     crowd_ask_all_again(&self);
     town_finish(&self.town, 300000);
-    if (town_audit(&self.town, &audit) != 0 ||
-        sim_stat(&self.town.sim, "paid_twice") != 0)
+    if (town_audit(&self.town, &audit) != 0 || sim_stat(&self.town.sim, "paid_twice") != 0)
         fail_msg("way %d of %s, random %llu: paid twice %lld; %s", way, kind,
-                 (unsigned long long)self.random,
-                 (long long)sim_stat(&self.town.sim, "paid_twice"), audit);
+                 (unsigned long long)self.random, (long long)sim_stat(&self.town.sim, "paid_twice"),
+                 audit);
     free(audit);
     assert_true(now_ms() < end_ms);
     add_up(&self);
@@ -246,10 +241,9 @@ int main(void)
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-    print_message(
-        "%u failovers, %u kills of services and workers; %lld trades: %lld paid, "
-        "%lld failed, %lld parked; %lld rows were filed; paid twice 0\n",
-        sum.runs, sum.process_kills, sum.trades, sum.paid, sum.failed, sum.parked,
-        sum.filed);
+    print_message("%u failovers, %u kills of services and workers; %lld trades: %lld paid, "
+                  "%lld failed, %lld parked; %lld rows were filed; paid twice 0\n",
+                  sum.runs, sum.process_kills, sum.trades, sum.paid, sum.failed, sum.parked,
+                  sum.filed);
     return server_report(failed);
 }

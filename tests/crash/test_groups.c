@@ -1,10 +1,10 @@
 /*
- * Death within a group: SIGKILL before and after the statement that many threads share,
- * and the server's death under it.
+ * Death within a group: SIGKILL before and after the statement that many threads share, and the
+ * server's death under it.
  *
- * The threads pay into a ledger in shared memory, which stands for the channel: what it
- * says outlives every process.  What a process was told before it died must be on the
- * rows, and in the end every trade was paid once, or never where it failed.
+ * The threads pay into a ledger in shared memory, which stands for the channel: what it says
+ * outlives every process.  What a process was told before it died must be on the rows, and in the
+ * end every trade was paid once, or never where it failed.
  */
 #include "support/crew.h"
 #include "support/database.h"
@@ -63,8 +63,7 @@ static int is_decline(int thread)
 
 static int is_open(tl_status status)
 {
-    return tl_status_class(status) == TL_CLASS_RETRY ||
-           tl_status_class(status) == TL_CLASS_UNKNOWN;
+    return tl_status_class(status) == TL_CLASS_RETRY || tl_status_class(status) == TL_CLASS_UNKNOWN;
 }
 
 static tl_client *open_client(void)
@@ -77,8 +76,8 @@ static tl_client *open_client(void)
     return client;
 }
 
-static tl_lock *new_lock(const char *serial, const char *cust, const char *op,
-                         tl_lane lane, unsigned flags)
+static tl_lock *new_lock(const char *serial, const char *cust, const char *op, tl_lane lane,
+                         unsigned flags)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_key key = {serial, cust, op};
@@ -276,8 +275,8 @@ static void compensate(tl_lock *lock)
     struct trade *t;
     tl_ending ending;
 
-    assert_int_equal(
-        sscanf(tl_lock_view(lock)->serial_no, "%d-%d-%d", &child, &thread, &number), 3);
+    assert_int_equal(sscanf(tl_lock_view(lock)->serial_no, "%d-%d-%d", &child, &thread, &number),
+                     3);
     t = &board->trades[child][thread][number];
     ending = ending_of(thread);
     if (!is_decline(thread) && t->paid == 0)
@@ -289,9 +288,8 @@ static void compensate(tl_lock *lock)
 
 static long long in_process(void)
 {
-    return database_number(scene.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND "
-                           "op_code <> 'MUTEX'");
+    return database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND "
+                                      "op_code <> 'MUTEX'");
 }
 
 /* Another process finds the dead and finishes what they left, also what they had claimed. */
@@ -345,13 +343,11 @@ static void check_books(void)
             assert_in_range(t->paid, 0, is_decline(i / TRADES) ? 0 : 1);
             paid += t->paid;
         }
-    succeeded =
-        database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code "
-                                   "= 'PAYOUT' AND status = 'Y'");
+    succeeded = database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code "
+                                           "= 'PAYOUT' AND status = 'Y'");
     assert_int_equal(paid, succeeded);
     assert_string_equal(
-        tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)),
-        "TL_OK");
+        tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)), "TL_OK");
     assert_int_equal(counts.violations, 0);
     tl_client_close(mine.client);
     print_message("  %d processes; %lld trades paid, each once; %llu rows and %llu steps "
@@ -385,17 +381,15 @@ static int teardown(void **state)
 
 static void check_groups_formed(void)
 {
-    print_message("  %llu steps in %llu groups, %llu settled\n",
-                  (unsigned long long)board->grouped, (unsigned long long)board->groups,
-                  (unsigned long long)board->settled);
+    print_message("  %llu steps in %llu groups, %llu settled\n", (unsigned long long)board->grouped,
+                  (unsigned long long)board->groups, (unsigned long long)board->settled);
     assert_true(board->grouped > 2 * board->groups);
 }
 
 static int die_at(const char *statement, const char *when, int nth)
 {
     char only[40], kill_at[16];
-    const char *const environment[] = {"TL_FAULT_ONLY", only, "TL_FAULT_KILL", kill_at,
-                                       NULL};
+    const char *const environment[] = {"TL_FAULT_ONLY", only, "TL_FAULT_KILL", kill_at, NULL};
     int status;
     pid_t child;
 
@@ -424,12 +418,11 @@ static void death_within_a_group(void **state)
     check_promises(0);
     check_groups_formed();
     for (int nth = 1; nth <= most; nth++)
-        deaths +=
-            die_at("group", "before", nth * nth % 29 + 1) +
-            die_at("group", "after", nth * nth % 31 + 1) +
-            die_at("group_mutex", nth % 2 == 0 ? "before" : "after", nth % 16 + 1) +
-            die_at("claim_group", nth % 2 == 0 ? "before" : "after", nth % 5 + 1) +
-            die_at("finish_retry_group", nth % 2 == 0 ? "after" : "before", nth % 5 + 1);
+        deaths += die_at("group", "before", nth * nth % 29 + 1) +
+                  die_at("group", "after", nth * nth % 31 + 1) +
+                  die_at("group_mutex", nth % 2 == 0 ? "before" : "after", nth % 16 + 1) +
+                  die_at("claim_group", nth % 2 == 0 ? "before" : "after", nth % 5 + 1) +
+                  die_at("finish_retry_group", nth % 2 == 0 ? "after" : "before", nth % 5 + 1);
     print_message("  %d deaths at the statement of a group\n", deaths);
     recover();
     check_books();

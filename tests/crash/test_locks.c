@@ -71,12 +71,11 @@ static char *bystanders;
 
 static void make_books(void)
 {
-    database_run(
-        f.sql, "CREATE TABLE balance (resource VARCHAR(128) CHARACTER SET ascii COLLATE "
-               "ascii_nopad_bin PRIMARY KEY, n BIGINT NOT NULL);"
-               "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, resource "
-               "VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL, "
-               "fence BIGINT UNSIGNED NOT NULL)");
+    database_run(f.sql, "CREATE TABLE balance (resource VARCHAR(128) CHARACTER SET ascii COLLATE "
+                        "ascii_nopad_bin PRIMARY KEY, n BIGINT NOT NULL);"
+                        "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, resource "
+                        "VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL, "
+                        "fence BIGINT UNSIGNED NOT NULL)");
 }
 
 static int setup(void **state)
@@ -90,16 +89,15 @@ static int setup(void **state)
 
 static void assert_books(void)
 {
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM balance b WHERE n <> (SELECT "
-                               "COUNT(*) FROM ledger l WHERE l.resource = b.resource)"),
-        0);
-    assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - "
-                        "LAG(fence) OVER (PARTITION BY resource ORDER BY id) AS rise "
-                        "FROM ledger) x WHERE rise < 0"),
-        0);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM balance b WHERE n <> (SELECT "
+                                     "COUNT(*) FROM ledger l WHERE l.resource = b.resource)"),
+                     0);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - "
+                                     "LAG(fence) OVER (PARTITION BY resource ORDER BY id) AS rise "
+                                     "FROM ledger) x WHERE rise < 0"),
+                     0);
 }
 
 static int teardown(void **state)
@@ -146,17 +144,16 @@ static int write_books(const struct work_of *w, long long n, uint64_t fence)
 {
     char update[160], insert[200];
 
-    snprintf(update, sizeof update, "UPDATE balance SET n = %lld WHERE resource = '%s'",
-             n + 1, w->resource);
-    snprintf(insert, sizeof insert,
-             "INSERT INTO ledger (resource, fence) VALUES ('%s', %llu)", w->resource,
-             (unsigned long long)fence);
+    snprintf(update, sizeof update, "UPDATE balance SET n = %lld WHERE resource = '%s'", n + 1,
+             w->resource);
+    snprintf(insert, sizeof insert, "INSERT INTO ledger (resource, fence) VALUES ('%s', %llu)",
+             w->resource, (unsigned long long)fence);
     return say(w, "caller_update", update) && say(w, "caller_insert", insert) &&
            say(w, "caller_commit", "COMMIT");
 }
 
-/* The balance is read under the lock, before the transaction: whoever was too late would
- * write an old one. */
+/* The balance is read under the lock, before the transaction: whoever was too late would write an
+ * old one. */
 static int pay_under_mutex(const struct work_of *w, tl_mutex *mutex)
 {
     long long n = balance(w);
@@ -226,8 +223,8 @@ static int under_set(const struct work_of *w)
 static int under_read(const struct work_of *w)
 {
     tl_rw *rw = rw_new(w->client, w->resource, 0);
-    int good = tl_rw_read(rw, w->wait_ms) == TL_GRANTED &&
-               pay_under_rw(w, rw, tl_rw_done) && tl_rw_unlock(rw) == TL_OK;
+    int good = tl_rw_read(rw, w->wait_ms) == TL_GRANTED && pay_under_rw(w, rw, tl_rw_done) &&
+               tl_rw_unlock(rw) == TL_OK;
 
     tl_rw_free(rw);
     return good;
@@ -236,9 +233,9 @@ static int under_read(const struct work_of *w)
 static int under_write(const struct work_of *w)
 {
     tl_rw *rw = rw_new(w->client, w->resource, 0);
-    int good = tl_rw_write(rw, w->wait_ms) == TL_GRANTED &&
-               pay_under_rw(w, rw, tl_rw_done) && tl_rw_downgrade(rw) == TL_OK &&
-               pay_under_rw(w, rw, tl_rw_guard) && tl_rw_unlock(rw) == TL_OK;
+    int good = tl_rw_write(rw, w->wait_ms) == TL_GRANTED && pay_under_rw(w, rw, tl_rw_done) &&
+               tl_rw_downgrade(rw) == TL_OK && pay_under_rw(w, rw, tl_rw_guard) &&
+               tl_rw_unlock(rw) == TL_OK;
 
     tl_rw_free(rw);
     return good;
@@ -261,8 +258,7 @@ static int under_row_lock(const struct work_of *w)
 
     if (!say(w, "caller_begin", "START TRANSACTION"))
         return 0;
-    if (tl_row_lock(w->client, w->resource, w->caller, TL_ROW_LOCK_BLOCK, 0) !=
-        TL_GRANTED) {
+    if (tl_row_lock(w->client, w->resource, w->caller, TL_ROW_LOCK_BLOCK, 0) != TL_GRANTED) {
         (void)say(w, "caller_rollback", "ROLLBACK");
         return 0;
     }
@@ -285,8 +281,7 @@ static const kind kinds[] = {
 /* --------------------------------------------------------------------- one run -- */
 
 /* In the child: points are counted from here on, when all is open. */
-static void go(const kind *of, const char *resource, int guarded,
-               const char *const environment[])
+static void go(const kind *of, const char *resource, int guarded, const char *const environment[])
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     struct work_of w = {.resource = resource, .wait_ms = 10000, .guarded = guarded};
@@ -374,8 +369,8 @@ static void read_points(const kind *of, points *at)
     points_read(at, points_path, NTH_MAX);
 }
 
-/* Sessions that do not beat while the points are counted: what happens at the very ends of
- * the counting would be seen by one side only. */
+/* Sessions that do not beat while the points are counted: what happens at the very ends of the
+ * counting would be seen by one side only. */
 static void fixture_open_quiet(fixture *own, server *where)
 {
     memset(own, 0, sizeof *own);
@@ -439,8 +434,8 @@ static void test_no_point_is_forgotten(void **state)
 /* The heartbeat's points depend on time; crash_points has them. */
 static int is_wanted(const point *at)
 {
-    return strncmp(at->name, "session_", 8) != 0 &&
-           strncmp(at->name, "server_", 7) != 0 && strcmp(at->name, "connect") != 0;
+    return strncmp(at->name, "session_", 8) != 0 && strncmp(at->name, "server_", 7) != 0 &&
+           strcmp(at->name, "connect") != 0;
 }
 
 /* -------------------------------------------------------------------- the heirs -- */
@@ -468,8 +463,7 @@ static void inherit(struct victim *v)
         fail_msg("nobody got %s: %s", v->resource, tl_error_message());
     if (v->of->log != NULL) {
         assert_true(last_fence(v) > before);
-        assert_true(database_number(f.sql,
-                                    "SELECT MAX(fence) FROM ledger WHERE resource = '%s'",
+        assert_true(database_number(f.sql, "SELECT MAX(fence) FROM ledger WHERE resource = '%s'",
                                     v->resource) > before);
     }
     mysql_close(w.caller);
@@ -571,8 +565,8 @@ static void test_killed_at_every_point(void **state)
 {
     (void)state;
     strike_everywhere(0, is_long_run() ? 1 : 3);
-    /* Whoever does not come to its point proves nothing; how often somebody polls depends
-     * on time. */
+    /* Whoever does not come to its point proves nothing; how often somebody polls depends on
+     * time. */
     assert_true(sum.missed * 2 < sum.deaths);
     print_message("%u points, %u deaths at their point, %u not reached; each lock was "
                   "got by another, with a higher fence\n",
@@ -595,8 +589,8 @@ static void test_asleep_at_every_point(void **state)
 /* The books notice a stale holder: without the guard he writes his old balance. */
 static void test_without_the_guard_a_late_holder_writes(void **state)
 {
-    const char *const environment[] = {"TL_FAULT_ONLY=caller_begin/before",
-                                       "TL_FAULT_STOP=1", NULL};
+    const char *const environment[] = {"TL_FAULT_ONLY=caller_begin/before", "TL_FAULT_STOP=1",
+                                       NULL};
     struct victim v = start(&kinds[0], 0, environment);
 
     (void)state;
@@ -604,12 +598,9 @@ static void test_without_the_guard_a_late_holder_writes(void **state)
     inherit(&v);
     wake(&v);
     assert_int_equal(
-        database_number(f.sql, "SELECT n FROM balance WHERE resource = '%s'", v.resource),
-        1);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM ledger WHERE resource = '%s'",
-                                     v.resource),
-                     2);
+        database_number(f.sql, "SELECT n FROM balance WHERE resource = '%s'", v.resource), 1);
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM ledger WHERE resource = '%s'", v.resource), 2);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /*
- * Each safety rule switched off, one at a time: the same run that passes with all rules on
- * then pays twice, loses a trade, or lets two in.  Without these, a test that passes would
- * not show what its passing rests on.
+ * Each safety rule switched off, one at a time: the same run that passes with all rules on then
+ * pays twice, loses a trade, or lets two in.  Without these, a test that passes would not show what
+ * its passing rests on.
  */
 #include "support/tap.h"
 #include "town.h"
@@ -106,8 +106,7 @@ static void work_with(const char *mutation)
 
 static void without_query_first(void **state)
 {
-    static const char lost[] =
-        "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
+    static const char lost[] = "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
 
     (void)state;
     open_town("plain");
@@ -123,10 +122,8 @@ static void without_query_first(void **state)
 /* A channel whose queries lag by half a second, within send_until and grace. */
 static void without_the_grace(void **state)
 {
-    static const char lost[] =
-        "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
-    static const char lags[] =
-        "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":700}";
+    static const char lost[] = "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
+    static const char lags[] = "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":700}";
 
     (void)state;
     open_town("window");
@@ -140,8 +137,8 @@ static void without_the_grace(void **state)
     town_close(&self);
 }
 
-/* Sleeps between its grant and its send, before it looks whether it may or after, until the
- * trade was ended as never arrived. */
+/* Sleeps between its grant and its send, before it looks whether it may or after, until the trade
+ * was ended as never arrived. */
 static void sleep_before_sending(const char *point, const char *mutation)
 {
     const char *const environment[] = {point, "TL_FAULT_STOP=1", mutation, NULL};
@@ -157,19 +154,17 @@ static void sleep_before_sending(const char *point, const char *mutation)
     free(rows);
 }
 
-static void pay_after_the_failure(const char *rule, const char *point,
-                                  const char *mutation)
+static void pay_after_the_failure(const char *rule, const char *point, const char *mutation)
 {
     open_town("window");
     sleep_before_sending(point, NULL);
     find(rule, 0, 0);
     sleep_before_sending(point, mutation);
     /* What the zombie learned contradicts the failure, which the library files. */
-    assert_int_equal(
-        database_number(self.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE status = 'F' AND "
-                        "lane = 'S' AND conflict = 1"),
-        1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE status = 'F' AND "
+                                     "lane = 'S' AND conflict = 1"),
+                     1);
     assert_int_equal(sim_stat(&self.sim, "payments"), 1);
     print_message("%s, taken out: paid, and called failed\n", rule);
     town_close(&self);
@@ -259,9 +254,9 @@ static tl_status end(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 }
 
 /*
- * The same ending within a group: what is submitted while the library's thread completes
- * something is carried out together, as one statement.  The neighbours' endings succeed,
- * whatever becomes of this one.
+ * The same ending within a group: what is submitted while the library's thread completes something
+ * is carried out together, as one statement.  The neighbours' endings succeed, whatever becomes of
+ * this one.
  */
 #define NEIGHBOURS 7
 
@@ -282,9 +277,8 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
     if (status != TL_GRANTED)
         return;
     for (int i = 0; i <= NEIGHBOURS; i++)
-        together.submitted +=
-            tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL,
-                                  &together.answers[i]) == TL_OK;
+        together.submitted += tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL,
+                                                    &together.answers[i]) == TL_OK;
     if (together.mutex != NULL)
         together.submitted +=
             tl_lock_ask_submit(together.mutex, NULL, &together.mutex_answer) == TL_OK;
@@ -314,8 +308,7 @@ static uint64_t grouped(tl_client *client, uint64_t *groups)
 }
 
 /* A compensating attempt of a trade that was left in doubt, if it was not before. */
-static tl_lock *compensating(int client, const char *serial, int64_t max_hold_ms,
-                             int first)
+static tl_lock *compensating(int client, const char *serial, int64_t max_hold_ms, int first)
 {
     tl_lock_options options = sync_options(60000), retry = TL_LOCK_OPTIONS_INIT;
     tl_lock *lock;
@@ -387,33 +380,31 @@ static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
     tl_lock_free(together.first);
     if (together.mutex != NULL) {
         assert_int_equal(together.mutex_answer, TL_GRANTED);
-        assert_int_equal(end(together.mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE),
-                         TL_SUCCEEDED);
+        assert_int_equal(end(together.mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         together.mutex = NULL;
     }
     return together.answers[0];
 }
 
-#define assert_status(got, expected)                                                     \
+#define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
-/* Either of fence and token keeps the row for its holder.  What the late one is told rests on
- * the token alone: without it every row seems to carry its own. */
+/* Either of fence and token keeps the row for its holder.  What the late one is told rests on the
+ * token alone: without it every row seems to carry its own. */
 static tl_status of_the_holder(const char *rules)
 {
     return strcmp(rules, "fence,token") == 0 ? TL_LOST : TL_SUCCEEDED;
 }
 
 /*
- * A holder stalls, its trade fails by the retry lane and is tried anew by another.  Then the
- * first one ends what it believes to hold, over the payment under way: as a failure, or as a
- * success of which nothing is told, which has a shorter form of the statement.
+ * A holder stalls, its trade fails by the retry lane and is tried anew by another.  Then the first
+ * one ends what it believes to hold, over the payment under way: as a failure, or as a success of
+ * which nothing is told, which has a shorter form of the statement.
  */
 static tl_status end_over_the_next(const char *serial, const char *rules, int in_group,
                                    tl_outcome outcome)
 {
-    const tl_proof proof =
-        outcome == TL_OUTCOME_FAILURE ? TL_PROOF_DECLINED : TL_PROOF_NONE;
+    const tl_proof proof = outcome == TL_OUTCOME_FAILURE ? TL_PROOF_DECLINED : TL_PROOF_NONE;
     tl_lock_options first = sync_options(50), again = sync_options(60000);
     tl_lock_options retry = TL_LOCK_OPTIONS_INIT;
     tl_lock *stalled = handle(0, serial, &first), *worker, *next;
@@ -433,8 +424,7 @@ static tl_status end_over_the_next(const char *serial, const char *rules, int in
     if (in_group)
         make_neighbours(serial, TL_LANE_SYNC);
     mutate(rules);
-    status =
-        in_group ? end_in_group(stalled, outcome, proof) : end(stalled, outcome, proof);
+    status = in_group ? end_in_group(stalled, outcome, proof) : end(stalled, outcome, proof);
     mutate("");
     /* The one that holds it has paid now. */
     assert_status(end(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), of_the_holder(rules));
@@ -455,12 +445,11 @@ static void expect_over_the_next(const char *serial, int in_group, tl_outcome ou
                   fails ? TL_FAILED : TL_SUCCEEDED);
     assert_status(end_over_the_next(name[3], "fence,token", in_group, outcome),
                   fails ? TL_FAILED : TL_SUCCEEDED);
-    assert_int_equal(
-        database_number(self.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' "
-                        "AND lane = 'S' AND status = '%c' AND epoch = 2",
-                        name[3], fails ? 'F' : 'Y'),
-        1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' "
+                                     "AND lane = 'S' AND status = '%c' AND epoch = 2",
+                                     name[3], fails ? 'F' : 'Y'),
+                     1);
 }
 
 static void without_fence_and_token(void **state)
@@ -479,8 +468,8 @@ static void without_fence_and_token_in_a_group(void **state)
     print_message("without fence and token, in a group: paid, and called failed\n");
 }
 
-/* A compensating attempt stalls, and another one goes on in its place; then the first one
- * ends both rows, in a group. */
+/* A compensating attempt stalls, and another one goes on in its place; then the first one ends both
+ * rows, in a group. */
 static tl_status end_over_the_next_attempt(const char *serial, const char *rules,
                                            tl_outcome outcome)
 {
@@ -491,9 +480,8 @@ static tl_status end_over_the_next_attempt(const char *serial, const char *rules
     next = compensating(1, serial, 60000, 0);
     make_neighbours(serial, TL_LANE_RETRY);
     mutate(rules);
-    status =
-        end_in_group(stalled, outcome,
-                     outcome == TL_OUTCOME_FAILURE ? TL_PROOF_DECLINED : TL_PROOF_NONE);
+    status = end_in_group(stalled, outcome,
+                          outcome == TL_OUTCOME_FAILURE ? TL_PROOF_DECLINED : TL_PROOF_NONE);
     mutate("");
     assert_status(end(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), of_the_holder(rules));
     return status;
@@ -504,20 +492,15 @@ static void without_fence_and_token_on_the_retry_lane(void **state)
     (void)state;
     assert_status(end_over_the_next_attempt("R1", "", TL_OUTCOME_FAILURE), TL_LOST);
     assert_status(end_over_the_next_attempt("R2", "fence", TL_OUTCOME_FAILURE), TL_LOST);
-    assert_status(end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE),
-                  TL_FAILED);
-    assert_status(end_over_the_next_attempt("R4", "fence,token", TL_OUTCOME_FAILURE),
-                  TL_FAILED);
+    assert_status(end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE), TL_FAILED);
+    assert_status(end_over_the_next_attempt("R4", "fence,token", TL_OUTCOME_FAILURE), TL_FAILED);
     assert_status(end_over_the_next_attempt("R5", "", TL_OUTCOME_SUCCESS), TL_LOST);
-    assert_status(end_over_the_next_attempt("R6", "fence,token", TL_OUTCOME_SUCCESS),
-                  TL_SUCCEEDED);
-    assert_int_equal(database_number(self.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
-                                     "'R4' AND status = 'F'"),
+    assert_status(end_over_the_next_attempt("R6", "fence,token", TL_OUTCOME_SUCCESS), TL_SUCCEEDED);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                               "'R4' AND status = 'F'"),
                      2);
-    print_message(
-        "without fence and token, of compensating attempts in a group: paid, and "
-        "called failed\n");
+    print_message("without fence and token, of compensating attempts in a group: paid, and "
+                  "called failed\n");
 }
 
 /* Two operators decide on what they saw; the second one's view is old. */
@@ -534,8 +517,7 @@ static tl_status override_by_an_old_view(const char *serial, const char *rules)
     assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
     tl_lock_free(lock);
     seen = (uint64_t)database_number(
-        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
-        serial);
+        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", serial);
     retry.lane = TL_LANE_RETRY;
     retry.max_hold_ms = 60000;
     retry.flags = TL_ASK_OVERRIDE;
@@ -553,10 +535,10 @@ static tl_status override_by_an_old_view(const char *serial, const char *rules)
 }
 
 /*
- * A payment failed since the channel did not know it.  Before it is tried anew the channel
- * is asked once more, and knows nothing still; then the one who asked sleeps.  Meanwhile
- * the payment arrives, its web-hook contradicts the failure, and two operators take that
- * for a mistake and clear it.  The sleeper goes on with what it saw.  How often is paid?
+ * A payment failed since the channel did not know it.  Before it is tried anew the channel is asked
+ * once more, and knows nothing still; then the one who asked sleeps.  Meanwhile the payment
+ * arrives, its web-hook contradicts the failure, and two operators take that for a mistake and
+ * clear it.  The sleeper goes on with what it saw.  How often is paid?
  */
 static unsigned try_anew_by_an_old_view(const char *serial, const char *rules)
 {
@@ -574,8 +556,7 @@ static unsigned try_anew_by_an_old_view(const char *serial, const char *rules)
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 1;
     options.reclaim_fence = (uint64_t)database_number(
-        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
-        serial);
+        self.sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", serial);
     assert_status(tl_evidence_add(clients[1], &hook), TL_IN_CONFLICT);
     lock = handle(0, serial, &options);
     assert_status(tl_lock_ask(lock, 0), TL_IN_CONFLICT);
@@ -609,8 +590,8 @@ static void without_the_fence(void **state)
 }
 
 /*
- * Two lives of a key: the first one's row was removed, and the server's clock stood where
- * it had stood before, so both lives have one fence.
+ * Two lives of a key: the first one's row was removed, and the server's clock stood where it had
+ * stood before, so both lives have one fence.
  */
 static tl_status end_the_other_life(const char *serial, const char *rules, int in_group)
 {
@@ -629,8 +610,8 @@ static tl_status end_the_other_life(const char *serial, const char *rules, int i
     now = handle(1, serial, &options);
     assert_status(tl_lock_ask(now, 0), TL_GRANTED);
     /* As if it had been made at the same microsecond. */
-    database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'",
-                 fence, serial);
+    database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'", fence,
+                 serial);
     if (in_group) {
         make_neighbours(serial, TL_LANE_SYNC);
         make_mutex(serial);
@@ -648,10 +629,9 @@ static tl_client *client_through(const tap *line, char **file)
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 
-    *file = database_option_file_at(
-        self.db, tap_socket(line),
-        "beat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
-        "connect_timeout_s=5\nread_timeout_s=5\n");
+    *file = database_option_file_at(self.db, tap_socket(line),
+                                    "beat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
+                                    "connect_timeout_s=5\nread_timeout_s=5\n");
     options.config_file = *file;
     options.flags = TL_CLIENT_NO_JANITOR;
     if (tl_client_open(&client, &options) != TL_OK)
@@ -750,12 +730,11 @@ int main(void)
         cmocka_unit_test(without_the_grace),
         cmocka_unit_test(without_the_session),
         cmocka_unit_test(without_the_moment_to_send_by),
-        cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients,
-                                        close_clients),
+        cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients, close_clients),
         cmocka_unit_test_setup_teardown(without_fence_and_token_in_a_group, open_clients,
                                         close_clients),
-        cmocka_unit_test_setup_teardown(without_fence_and_token_on_the_retry_lane,
-                                        open_clients, close_clients),
+        cmocka_unit_test_setup_teardown(without_fence_and_token_on_the_retry_lane, open_clients,
+                                        close_clients),
         cmocka_unit_test_setup_teardown(without_the_fence, open_clients, close_clients),
         cmocka_unit_test_setup_teardown(without_the_token, open_clients, close_clients),
     };

@@ -56,8 +56,7 @@ struct role {
 
 /* -------------------------------------------------------------------- the roles -- */
 
-static child start_service(town *self, const outcome *what,
-                           const char *const environment[])
+static child start_service(town *self, const outcome *what, const char *const environment[])
 {
     char *rows = town_rows(self, 1);
     child started = town_service(self, self->service_config, rows, 1, environment);
@@ -93,15 +92,14 @@ static void supply(town *self, const outcome *what)
         town_rule(self, what->rule);
     service = town_service(self, self->service_config, rows, 8, NULL);
     assert_int_not_equal(child_wait(&service, 30000), -1);
-    /* Workers meet a channel that is well again, but for one thing: sometimes a query is
-     * not answered either. */
+    /* Workers meet a channel that is well again, but for one thing: sometimes a query is not
+     * answered either. */
     town_no_rules(self);
     town_rule(self, "{\"kind\":\"unreachable\",\"count\":3,\"skip\":5}");
     free(rows);
 }
 
-static child start_worker(town *self, const outcome *what,
-                          const char *const environment[])
+static child start_worker(town *self, const outcome *what, const char *const environment[])
 {
     supply(self, what);
     return town_worker(self, self->service_config, 1, environment);
@@ -110,8 +108,7 @@ static child start_worker(town *self, const outcome *what,
 /* Four trades whose holder has died, on a session of a tenth of a second. */
 static void make_victims(town *self)
 {
-    static const char *const dies[] = {"TL_FAULT_ONLY=execute/before", "TL_FAULT_KILL=4",
-                                       NULL};
+    static const char *const dies[] = {"TL_FAULT_ONLY=execute/before", "TL_FAULT_KILL=4", NULL};
     char *rows = town_rows(self, 4);
     child dead = town_service(self, self->janitor_config, rows, 4, dies);
 
@@ -126,8 +123,7 @@ static child reap(town *self, const char *const environment[])
     return town_start(self, "tradelock", arguments, environment);
 }
 
-static child start_janitor(town *self, const outcome *what,
-                           const char *const environment[])
+static child start_janitor(town *self, const outcome *what, const char *const environment[])
 {
     (void)what;
     make_victims(self);
@@ -169,18 +165,16 @@ static char *connections(town *self)
                                     "information_schema.processlist");
 }
 
-/* Server and channel have seen as many connections, statements and calls as were
- * counted. */
-static void compare(town *self, const points *seen, const char *others,
-                    long long requests_before)
+/* Server and channel have seen as many connections, statements and calls as were counted. */
+static void compare(town *self, const points *seen, const char *others, long long requests_before)
 {
     long long connects, statements;
 
     points_seen(self->sql, others, &connects, &statements);
     print_message("  points: %zu connects, %zu statements and commits, %zu calls, "
                   "%zu callbacks; the server saw %lld and %lld, the channel %lld\n",
-                  seen->connects, seen->statements, seen->calls, seen->callbacks,
-                  connects, statements, requests(self) - requests_before);
+                  seen->connects, seen->statements, seen->calls, seen->callbacks, connects,
+                  statements, requests(self) - requests_before);
     if ((long long)seen->statements != statements)
         points_show(self->sql, others);
     assert_int_equal(seen->connects, connects);
@@ -224,8 +218,7 @@ static void count_points(town *self, const role *of, const outcome *what, points
     before = requests(self);
     others = connections(self);
     database_run(self->sql, "TRUNCATE mysql.general_log; SET GLOBAL general_log = 1");
-    running =
-        of == &janitor ? reap(self, environment) : of->start(self, what, environment);
+    running = of == &janitor ? reap(self, environment) : of->start(self, what, environment);
     if (of == &worker)
         stop_worker(self, &running, open_before);
     assert_int_not_equal(child_wait(&running, 20000), -1);
@@ -275,8 +268,8 @@ static void wait_for_room(struct flight *flights, unsigned *flying, unsigned mos
     }
 }
 
-static void kill_everywhere(town *self, const role *of, const outcome *what,
-                            const points *at, unsigned stride)
+static void kill_everywhere(town *self, const role *of, const outcome *what, const points *at,
+                            unsigned stride)
 {
     struct flight flights[WIDTH_MAX];
     unsigned flying = 0, turn = sum.points;
@@ -311,16 +304,14 @@ static void run_role(town *self, const role *of, const outcome *what)
     sum.points += (unsigned)at.count;
     points_free(&at);
     town_finish(self, 120000);
-    print_message("  %u runs, %u died at their point\n", sum.runs - runs,
-                  sum.deaths - deaths);
+    print_message("  %u runs, %u died at their point\n", sum.runs - runs, sum.deaths - deaths);
     assert_int_equal(town_check(self, NULL), 0);
 }
 
 static void run_kind(const char *kind)
 {
     static const char *const options[] = {"--log-output=TABLE", NULL};
-    static const int of_service[] = {SUCCESS, DECLINE, UNKNOWN_PAID, UNKNOWN_UNPAID,
-                                     ACCEPTED};
+    static const int of_service[] = {SUCCESS, DECLINE, UNKNOWN_PAID, UNKNOWN_UNPAID, ACCEPTED};
     static const int of_worker[] = {UNKNOWN_PAID, UNKNOWN_UNPAID, ACCEPTED_DECLINED};
     town_figures figures;
     town self;
@@ -373,13 +364,11 @@ int main(void)
         failed = cmocka_run_group_tests(tests, NULL, NULL);
     else
         failed = cmocka_run_group_tests_name(
-            "points", (const struct CMUnitTest[]){cmocka_unit_test(a_plain_channel)},
-            NULL, NULL);
-    print_message(
-        "%u points counted, %u runs, %u deaths at their point (%u not reached); "
-        "%lld trades: %lld paid, %lld failed, %lld parked; %lld steps; paid "
-        "twice 0\n",
-        sum.points, sum.runs, sum.deaths, sum.unreached, sum.books.trades, sum.books.paid,
-        sum.books.failed, sum.books.parked, sum.books.steps);
+            "points", (const struct CMUnitTest[]){cmocka_unit_test(a_plain_channel)}, NULL, NULL);
+    print_message("%u points counted, %u runs, %u deaths at their point (%u not reached); "
+                  "%lld trades: %lld paid, %lld failed, %lld parked; %lld steps; paid "
+                  "twice 0\n",
+                  sum.points, sum.runs, sum.deaths, sum.unreached, sum.books.trades, sum.books.paid,
+                  sum.books.failed, sum.books.parked, sum.books.steps);
     return server_report(failed);
 }

@@ -1,6 +1,6 @@
 /*
- * kill -9 of the database server under load, with services and workers dying at random
- * beside it and a channel that goes wrong, for all three kinds of channel.
+ * kill -9 of the database server under load, with services and workers dying at random beside it
+ * and a channel that goes wrong, for all three kinds of channel.
  */
 #include "crowd.h"
 
@@ -42,8 +42,7 @@ static void run_crowd(crowd *self, unsigned kills)
             break;
         usleep(1000 * (50 + crowd_random(self, 250)));
         crowd_kill_one(self, more);
-        if (killed < kills &&
-            rows * (kills + 1) >= (long long)self->trades * (killed + 1)) {
+        if (killed < kills && rows * (kills + 1) >= (long long)self->trades * (killed + 1)) {
             kill_server(self);
             killed++;
         }
@@ -54,8 +53,7 @@ static void run_crowd(crowd *self, unsigned kills)
 
 static void run_kind(const char *kind, unsigned kills, unsigned trades)
 {
-    crowd self = {
-        .services = 4, .workers = 3, .threads = 8, .trades = trades, .faults = 0.1};
+    crowd self = {.services = 4, .workers = 3, .threads = 8, .trades = trades, .faults = 0.1};
     town_figures figures;
 
     crowd_open(&self, kind, NULL);

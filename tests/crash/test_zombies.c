@@ -1,6 +1,6 @@
 /*
- * Holders that sleep for longer than they are allowed to live, and wake up.  A real service
- * is stopped at a point, a worker resolves its trade meanwhile, and the service goes on.
+ * Holders that sleep for longer than they are allowed to live, and wake up.  A real service is
+ * stopped at a point, a worker resolves its trade meanwhile, and the service goes on.
  */
 #include "town.h"
 
@@ -24,8 +24,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Where nothing is cancelled: "not found" is final, since every request says until when it
- * may be paid. */
+/* Where nothing is cancelled: "not found" is final, since every request says until when it may be
+ * paid. */
 static int set_up_window(void **state)
 {
     (void)state;
@@ -69,10 +69,9 @@ static void expect_trade(const char *row, const char *evidence)
     free(found);
 }
 
-/* Stops a service there, lets a worker end its trade, wakes it, and sees what it wrote and
- * what it says. */
-static void sleep_at(const char *only, const char *says, const char *row,
-                     const char *evidence)
+/* Stops a service there, lets a worker end its trade, wakes it, and sees what it wrote and what it
+ * says. */
+static void sleep_at(const char *only, const char *says, const char *row, const char *evidence)
 {
     const char *const environment[] = {only, "TL_FAULT_STOP=1", NULL};
     char *rows = town_rows(&self, 1), *text;
@@ -85,8 +84,7 @@ static void sleep_at(const char *only, const char *says, const char *row,
     child_signal(&zombie, SIGCONT);
     assert_int_not_equal(child_wait(&zombie, 30000), -1);
     /* Nothing was written: not one step more, whatever it believed. */
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log"),
-                     steps);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log"), steps);
     text = file_read(zombie.output);
     if (strstr(text, says) == NULL)
         fail_msg("it does not say \"%s\": %s", says, text);
@@ -122,8 +120,7 @@ static void woken_within_the_send(void **state)
     long long payments = sim_stat(&self.sim, "payments");
 
     (void)state;
-    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F C",
-             "NOT_SENT by fenced-out holder");
+    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F C", "NOT_SENT by fenced-out holder");
     assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
@@ -136,15 +133,14 @@ static void woken_with_the_answer(void **state)
     assert_int_equal(sim_stat(&self.sim, "payments"), payments + 1);
 }
 
-/* The failure is final while it sleeps; what it sends then must not be paid, so it sends
- * nothing: what it had to send by is over, since before it was allowed to. */
+/* The failure is final while it sleeps; what it sends then must not be paid, so it sends nothing:
+ * what it had to send by is over, since before it was allowed to. */
 static void woken_within_the_send_after_not_found(void **state)
 {
     long long payments = sim_stat(&self.sim, "payments");
 
     (void)state;
-    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F N",
-             "NOT_SENT by fenced-out holder");
+    sleep_at("TL_FAULT_ONLY=execute/before", LOST, "F N", "NOT_SENT by fenced-out holder");
     assert_int_equal(sim_stat(&self.sim, "payments"), payments);
 }
 
@@ -195,13 +191,13 @@ static void end_the_sleeping(const char *program)
     assert_int_equal(sessions_of(program), 0);
 }
 
-/* A real service sleeps for longer than its session, with work in flight, and goes on: what
- * it says of its lines then is what it would have said, but for those that were in flight. */
+/* A real service sleeps for longer than its session, with work in flight, and goes on: what it says
+ * of its lines then is what it would have said, but for those that were in flight. */
 static void a_service_goes_on(void **state)
 {
     unsigned threads = 8, repeated = 0;
-    long long steps, paid = database_number(
-                         self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
+    long long steps,
+        paid = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
     char *rows = town_rows(&self, LINES), *text, *at;
     child zombie = town_service(&self, self.service_config, rows, threads, NULL);
 
@@ -210,8 +206,7 @@ static void a_service_goes_on(void **state)
     child_signal(&zombie, SIGSTOP);
     wait_stopped(&zombie);
     end_the_sleeping("tradelock-withdraw");
-    steps =
-        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
+    steps = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
     assert_in_range(steps, paid + 50, paid + LINES / 2); /* it was not done */
     child_signal(&zombie, SIGCONT);
     assert_int_not_equal(child_wait(&zombie, 60000), -1);
@@ -274,9 +269,8 @@ static void max_hold_opens_a_forgotten_lock(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
-    char *file =
-        database_option_file_at(self.db, server_socket(self.own),
-                                TOWN_SETTINGS "beat_ms=1s\nsession_ms=30s\njanitor=0\n");
+    char *file = database_option_file_at(self.db, server_socket(self.own),
+                                         TOWN_SETTINGS "beat_ms=1s\nsession_ms=30s\njanitor=0\n");
     tl_client *client = open_client(file);
     tl_lock *lock = NULL;
     tl_key key = {"FORGOTTEN", "C1", "PAYOUT"};
@@ -297,9 +291,8 @@ static void max_hold_opens_a_forgotten_lock(void **state)
     assert_int_equal(tl_lock_remaining_ms(lock), 0);
     janitor = town_start(&self, "tradelock", arguments, NULL);
     assert_int_equal(child_wait(&janitor, 20000), 0);
-    assert_int_equal(database_number(self.sql,
-                                     "SELECT COUNT(*) FROM trade_lock_state WHERE "
-                                     "serial_no = 'FORGOTTEN' AND state = 'in doubt'"),
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                                               "serial_no = 'FORGOTTEN' AND state = 'in doubt'"),
                      1);
     assert_int_equal(database_number(self.sql,
                                      "SELECT ended_at IS NULL FROM tl_session WHERE "
@@ -309,10 +302,10 @@ static void max_hold_opens_a_forgotten_lock(void **state)
     ending.outcome = TL_OUTCOME_SUCCESS;
     assert_int_equal(tl_lock_finish(lock, &ending), TL_LOST);
     assert_false(tl_may_send(lock, 1));
-    assert_int_equal(
-        database_number(self.sql, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = "
-                                  "'FORGOTTEN' AND outcome = 'SUCCEEDED'"),
-        1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = "
+                                     "'FORGOTTEN' AND outcome = 'SUCCEEDED'"),
+                     1);
     tl_lock_free(lock);
     tl_client_close(client);
     remove(file);

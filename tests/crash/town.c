@@ -37,8 +37,7 @@ static char *config(town *self, const char *more)
 {
     char settings[1024];
 
-    snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline,
-             more);
+    snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline, more);
     return database_option_file_at(self->db, server_socket(self->own), settings);
 }
 
@@ -123,14 +122,13 @@ char *town_rows(town *self, unsigned count)
     fputs("serial_no,cust_no,op,amount_minor,currency,payee\n", file);
     for (unsigned i = 0; i < count; i++) {
         ++self->serial;
-        fprintf(file, "W%llu,C%llu,WITHDRAW,%llu,EUR,Anna\n", self->serial,
-                self->serial % 500, 100 + self->serial % 900);
+        fprintf(file, "W%llu,C%llu,WITHDRAW,%llu,EUR,Anna\n", self->serial, self->serial % 500,
+                100 + self->serial % 900);
     }
     fclose(file);
     if (first == 1)
-        database_run(self->sql,
-                     "INSERT INTO account (cust_no, currency, balance_minor) "
-                     "SELECT CONCAT('C', seq), 'EUR', 1000000000000 FROM seq_0_to_499");
+        database_run(self->sql, "INSERT INTO account (cust_no, currency, balance_minor) "
+                                "SELECT CONCAT('C', seq), 'EUR', 1000000000000 FROM seq_0_to_499");
     return path;
 }
 
@@ -185,8 +183,7 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
     return town_start(self, "tradelock-withdraw", arguments, environment);
 }
 
-child town_worker(town *self, const char *config, unsigned threads,
-                  const char *const environment[])
+child town_worker(town *self, const char *config, unsigned threads, const char *const environment[])
 {
     char count[16];
     const char *const arguments[] = {"--config",  config,     "--channel-url", self->url,
@@ -234,21 +231,20 @@ void child_signal(const child *self, int signal)
 
 long long town_open_trades(town *self)
 {
-    return database_number(self->sql,
-                           "SELECT COUNT(*) FROM trade_lock_state WHERE "
-                           "lane = 'S' AND status = 'P' AND state <> 'parked'");
+    return database_number(self->sql, "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                                      "lane = 'S' AND status = 'P' AND state <> 'parked'");
 }
 
 static void show_open(town *self)
 {
     for (int i = 0; i < 5; i++) {
-        char *line = database_text(
-            self->sql,
-            "SELECT CONCAT_WS(' ', CONVERT(serial_no USING utf8mb4), state, epoch, "
-            "sends, "
-            "retry_attempts, retry_next_run_at, send_until, now_at) FROM "
-            "trade_lock_state WHERE lane = 'S' AND status = 'P' LIMIT 1 OFFSET %d",
-            i);
+        char *line =
+            database_text(self->sql,
+                          "SELECT CONCAT_WS(' ', CONVERT(serial_no USING utf8mb4), state, epoch, "
+                          "sends, "
+                          "retry_attempts, retry_next_run_at, send_until, now_at) FROM "
+                          "trade_lock_state WHERE lane = 'S' AND status = 'P' LIMIT 1 OFFSET %d",
+                          i);
 
         print_error("still open: %s\n", line != NULL ? line : "-");
         free(line);
@@ -292,8 +288,7 @@ void town_finish(town *self, int64_t limit_ms)
     }
 }
 
-static int run_shell(char **output, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static int run_shell(char **output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int run_shell(char **output, const char *format, ...)
 {
@@ -321,8 +316,7 @@ static void export_ledger(town *self)
 {
     char *text;
 
-    assert_int_equal(run_shell(&text,
-                               "%s/bin/tradelock-simulator --export-csv %s >%s/paid.csv",
+    assert_int_equal(run_shell(&text, "%s/bin/tradelock-simulator --export-csv %s >%s/paid.csv",
                                test_build_dir(), self->sim.ledger, self->dir),
                      0);
     free(text);
@@ -334,15 +328,14 @@ int town_books(town *self, char **output)
     return run_shell(output,
                      "echo serial_no,cust_no >%s/answers.csv; %s/tools/dev/books %s "
                      "%s/answers.csv %s/paid.csv 2>&1",
-                     self->dir, test_source_dir(), database_option_file(self->db),
-                     self->dir, self->dir);
+                     self->dir, test_source_dir(), database_option_file(self->db), self->dir,
+                     self->dir);
 }
 
 int town_audit(town *self, char **output)
 {
     export_ledger(self);
-    return run_shell(output,
-                     "%s/bin/tradelock audit --config %s --statement %s/paid.csv 2>&1",
+    return run_shell(output, "%s/bin/tradelock audit --config %s --statement %s/paid.csv 2>&1",
                      test_build_dir(), self->service_config, self->dir);
 }
 

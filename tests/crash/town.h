@@ -1,7 +1,7 @@
 /*
- * A payment house of real processes that can be killed: a server and a simulator of the
- * test's own, services, workers and janitors started and awaited one by one, and the proof
- * at the end, from outside: the books and the audit.
+ * A payment house of real processes that can be killed: a server and a simulator of the test's own,
+ * services, workers and janitors started and awaited one by one, and the proof at the end, from
+ * outside: the books and the audit.
  */
 #ifndef TESTS_CRASH_TOWN_H
 #define TESTS_CRASH_TOWN_H
@@ -9,12 +9,11 @@
 #include "simulator/sim.h"
 #include "support/database.h"
 
-/* Short, so that thousands of deaths pass in minutes.  Deaths and attempts are never used
- * up: what a test must not do is park its own evidence away. */
-#define TOWN_SETTINGS_OF(deadline)                                                       \
-    "site=town\nmax_hold_ms=1200ms\nexecute_ms=500ms\n"                                  \
-    "commit_ms=500ms\nschedule=50ms\nattempts=500\npoison=90\ndeadline_ms=" deadline     \
-    "\n"                                                                                 \
+/* Short, so that thousands of deaths pass in minutes.  Deaths and attempts are never used up: what
+ * a test must not do is park its own evidence away. */
+#define TOWN_SETTINGS_OF(deadline)                                                                 \
+    "site=town\nmax_hold_ms=1200ms\nexecute_ms=500ms\n"                                            \
+    "commit_ms=500ms\nschedule=50ms\nattempts=500\npoison=90\ndeadline_ms=" deadline "\n"          \
     "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=1\n"
 #define TOWN_SETTINGS TOWN_SETTINGS_OF("10m")
 
@@ -70,8 +69,8 @@ void child_signal(const child *self, int signal);
 long long town_open_trades(town *self);
 /* Starts a worker with a janitor and waits until nothing is open; fails after limit_ms. */
 void town_finish(town *self, int64_t limit_ms);
-/* The books and the audit, from outside.  0 when both agree; what they say is printed
- * when not.  The counts may be NULL. */
+/* The books and the audit, from outside.  0 when both agree; what they say is printed when not.
+ * The counts may be NULL. */
 typedef struct town_figures {
     long long trades, paid, failed, parked, payments, steps;
 } town_figures;

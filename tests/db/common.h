@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define STATEMENT(variable, sql)                                                         \
+#define STATEMENT(variable, sql)                                                                   \
     static const struct sql_text variable = {#variable, sql, NULL, NULL, NULL, 0}
 
 static inline db_options options_at(const char *option_file)
@@ -56,7 +56,7 @@ static inline void expect_answer(db *connection, db_answer answer, db_answer exp
                     (int)expected, db_errno(connection), db_error(connection));
     _assert_int_equal((uintmax_t)answer, (uintmax_t)expected, file, line);
 }
-#define EXPECT(connection, answer, expected)                                             \
+#define EXPECT(connection, answer, expected)                                                       \
     expect_answer(connection, answer, expected, __FILE__, __LINE__)
 
 static inline db_answer run_sql(db *connection, const char *sql, db_result *result)

@@ -137,8 +137,7 @@ proxy *proxy_start(const char *server_socket)
     snprintf(self->server, sizeof(self->server), "%s", server_socket);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", self->path);
     self->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (self->listener < 0 ||
-        bind(self->listener, (struct sockaddr *)&address, sizeof(address)) ||
+    if (self->listener < 0 || bind(self->listener, (struct sockaddr *)&address, sizeof(address)) ||
         listen(self->listener, 8) || pthread_create(&self->thread, NULL, run, self))
         die("proxy: listen");
     return self;

@@ -1,6 +1,6 @@
 /*
- * A Unix socket between a client and the server, which counts the client's turns and can
- * lose an answer at a chosen place.  One connection after the other, one thread each.
+ * A Unix socket between a client and the server, which counts the client's turns and can lose an
+ * answer at a chosen place.  One connection after the other, one thread each.
  */
 #ifndef TESTS_DB_PROXY_H
 #define TESTS_DB_PROXY_H

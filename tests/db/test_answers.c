@@ -72,8 +72,7 @@ static void duplicates_name_their_key(void **state)
         values[1] = db_int(1);
         EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_ERROR);
         assert_string_equal(db_duplicate_key(connection), "one_c");
-        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"),
-                         TL_SERVER_ERROR);
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_SERVER_ERROR);
         assert_string_equal(tl_error_message(),
                             "asking: a row with this key is there already (key one_c)");
     }
@@ -119,8 +118,8 @@ static void *raise_two_then_one(void *unused)
     return other;
 }
 
-/* The server keeps what INNODB_TRX says until nobody has read it for a tenth of a second:
- * whoever looks more often, and looked before the wait began, never sees it. */
+/* The server keeps what INNODB_TRX says until nobody has read it for a tenth of a second: whoever
+ * looks more often, and looked before the wait began, never sees it. */
 #define BETWEEN_LOOKS_US 150000
 
 static void wait_until_waiting(void)
@@ -167,8 +166,7 @@ static void a_deadlock_has_one_victim(void **state)
     assert_int_equal(db_error_status(victim, DB_ERROR, "ending"), TL_TRY_AGAIN);
     EXPECT(other, db_rollback(other), DB_DONE);
     EXPECT(connection, db_rollback(connection), DB_DONE);
-    assert_int_equal(db_count(connection)->deadlocks + db_count(other)->deadlocks,
-                     before + 1);
+    assert_int_equal(db_count(connection)->deadlocks + db_count(other)->deadlocks, before + 1);
 }
 
 static void a_changed_snapshot_is_repeatable_work(void **state)
@@ -215,8 +213,7 @@ static void mistakes_become_sentences(void **state)
         EXPECT(connection, db_run(connection, &no_column, NULL, 0, NULL), DB_ERROR);
         assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_NO_SCHEMA);
         EXPECT(connection, db_run(connection, &no_sense, NULL, 0, NULL), DB_ERROR);
-        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"),
-                         TL_SERVER_ERROR);
+        assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_SERVER_ERROR);
         expect_message("(error 1064)");
     }
     EXPECT(connection, run_sql(connection, "START TRANSACTION READ ONLY", NULL), DB_DONE);
@@ -228,8 +225,8 @@ static void mistakes_become_sentences(void **state)
     EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_DONE);
 }
 
-/* Prepare and execute leave together: when the first is refused, the second must not find
- * the statement that was prepared before. */
+/* Prepare and execute leave together: when the first is refused, the second must not find the
+ * statement that was prepared before. */
 static void a_refused_prepare_runs_nothing(void **state)
 {
     db *fresh = open_at(database_option_file(base));
@@ -275,8 +272,8 @@ static void a_statement_the_server_forgot(void **state)
 
     (void)state;
     EXPECT(fresh, db_run(fresh, &add_one, &two, 1, NULL), DB_DONE);
-    /* The server numbers statements one after the other, but from any number on: it uses
-     * the threads of ended connections again. */
+    /* The server numbers statements one after the other, but from any number on: it uses the
+     * threads of ended connections again. */
     assert_int_equal(mysql_stmt_prepare(closer, "DO 1", 4), 0);
     /* The table changes: the server prepares anew by itself. */
     EXPECT(fresh, run_sql(fresh, "ALTER TABLE t ADD COLUMN more INT", NULL), DB_DONE);

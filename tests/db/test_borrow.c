@@ -88,9 +88,8 @@ static void it_is_left_as_it_was(void **state)
     free(before);
     free(after);
     /* the text arrived as UTF-8 although the connection speaks latin1 */
-    assert_int_equal(database_number(caller,
-                                     "SELECT remark = _utf8mb4 x'E282AC2035' FROM t "
-                                     "WHERE id = 1"),
+    assert_int_equal(database_number(caller, "SELECT remark = _utf8mb4 x'E282AC2035' FROM t "
+                                             "WHERE id = 1"),
                      1);
     database_run(caller, "ROLLBACK");
     assert_int_equal(database_number(caller, "SELECT n FROM t WHERE id = 1"), 0);

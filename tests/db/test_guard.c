@@ -217,8 +217,7 @@ static void the_guard_sees_an_ending(void **state)
             database_run(admin, "DELETE FROM t WHERE id > 1");
             EXPECT(connection, begin_with(17), DB_DONE);
             say(endings[i]);
-            answer = committing ? db_commit_guarded(connection)
-                                : db_savepoint_release(connection);
+            answer = committing ? db_commit_guarded(connection) : db_savepoint_release(connection);
             if (answer != DB_ERROR)
                 fail_msg("%s: not seen", endings[i]);
             assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
@@ -256,8 +255,7 @@ static void a_name_that_was_released(void **state)
     for (int all = 0; all < 2; all++)
         for (int committing = 0; committing < 2; committing++) {
             EXPECT(connection, begin_with(27), DB_DONE);
-            snprintf(sql, sizeof sql,
-                     all ? "DO RELEASE_ALL_LOCKS()" : "DO RELEASE_LOCK('tl:%s')",
+            snprintf(sql, sizeof sql, all ? "DO RELEASE_ALL_LOCKS()" : "DO RELEASE_LOCK('tl:%s')",
                      db_name(connection));
             say(sql);
             if (committing) {
@@ -279,8 +277,7 @@ static const struct {
     {"SET time_zone='+01:00'", "time_zone"},
     {"SET innodb_lock_wait_timeout=77", "innodb_lock_wait_timeout"},
     {"SET @a=1", "what is no variable"},
-    {"SET session_track_system_variables='',session_track_state_change=0",
-     "what is no variable"},
+    {"SET session_track_system_variables='',session_track_state_change=0", "what is no variable"},
     {"INSERT INTO t VALUES (60, 1)", ""},
 };
 
@@ -296,8 +293,7 @@ static void a_session_that_was_changed(void **state)
             EXPECT(connection, begin_with(28), DB_DONE);
             assert_int_equal(mysql_query(db_lend(connection), changes[i].sql), 0);
             db_take_back(connection);
-            EXPECT(connection,
-                   committing ? db_commit_guarded(connection) : db_rollback(connection),
+            EXPECT(connection, committing ? db_commit_guarded(connection) : db_rollback(connection),
                    DB_DONE);
             assert_string_equal(db_changed(connection), changes[i].changed);
             assert_int_equal(db_usable(connection), kept);

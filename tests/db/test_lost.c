@@ -94,8 +94,7 @@ static void lose_insert(int id, proxy_cut cut, int there)
     EXPECT(connection, db_run(connection, &insert_row, &value, 1, NULL), DB_DONE);
     value = db_int(id);
     proxy_set(between, cut);
-    EXPECT(connection, db_run(connection, &insert_row, &value, 1, &result),
-           DB_UNANSWERED);
+    EXPECT(connection, db_run(connection, &insert_row, &value, 1, &result), DB_UNANSWERED);
     assert_int_equal(db_error_status(connection, DB_UNANSWERED, "asking"), TL_UNKNOWN);
     expect_message("asking: the answer was lost");
     /* Of a read nobody need fear that it happened. */
@@ -256,8 +255,7 @@ static void a_connection_killed_while_idle_sends_nothing(void **state)
     assert_false(db_alive(connection));
     EXPECT(connection, db_run(connection, &insert_row, &value, 1, NULL), DB_NOT_SENT);
     assert_int_equal(db_error_status(connection, DB_NOT_SENT, "asking"), TL_UNREACHABLE);
-    expect_message(
-        "asking: nothing was sent, since the server had closed the connection");
+    expect_message("asking: nothing was sent, since the server had closed the connection");
     assert_int_equal(has_row(30), 0);
     assert_false(db_ping(connection));
     expect_broken(connection);
@@ -300,14 +298,12 @@ static void start_slow(struct slow_call *call)
 /* A killed connection may end before its error has left the server. */
 static void kill_slow(const char *how, int in_transaction, int usable)
 {
-    struct slow_call call = {.connection = open_at(database_option_file(base)),
-                             .sql = SLOW};
+    struct slow_call call = {.connection = open_at(database_option_file(base)), .sql = SLOW};
 
     if (in_transaction)
         EXPECT(call.connection, db_begin(call.connection), DB_DONE);
     start_slow(&call);
-    database_run(plain, "%s %llu", how,
-                 (unsigned long long)db_thread_id(call.connection));
+    database_run(plain, "%s %llu", how, (unsigned long long)db_thread_id(call.connection));
     pthread_join(call.thread, NULL);
     assert_int_equal(db_error_classify(db_errno(call.connection)), DB_CLASS_GONE);
     if (!in_transaction)
@@ -346,8 +342,7 @@ static int is_stopped(const char *stat_file)
     return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'T';
 }
 
-/* A signal stops the threads one by one, and one that has not heard of it yet may still
- * answer. */
+/* A signal stops the threads one by one, and one that has not heard of it yet may still answer. */
 static void stop_server(void)
 {
     char pattern[64];
@@ -367,8 +362,8 @@ static void stop_server(void)
     }
 }
 
-/* A connection that does not wait longer than a second, and its statement prepared.  The
- * disk may take longer than that second: then another one. */
+/* A connection that does not wait longer than a second, and its statement prepared.  The disk may
+ * take longer than that second: then another one. */
 static db *open_impatient(void)
 {
     db_options options = options_at(database_option_file(base));
@@ -407,8 +402,8 @@ static void a_silent_server(void **state)
     db_close(connection);
 }
 
-/* A transaction with a row in it, on a connection that the server ends when such a one is
- * silent for a second; NULL when this thread was silent for so long itself. */
+/* A transaction with a row in it, on a connection that the server ends when such a one is silent
+ * for a second; NULL when this thread was silent for so long itself. */
 static db *begin_to_be_silent(int id)
 {
     db_options options = options_at(database_option_file(base));
@@ -445,8 +440,7 @@ static void a_silent_transaction_is_ended_by_the_server(void **state)
 
 static void a_server_that_dies(void **state)
 {
-    struct slow_call call = {.connection = open_at(database_option_file(base)),
-                             .sql = SLOW};
+    struct slow_call call = {.connection = open_at(database_option_file(base)), .sql = SLOW};
     db *idle = open_at(database_option_file(base));
     db *fresh = NULL;
     db_value one = db_int(1);
@@ -458,8 +452,7 @@ static void a_server_that_dies(void **state)
     server_kill9(own);
     pthread_join(call.thread, NULL);
     EXPECT(call.connection, call.answer, DB_UNANSWERED);
-    /* A dying process closes one socket after the other, and may listen for a while
-     * longer. */
+    /* A dying process closes one socket after the other, and may listen for a while longer. */
     for (int i = 0; db_alive(idle) && i < TRIES_WHILE_DYING; i++)
         usleep(10 * 1000);
     EXPECT(idle, db_run(idle, &add_one, &one, 1, NULL), DB_NOT_SENT);

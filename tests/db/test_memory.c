@@ -1,5 +1,5 @@
-/* Every allocation of ours fails once: the answer is honest and nothing leaks.  And every
- * round trip passes the one function that a test can stop. */
+/* Every allocation of ours fails once: the answer is honest and nothing leaks.  And every round
+ * trip passes the one function that a test can stop. */
 #include "base/fault.h"
 #include "common.h"
 

@@ -93,8 +93,7 @@ static void the_session_is_fixed(void **state)
     expect_setting(connection, "sql_mode",
                    "STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,"
                    "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION");
-    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (1, 'abc')", NULL),
-           DB_ERROR);
+    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (1, 'abc')", NULL), DB_ERROR);
     assert_int_equal(db_errno(connection), 1406);
     /* one statement a call */
     EXPECT(connection, run_sql(connection, "DO 1; DO 2", NULL), DB_ERROR);
@@ -120,11 +119,9 @@ static void the_name_leads_to_the_connection(void **state)
                                      id),
                      1);
     db_close(connection);
-    for (int i = 0; i < 6000 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name);
-         i++)
+    for (int i = 0; i < 6000 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name); i++)
         usleep(10000);
-    assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name),
-                     1);
+    assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name), 1);
     db_close(second);
 }
 
@@ -140,8 +137,7 @@ static void the_file_cannot_weaken_it(void **state)
              "socket=%s\nuser=%s\ndatabase=%s\nreconnect=1\nfound-rows=1\n"
              "multi-statements=1\nlocal-infile=1\ndefault-character-set=latin1\n"
              "init-command=SET autocommit=0",
-             server_socket(server_shared()), server_user(server_shared()),
-             database_name(base));
+             server_socket(server_shared()), server_user(server_shared()), database_name(base));
     write_options(path, sizeof(path), lines);
     connection = open_at(path);
     unlink(path);
@@ -151,8 +147,7 @@ static void the_file_cannot_weaken_it(void **state)
     expect_setting(connection, "character_set_client", "utf8mb4");
     assert_string_equal(mysql_character_set_name(db_raw(connection)), "utf8mb4");
     database_run(plain, "INSERT INTO t VALUES (2, 'x')");
-    EXPECT(connection, run_sql(connection, "UPDATE t SET c = 'x' WHERE id = 2", &result),
-           DB_DONE);
+    EXPECT(connection, run_sql(connection, "UPDATE t SET c = 'x' WHERE id = 2", &result), DB_DONE);
     assert_int_equal(result.affected, 0);
     EXPECT(connection, run_sql(connection, "DO 1; DO 2", NULL), DB_ERROR);
     db_close(connection);
@@ -179,39 +174,33 @@ static void refusals_are_sentences(void **state)
 
     (void)state;
     assert_int_equal(db_open(&connection, &options), TL_BAD_CONFIG);
-    expect_message(
-        "the settings file /tmp/tradelock-there-is-no-such-file cannot be read");
+    expect_message("the settings file /tmp/tradelock-there-is-no-such-file cannot be read");
 
     /* Not even asked of a server. */
     assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket"), TL_BAD_CONFIG);
     expect_message("/tmp/tradelock.options.");
-    expect_message(
-        ": no database is named; [tradelock-client] needs a line database=NAME");
-    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket\ndatabase="),
-                     TL_BAD_CONFIG);
+    expect_message(": no database is named; [tradelock-client] needs a line database=NAME");
+    assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket\ndatabase="), TL_BAD_CONFIG);
 
     assert_int_equal(try_options("socket=/tmp/tradelock-no-such-socket\ndatabase=d"),
                      TL_UNREACHABLE);
     expect_message("the server cannot be reached: ");
     expect_message("/tmp/tradelock-no-such-socket");
 
-    database_run(plain,
-                 "CREATE OR REPLACE USER somebody@localhost IDENTIFIED BY 'right'");
-    snprintf(lines, sizeof(lines),
-             "socket=%s\nuser=somebody\npassword=wrong-word\ndatabase=%s", socket,
-             database_name(base));
+    database_run(plain, "CREATE OR REPLACE USER somebody@localhost IDENTIFIED BY 'right'");
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=somebody\npassword=wrong-word\ndatabase=%s",
+             socket, database_name(base));
     assert_int_equal(try_options(lines), TL_ACCESS_DENIED);
     expect_message("'somebody'@'localhost'");
     assert_null(strstr(tl_error_message(), "wrong-word"));
 
-    snprintf(lines, sizeof(lines),
-             "socket=%s\nuser=somebody\npassword=right\ndatabase=%s", socket,
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=somebody\npassword=right\ndatabase=%s", socket,
              database_name(base));
     assert_int_equal(try_options(lines), TL_ACCESS_DENIED);
     database_run(plain, "DROP USER somebody@localhost");
 
-    snprintf(lines, sizeof(lines), "socket=%s\nuser=%s\ndatabase=tl_no_such_database",
-             socket, user);
+    snprintf(lines, sizeof(lines), "socket=%s\nuser=%s\ndatabase=tl_no_such_database", socket,
+             user);
     assert_int_equal(try_options(lines), TL_NO_SCHEMA);
     expect_message("there is no such database: Unknown database 'tl_no_such_database'; "
                    "create it, then run `tradelock migrate`");
@@ -254,8 +243,7 @@ static void a_child_leaves_the_parent_alone(void **state)
     (void)state;
     EXPECT(connection, run_sql(connection, "SELECT 1", &result), DB_DONE);
     EXPECT(connection, db_begin(connection), DB_DONE);
-    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (60, 'x')", NULL),
-           DB_DONE);
+    EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (60, 'x')", NULL), DB_DONE);
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {

@@ -1,7 +1,7 @@
 /*
- * TCP beyond loopback is verified TLS or nothing.  "127.1" stands for a host that is not
- * loopback by its name: it is judged as any other name would be, and leads to this
- * machine all the same, so that the tests open nothing to the network.
+ * TCP beyond loopback is verified TLS or nothing.  "127.1" stands for a host that is not loopback
+ * by its name: it is judged as any other name would be, and leads to this machine all the same, so
+ * that the tests open nothing to the network.
  */
 #include "common.h"
 
@@ -32,8 +32,8 @@ static void make_certificates(void)
         server_panic("openssl could not make certificates in %s", directory);
 }
 
-/* A port that nobody else is given, neither before the server listens nor while it is
- * started anew: this socket, which never listens, stays bound to it. */
+/* A port that nobody else is given, neither before the server listens nor while it is started anew:
+ * this socket, which never listens, stays bound to it. */
 static int keep_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -52,13 +52,8 @@ static int keep_port(void)
 static int set_up(void **state)
 {
     static char port_option[32], ca[96], certificate[96], key[96];
-    const char *const options[] = {"--skip-networking=0",
-                                   "--bind-address=127.0.0.1",
-                                   port_option,
-                                   ca,
-                                   certificate,
-                                   key,
-                                   NULL};
+    const char *const options[] = {
+        "--skip-networking=0", "--bind-address=127.0.0.1", port_option, ca, certificate, key, NULL};
     MYSQL *plain;
 
     (void)state;
@@ -89,8 +84,7 @@ static int tear_down(void **state)
 }
 
 /* ca: of which file the certificate must be; or NULL. */
-static tl_status try_host(const char *host, const char *ca, int allow_insecure,
-                          int *has_tls)
+static tl_status try_host(const char *host, const char *ca, int allow_insecure, int *has_tls)
 {
     char path[64];
     db_options options;
@@ -116,8 +110,7 @@ static tl_status try_host(const char *host, const char *ca, int allow_insecure,
     if (status == TL_OK) {
         *has_tls = mysql_get_ssl_cipher(db_raw(connection)) != NULL;
         assert_true(db_alive(connection));
-        EXPECT(connection, run_sql(connection, "SELECT REPEAT('x', 100000)", &result),
-               DB_DONE);
+        EXPECT(connection, run_sql(connection, "SELECT REPEAT('x', 100000)", &result), DB_DONE);
         assert_int_equal(strlen(db_get_text(&result, 0, 0)), 100000);
         assert_true(db_alive(connection)); /* nothing of TLS lies about unread */
     }
@@ -174,8 +167,8 @@ static void a_connection_killed_under_tls_sends_nothing(void **state)
 static void a_server_without_tls_is_refused(void **state)
 {
     char port_option[32];
-    const char *const options[] = {"--skip-networking=0", "--bind-address=127.0.0.1",
-                                   port_option, NULL};
+    const char *const options[] = {"--skip-networking=0", "--bind-address=127.0.0.1", port_option,
+                                   NULL};
     int has_tls;
 
     (void)state;

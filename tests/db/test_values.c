@@ -29,8 +29,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-STATEMENT(insert_value,
-          "INSERT INTO v (i, u, t, b) VALUES (?, ?, ?, ?) RETURNING i, u, t, b");
+STATEMENT(insert_value, "INSERT INTO v (i, u, t, b) VALUES (?, ?, ?, ?) RETURNING i, u, t, b");
 STATEMENT(select_last, "SELECT i, u, t, b FROM v ORDER BY id DESC LIMIT 1");
 
 static void expect_cell(const db_result *result, size_t column, const db_value *value)
@@ -75,8 +74,7 @@ static void round_trip(db_value i, db_value u, db_value t, db_value b)
         for (column = 0; column < 4; column++)
             expect_cell(&result, column, &values[column]);
         if (pass == 0)
-            EXPECT(connection, db_run(connection, &select_last, NULL, 0, &result),
-                   DB_DONE);
+            EXPECT(connection, db_run(connection, &select_last, NULL, 0, &result), DB_DONE);
         else
             EXPECT(connection, run_sql(connection, select_last.text, &result), DB_DONE);
         if (pass != 1)
@@ -115,10 +113,9 @@ static void all_types(void **state)
     text[1024] = '\0';
     round_trip(db_null(), db_null(), db_text(NULL), db_bytes(NULL, 0));
     round_trip(db_int(0), db_uint(0), db_text(""), db_bytes("", 0));
-    round_trip(db_int(INT64_MIN), db_uint(UINT64_MAX),
-               db_text("it's \\ \"q\" \n\r\t\032 %"), db_bytes(all, sizeof(all)));
-    round_trip(db_int(INT64_MAX), db_uint(1),
-               db_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x92\xb0 "),
+    round_trip(db_int(INT64_MIN), db_uint(UINT64_MAX), db_text("it's \\ \"q\" \n\r\t\032 %"),
+               db_bytes(all, sizeof(all)));
+    round_trip(db_int(INT64_MAX), db_uint(1), db_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x92\xb0 "),
                db_bytes(big, sizeof(big)));
     round_trip(db_int(-1), db_uint(INT64_MAX), db_text(text), db_bytes(big, 255));
     text[257] = '\0';
@@ -141,14 +138,12 @@ static void types_that_come_as_text(void **state)
     (void)state;
     for (pass = 0; pass < 2; pass++) {
         if (pass == 0)
-            EXPECT(connection, db_run(connection, &other_types, NULL, 0, &result),
-                   DB_DONE);
+            EXPECT(connection, db_run(connection, &other_types, NULL, 0, &result), DB_DONE);
         else
             EXPECT(connection, run_sql(connection, other_types.text, &result), DB_DONE);
         assert_int_equal(result.columns, 7);
         assert_string_equal(db_get_text(&result, 0, 0), "2024-02-29 23:59:59.123456");
-        assert_string_equal(db_get_text(&result, 0, 1),
-                            "00000000-0000-4000-8000-00000000abcd");
+        assert_string_equal(db_get_text(&result, 0, 1), "00000000-0000-4000-8000-00000000abcd");
         assert_true(db_get_uint(&result, 0, 2) == UINT64_C(12345678901234567890));
         assert_string_equal(db_get_text(&result, 0, 3), "7.00");
         assert_int_equal(db_get_int(&result, 0, 3), 7);
@@ -166,9 +161,8 @@ static void types_that_come_as_text(void **state)
     db_result_free(NULL);
 }
 
-STATEMENT(many_rows,
-          "SELECT seq, REPEAT(CHAR(64 + seq % 26), seq % 600) FROM seq_1_to_2000 "
-          "WHERE seq > ?");
+STATEMENT(many_rows, "SELECT seq, REPEAT(CHAR(64 + seq % 26), seq % 600) FROM seq_1_to_2000 "
+                     "WHERE seq > ?");
 
 static void results_grow_and_are_used_again(void **state)
 {

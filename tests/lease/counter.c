@@ -56,9 +56,8 @@ static long long count(const fixture *f, const char *lock, counter_job job, int 
     }
     counted = database_number(f->sql, "SELECT n FROM counter WHERE id = 1");
     print_message("%s %s: %d processes x %d: counted %lld of %lld, %lld lost, %.1f s\n",
-                  with_lock ? "with the" : "without the", lock, COUNTER_PROCESSES, times,
-                  counted, wanted, wanted - counted,
-                  (double)(now_ms() - begun_ms) / 1000);
+                  with_lock ? "with the" : "without the", lock, COUNTER_PROCESSES, times, counted,
+                  wanted, wanted - counted, (double)(now_ms() - begun_ms) / 1000);
     return wanted - counted;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A counter that many processes raise by reading it, pausing, and writing it back: only a
- * lock keeps it right.  Without the lock it must go wrong, or this would prove nothing.
+ * A counter that many processes raise by reading it, pausing, and writing it back: only a lock
+ * keeps it right.  Without the lock it must go wrong, or this would prove nothing.
  */
 #ifndef TESTS_LEASE_COUNTER_H
 #define TESTS_LEASE_COUNTER_H

@@ -51,8 +51,7 @@ tl_mutex_options lease_options(int64_t lease_ms)
     return options;
 }
 
-tl_mutex *mutex_new(tl_client *client, const char *resource,
-                    const tl_mutex_options *options)
+tl_mutex *mutex_new(tl_client *client, const char *resource, const tl_mutex_options *options)
 {
     tl_mutex *mutex = NULL;
 
@@ -99,18 +98,16 @@ void caller_run(MYSQL *caller, const char *sql)
 
 void assert_log_whole(const fixture *f)
 {
-    assert_int_equal(
-        database_number(f->sql,
-                        "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-                        "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
-                        "FROM resource_log WINDOW w AS "
-                        "(PARTITION BY resource ORDER BY rev)) x "
-                        "WHERE step <> 1 OR rise < 0"),
-        0);
     assert_int_equal(database_number(f->sql,
-                                     "SELECT COUNT(*) FROM resource_lock r LEFT JOIN "
-                                     "resource_log l USING (resource, rev) "
-                                     "WHERE l.rev IS NULL OR l.status <> r.status"),
+                                     "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
+                                     "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
+                                     "FROM resource_log WINDOW w AS "
+                                     "(PARTITION BY resource ORDER BY rev)) x "
+                                     "WHERE step <> 1 OR rise < 0"),
+                     0);
+    assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_lock r LEFT JOIN "
+                                             "resource_log l USING (resource, rev) "
+                                             "WHERE l.rev IS NULL OR l.status <> r.status"),
                      0);
     assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_log "
                                              "WHERE step = 'by hand'"),

@@ -20,11 +20,9 @@ void fixture_close(fixture *f);
 tl_client *client_new(const fixture *f);
 
 tl_mutex_options lease_options(int64_t lease_ms); /* 0: renewed, for a minute at most */
-tl_mutex *mutex_new(tl_client *client, const char *resource,
-                    const tl_mutex_options *options);
+tl_mutex *mutex_new(tl_client *client, const char *resource, const tl_mutex_options *options);
 /* The same, and locked at once. */
-tl_mutex *locked(tl_client *client, const char *resource,
-                 const tl_mutex_options *options);
+tl_mutex *locked(tl_client *client, const char *resource, const tl_mutex_options *options);
 /* What a try by this client answers; nothing stays locked. */
 tl_status try_once(tl_client *client, const char *resource);
 
@@ -43,7 +41,7 @@ int is_long_run(void);
 int64_t now_ms(void);
 void sleep_ms(int64_t ms);
 
-#define assert_status(got, expected)                                                     \
+#define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
 #endif

@@ -49,8 +49,8 @@ static tl_mutex *make_set(tl_client *client)
     return set;
 }
 
-static int count_under(const fixture *of, tl_mutex *(*make)(tl_client *client),
-                       int with_lock, int times)
+static int count_under(const fixture *of, tl_mutex *(*make)(tl_client *client), int with_lock,
+                       int times)
 {
     tl_client *client = client_new(of);
     tl_mutex *mutex = make(client);

@@ -1,7 +1,6 @@
 /*
- * Locks and unlocks of many threads that share statements and commits: a crowd, and
- * groups in which something goes wrong with one.  Small enough to run under both
- * sanitizers.
+ * Locks and unlocks of many threads that share statements and commits: a crowd, and groups in which
+ * something goes wrong with one.  Small enough to run under both sanitizers.
  *
  * --threads=64 --rounds=12
  */
@@ -135,8 +134,8 @@ static void come_and_go(void *context, int number)
 
 static long long steps_of(const char *pattern)
 {
-    return database_number(
-        f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource LIKE '%s'", pattern);
+    return database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource LIKE '%s'",
+                           pattern);
 }
 
 static void test_many_threads_share_statements(void **state)
@@ -164,21 +163,20 @@ static void test_many_threads_share_statements(void **state)
     /* A row of history for each grant and each unlock, and no other. */
     assert_int_equal(steps_of("own-%"), 2 * crowd.rounds * crowd.threads);
     assert_int_equal(steps_of("shared-%"), (long long)(2 * grants));
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - "
+                                     "LAG(fence) OVER (PARTITION BY resource ORDER BY rev) AS "
+                                     "rise FROM resource_log) x WHERE rise <= 0"),
+                     0);
     assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - "
-                               "LAG(fence) OVER (PARTITION BY resource ORDER BY rev) AS "
-                               "rise FROM resource_log) x WHERE rise <= 0"),
-        0);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status = 'L'"),
-        0);
+        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status = 'L'"), 0);
     free(crowd.shared);
 }
 
 /* -------------------------------------------------- groups in which one goes wrong -- */
 
-/* As many as are on their way at once, who wait behind them, and the one among those with
- * whom something is wrong. */
+/* As many as are on their way at once, who wait behind them, and the one among those with whom
+ * something is wrong. */
 enum { HELD = 3, CROWD = 24, ALL = HELD + CROWD, ODD = HELD + 7 };
 
 static struct hand {
@@ -270,10 +268,9 @@ static void take_part(void *context, int number)
     atomic_store(&hand->thread, -1);
 }
 
-/* Everybody calls this, all but the first of them in groups; gives what the client has
- * counted meanwhile. */
-static tl_stats in_groups(tl_status (*call)(tl_mutex *mutex), void (*then)(void),
-                          int faults)
+/* Everybody calls this, all but the first of them in groups; gives what the client has counted
+ * meanwhile. */
+static tl_stats in_groups(tl_status (*call)(tl_mutex *mutex), void (*then)(void), int faults)
 {
     tl_stats before = stats_of(far), after;
 
@@ -400,8 +397,8 @@ static void test_a_row_that_was_lost(void **state)
                      0);
 }
 
-/* Whoever is refused reads who has it, and asks again only where that one is dead; the
- * first ask is not made again. */
+/* Whoever is refused reads who has it, and asks again only where that one is dead; the first ask is
+ * not made again. */
 static void test_dead_and_living_holders(void **state)
 {
     tl_mutex *holders[ALL];
@@ -418,10 +415,10 @@ static void test_dead_and_living_holders(void **state)
     stats = in_groups(lock, NULL, 0);
     assert_answers(TL_GRANTED, TL_GRANTED);
     assert_steps(4, 4);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource LIKE "
-                               "'dead-%%' AND step = 'take over'"),
-        ALL);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM resource_lock WHERE resource LIKE "
+                                     "'dead-%%' AND step = 'take over'"),
+                     ALL);
     /* Of each the read and the second ask, and one first ask, which most share. */
     assert_in_range(stats.statements, 2 * ALL, 3 * ALL + 2 * stats.repeats);
     for (int i = 0; i < ALL; i++)
@@ -444,8 +441,7 @@ static void lose(tap_act act)
     tap_rule(line, word, 0, act, 0);
 }
 
-/* Never carried out a second time: each row is settled by its token, by its own
- * thread. */
+/* Never carried out a second time: each row is settled by its token, by its own thread. */
 static void test_a_lost_answer(void **state)
 {
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER, TAP_HOLD_REQUEST};

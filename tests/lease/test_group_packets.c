@@ -1,7 +1,7 @@
 /*
- * Locks and unlocks of many threads, which share statements and commits, cut at packets:
- * every thread goes on calling until it has an answer, and every answer is compared with its
- * row and log at once.
+ * Locks and unlocks of many threads, which share statements and commits, cut at packets: every
+ * thread goes on calling until it has an answer, and every answer is compared with its row and log
+ * at once.
  */
 #include "fixture.h"
 #include "packets/wire.h"
@@ -22,11 +22,11 @@
 #include <string.h>
 
 #define THREADS 14
-#define SETTINGS                                                                         \
-    "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"                                    \
+#define SETTINGS                                                                                   \
+    "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"                                              \
     "pool_size=3\npool_wait_ms=60ms\ncommit_ms=60ms\nconnect_timeout_s=2\n"
-/* How long a thread calls again before the round is wrong, and how often: while the line
- * is down an answer comes at once. */
+/* How long a thread calls again before the round is wrong, and how often: while the line is down an
+ * answer comes at once. */
 #define PATIENCE_MS 60000
 #define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
@@ -91,10 +91,10 @@ static int may_come_again(tl_status status)
     return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY;
 }
 
-/* Whether row and log are as the answer says: so many steps, all but the last of them
- * known before.  An answer that is UNKNOWN says nothing. */
-static void check(const char *name, const tl_mutex *mutex, tl_status status,
-                  tl_status expected, int steps)
+/* Whether row and log are as the answer says: so many steps, all but the last of them known before.
+ * An answer that is UNKNOWN says nothing. */
+static void check(const char *name, const tl_mutex *mutex, tl_status status, tl_status expected,
+                  int steps)
 {
     const char *letter = expected == TL_GRANTED ? "L" : "U";
     long long there, good = 1;
@@ -102,22 +102,19 @@ static void check(const char *name, const tl_mutex *mutex, tl_status status,
     if (tl_status_class(status) == TL_CLASS_UNKNOWN)
         return;
     pthread_mutex_lock(&looking);
-    there = database_number(
-        f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource = '%s'", name);
+    there = database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource = '%s'", name);
     if (status == expected)
         good = database_number(f.sql,
                                "SELECT COUNT(*) FROM resource_lock WHERE resource = '%s' "
                                "AND status = '%s' AND (status = 'U' OR fence = %llu)",
-                               name, letter,
-                               (unsigned long long)tl_mutex_fence(mutex, NULL));
+                               name, letter, (unsigned long long)tl_mutex_fence(mutex, NULL));
     if ((status != expected && !may_come_again(status)) ||
         there != (status == expected ? steps : steps - 1) || !good) {
         atomic_fetch_add(&scene.wrong, 1);
         printf("WRONG: packet %u, act %d%s: %s, %s instead of %s, %lld steps instead of "
                "%d\n",
-               scene.fault.packet, (int)scene.fault.act,
-               scene.fault.down ? ", line down" : "", name, tl_status_name(status),
-               tl_status_name(expected), there, steps);
+               scene.fault.packet, (int)scene.fault.act, scene.fault.down ? ", line down" : "",
+               name, tl_status_name(status), tl_status_name(expected), there, steps);
     }
     pthread_mutex_unlock(&looking);
 }

@@ -1,7 +1,6 @@
 /*
- * A lock or an unlock leaves the same row and the same history in a group as alone, and
- * so does one that is refused: for every row that it can meet, each is done to one of two
- * twins.
+ * A lock or an unlock leaves the same row and the same history in a group as alone, and so does one
+ * that is refused: for every row that it can meet, each is done to one of two twins.
  */
 #include "fixture.h"
 
@@ -56,8 +55,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What the twins are before the step: status, session, and the ends of the lease, the
- * hold and the minimum hold; no status: absent. */
+/* What the twins are before the step: status, session, and the ends of the lease, the hold and the
+ * minimum hold; no status: absent. */
 struct before {
     const char *what, *status, *session, *lease, *max_hold, *free;
     int is_lockable; /* without that anybody is named dead */
@@ -84,8 +83,7 @@ static void make(const struct before *b, const char *name)
                  "INSERT INTO resource_lock (resource, status, step, thread_no, log_no, "
                  "session_id, token, fence, rev, lease_until, max_hold_until, free_at, "
                  "payload, remark, actor, locked_at, created_at, updated_at) "
-                 "VALUES ('%s', '%s', 'lock', " OLD_THREAD
-                 ", NULL, %s, '%s', 7000, 9000, %s, "
+                 "VALUES ('%s', '%s', 'lock', " OLD_THREAD ", NULL, %s, '%s', 7000, 9000, %s, "
                  "%s, %s, 'old', 'old', 'old', '2026-01-02', '2026-01-01', '2026-01-03')",
                  name, b->status, b->session, HELD_TOKEN, b->lease, b->max_hold, b->free);
 }
@@ -163,8 +161,8 @@ static int in_a_group(resource_step *s, int unlocks, uint64_t *fence)
     return own.changed;
 }
 
-/* A moment that the step wrote is told as seen from it, another as it is; a fence or rev
- * that begins is told as seen from the moment at which the row was made. */
+/* A moment that the step wrote is told as seen from it, another as it is; a fence or rev that
+ * begins is told as seen from the moment at which the row was made. */
 /* clang-format off */
 #define MOMENT(c)                                                                        \
     "IFNULL(IF(TIMESTAMPDIFF(MICROSECOND, updated_at, " c ") IN (0, 5000000, 30000000, " \
@@ -190,16 +188,16 @@ static char *row_of(const char *name)
 
 static char *log_of(const char *name)
 {
-    char *text = database_text(
-        f.sql,
-        "SELECT GROUP_CONCAT(CONCAT_WS(' ', l.step, l.status, l.thread_no, "
-        "IFNULL(l.log_no, '-'), IFNULL(l.session_id, '-'), l.token, "
-        "CAST(r.fence AS SIGNED) - l.fence, CAST(r.rev AS SIGNED) - l.rev, "
-        "l.lease_until IS NULL, l.max_hold_until IS NULL, l.free_at IS NULL, "
-        "IFNULL(l.remark, '-'), IFNULL(l.actor, '-'), l.account) ORDER BY l.rev "
-        "SEPARATOR '; ') FROM resource_log l JOIN resource_lock r USING (resource) "
-        "WHERE resource = '%s'",
-        name);
+    char *text =
+        database_text(f.sql,
+                      "SELECT GROUP_CONCAT(CONCAT_WS(' ', l.step, l.status, l.thread_no, "
+                      "IFNULL(l.log_no, '-'), IFNULL(l.session_id, '-'), l.token, "
+                      "CAST(r.fence AS SIGNED) - l.fence, CAST(r.rev AS SIGNED) - l.rev, "
+                      "l.lease_until IS NULL, l.max_hold_until IS NULL, l.free_at IS NULL, "
+                      "IFNULL(l.remark, '-'), IFNULL(l.actor, '-'), l.account) ORDER BY l.rev "
+                      "SEPARATOR '; ') FROM resource_log l JOIN resource_lock r USING (resource) "
+                      "WHERE resource = '%s'",
+                      name);
 
     return text != NULL ? text : strdup("none");
 }
@@ -222,28 +220,25 @@ static void compare(const struct before *b, int unlocks, const char *held, int m
     int changed, in_group, expected = b->is_lockable;
 
     if (unlocks)
-        expected =
-            b->status != NULL && b->status[0] == 'L' && strcmp(held, HELD_TOKEN) == 0;
+        expected = b->status != NULL && b->status[0] == 'L' && strcmp(held, HELD_TOKEN) == 0;
     make_twins(b);
     changed = alone(&own, unlocks);
     in_group = in_a_group(&shared, unlocks, &fence);
     if (changed != expected || in_group != (unlocks && b->status == NULL ? -1 : expected))
-        fail_msg("%s, %s: alone %d, in a group %d", b->what, unlocks ? "unlock" : "lock",
-                 changed, in_group);
+        fail_msg("%s, %s: alone %d, in a group %d", b->what, unlocks ? "unlock" : "lock", changed,
+                 in_group);
     assert_twins(row_of);
     assert_twins(log_of);
     if (in_group == 1)
         assert_int_equal(
-            database_number(f.sql,
-                            "SELECT fence FROM resource_lock WHERE resource = 'group'"),
+            database_number(f.sql, "SELECT fence FROM resource_lock WHERE resource = 'group'"),
             fence);
     if (in_group == -1)
         assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), 0);
 }
 
-#define FOR_EACH(b)                                                                      \
-    for (const struct before *b = befores;                                               \
-         b < befores + sizeof befores / sizeof *befores; b++)
+#define FOR_EACH(b)                                                                                \
+    for (const struct before *b = befores; b < befores + sizeof befores / sizeof *befores; b++)
 
 static void test_a_lock_is_the_same(void **state)
 {
@@ -292,10 +287,9 @@ static void test_several_of_one_name(void **state)
                                             "AND HEX(token) = RPAD('33', 32, '0') AND "
                                             "fence = 7002 AND rev = 9002)"),
                      2);
-    assert_int_equal(
-        database_number(f.sql, "SELECT GROUP_CONCAT(fence ORDER BY rev SEPARATOR '') "
-                               "FROM resource_log WHERE resource = 'alone'"),
-        700070017002);
+    assert_int_equal(database_number(f.sql, "SELECT GROUP_CONCAT(fence ORDER BY rev SEPARATOR '') "
+                                            "FROM resource_log WHERE resource = 'alone'"),
+                     700070017002);
 }
 
 int main(void)

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin
- * anew to count because two beats of its own were too far apart. */
+/* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew to
+ * count because two beats of its own were too far apart. */
 #define LASTING "beat_ms=1s\nsession_ms=30s\n"
 #define MORTAL "beat_ms=100\nsession_ms=4s\n"
 /* Nothing here is expected to take long; machines are slow sometimes. */
@@ -27,8 +27,7 @@ static int setup(void **state)
     (void)state;
     fixture_open(&f, LASTING);
     database_set(f.db, MORTAL); /* of the children's clients */
-    database_run(f.sql,
-                 "CREATE TABLE account (id INT PRIMARY KEY, cents BIGINT NOT NULL)");
+    database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, cents BIGINT NOT NULL)");
     return 0;
 }
 
@@ -68,9 +67,8 @@ static void test_possession_is_kept_until_the_commit(void **state)
     next = mutex_new(f.other, "a1", &options);
     assert_status(tl_mutex_lock(next, 0), TL_BUSY);
     assert_true(tl_mutex_view(next)->being_decided);
-    assert_status(
-        tl_resource_unlock(f.other, "a1", tl_mutex_fence(mutex, NULL), "ann", "hangs"),
-        TL_BUSY);
+    assert_status(tl_resource_unlock(f.other, "a1", tl_mutex_fence(mutex, NULL), "ann", "hangs"),
+                  TL_BUSY);
     caller_run(caller, "COMMIT");
     assert_status(tl_mutex_lock(next, PATIENCE_MS), TL_GRANTED);
     assert_int_equal(account(), 70);
@@ -108,9 +106,8 @@ static void test_a_lock_that_was_taken_away(void **state)
     MYSQL *caller = caller_new(&f);
 
     (void)state;
-    assert_status(
-        tl_resource_unlock(f.other, "a3", tl_mutex_fence(mutex, NULL), "ann", "test"),
-        TL_OK);
+    assert_status(tl_resource_unlock(f.other, "a3", tl_mutex_fence(mutex, NULL), "ann", "test"),
+                  TL_OK);
     assert_true(tl_mutex_remaining_ms(mutex) > 0);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
     mysql_close(caller);
@@ -167,8 +164,7 @@ static void test_a_transaction_that_is_gone(void **state)
     database_run(f.sql, "REPLACE INTO account VALUES (2, 1)");
     caller_run(one, "UPDATE account SET cents = 2 WHERE id = 1");
     caller_run(two, "UPDATE account SET cents = 2 WHERE id = 2");
-    assert_int_equal(
-        mysql_send_query(one, "UPDATE account SET cents = 3 WHERE id = 2", 41), 0);
+    assert_int_equal(mysql_send_query(one, "UPDATE account SET cents = 3 WHERE id = 2", 41), 0);
     sleep_ms(100);
     if (mysql_query(two, "UPDATE account SET cents = 3 WHERE id = 1") == 0) {
         MYSQL *swap = one;
@@ -194,8 +190,8 @@ static uint64_t beats_of(const tl_client *client)
     return stats.beats;
 }
 
-/* Whatever the isolation, an open guarded transaction stops neither heartbeats nor the
- * locks of others. */
+/* Whatever the isolation, an open guarded transaction stops neither heartbeats nor the locks of
+ * others. */
 static void guard_at(const char *isolation)
 {
     tl_mutex_options options = lease_options(0);
@@ -240,8 +236,8 @@ struct zombie {
     int to_parent[2], to_child[2];
 };
 
-/* In the child: locks, looks at the balance, sleeps like the dead, then pays.  It exits
- * with 0 when it committed, 10 when the guard told it to roll back. */
+/* In the child: locks, looks at the balance, sleeps like the dead, then pays.  It exits with 0 when
+ * it committed, 10 when the guard told it to roll back. */
 static _Noreturn void live_as_zombie(const struct zombie *z)
 {
     tl_mutex_options options = lease_options(z->lease_ms);

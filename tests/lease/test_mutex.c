@@ -148,8 +148,8 @@ static void *wait_for_expiry(void *argument)
     return NULL;
 }
 
-/* The article's own numbers: a lease of 5 s that is never unlocked, and a second thread
- * that waits up to 7 s. */
+/* The article's own numbers: a lease of 5 s that is never unlocked, and a second thread that waits
+ * up to 7 s. */
 static void test_held_until_expiry_then_taken_over(void **state)
 {
     struct expiry e = {.lease_ms = 5000, .wait_ms = 7000};
@@ -243,8 +243,8 @@ static tl_status try_at_last(tl_client *client, const char *resource)
     return status;
 }
 
-/* An ask looks at the holder's session and never locks it: one that is stopped halfway, as
- * of a set it may be, would stop the holder's heartbeat.  So it does not wait for it either. */
+/* An ask looks at the holder's session and never locks it: one that is stopped halfway, as of a set
+ * it may be, would stop the holder's heartbeat.  So it does not wait for it either. */
 static void ask_beside_a_locked_session(const char *const *resources, size_t count)
 {
     tl_mutex_options options = lease_options(0);
@@ -252,12 +252,11 @@ static void ask_beside_a_locked_session(const char *const *resources, size_t cou
     tl_mutex *dead = locked(client, resources[0], &options), *mutex = NULL;
     MYSQL *admin = database_connect(f.db);
 
-    database_run(
-        admin,
-        "SELECT session_id INTO @s FROM resource_lock WHERE resource = '%s';"
-        "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = @s;"
-        "BEGIN; UPDATE tl_session SET beat = beat + 1 WHERE session_id = @s",
-        resources[0]);
+    database_run(admin,
+                 "SELECT session_id INTO @s FROM resource_lock WHERE resource = '%s';"
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = @s;"
+                 "BEGIN; UPDATE tl_session SET beat = beat + 1 WHERE session_id = @s",
+                 resources[0]);
     assert_status(tl_mutex_new_set(&mutex, f.other, resources, count, &options), TL_OK);
     assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
     database_run(admin, "ROLLBACK");
@@ -299,9 +298,7 @@ static void test_renewed_by_the_session_until_max_hold(void **state)
     assert_true(tl_mutex_remaining_ms(mutex) > 0);
     assert_status(try_once(f.other, "long-job"), TL_BUSY);
     assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'"),
-        1);
+        database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'"), 1);
     while (tl_mutex_remaining_ms(mutex) > 0)
         sleep_ms(10);
     assert_true(now_ms() - begun_ms >= 9000);
@@ -383,28 +380,23 @@ static void test_force_unlock_raises_the_fence(void **state)
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "stuck/1", &options), *next;
     uint64_t fence = tl_mutex_fence(mutex, NULL);
-    tl_resource_filter filter = {.version = TL_RESOURCE_FILTER_VERSION,
-                                 .prefix = "stuck/"};
+    tl_resource_filter filter = {.version = TL_RESOURCE_FILTER_VERSION, .prefix = "stuck/"};
     int seen = 0;
 
     (void)state;
     assert_status(tl_resource_list(f.other, &filter, count_views, &seen), TL_OK);
     assert_int_equal(seen, 1);
     assert_status(tl_resource_show(f.other, "stuck/2", count_views, &seen), TL_NOT_FOUND);
-    assert_status(tl_resource_unlock(f.other, "stuck/1", fence - 1, "ann", "hangs"),
-                  TL_LOST);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence - 1, "ann", "hangs"), TL_LOST);
     assert_status(tl_resource_unlock(f.other, "stuck/1", fence, "", "hangs"), TL_INVALID);
     assert_status(tl_resource_unlock(f.other, "stuck/1", fence, "ann", "hangs"), TL_OK);
-    assert_status(tl_resource_unlock(f.other, "stuck/1", fence + 1, "ann", "again"),
-                  TL_NOT_HELD);
-    assert_status(tl_resource_unlock(f.other, "stuck/2", 1, "ann", "hangs"),
-                  TL_NOT_FOUND);
+    assert_status(tl_resource_unlock(f.other, "stuck/1", fence + 1, "ann", "again"), TL_NOT_HELD);
+    assert_status(tl_resource_unlock(f.other, "stuck/2", 1, "ann", "hangs"), TL_NOT_FOUND);
     next = locked(f.other, "stuck/1", &options);
     assert_true(tl_mutex_fence(next, NULL) > fence + 1);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM resource_log WHERE step="
-                                     "'force unlock' AND actor='ann' AND remark='hangs'"),
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE step="
+                                            "'force unlock' AND actor='ann' AND remark='hangs'"),
                      1);
     tl_mutex_free(mutex);
     tl_mutex_free(next);
@@ -451,9 +443,8 @@ static void test_loss_is_told(void **state)
     b = locked(f.client, "loss-forced", &options);
     options.loss_context = &none;
     c = locked(f.client, "loss-none", &options);
-    assert_status(tl_resource_unlock(f.other, "loss-forced", tl_mutex_fence(b, NULL),
-                                     "ann", "test"),
-                  TL_OK);
+    assert_status(
+        tl_resource_unlock(f.other, "loss-forced", tl_mutex_fence(b, NULL), "ann", "test"), TL_OK);
     wait_for_loss(&forced, TL_LOST);
     wait_for_loss(&lease, TL_TIMEOUT);
     assert_int_equal(tl_mutex_remaining_ms(b), 0);

@@ -1,7 +1,7 @@
 /*
- * Locking, renewing and unlocking, cut at every packet: whatever answer is lost, the call
- * ends in the truth, is carried out once, and says so when it is called again.  And guard
- * and row lock on a caller's connection that is cut: they never say yes then.
+ * Locking, renewing and unlocking, cut at every packet: whatever answer is lost, the call ends in
+ * the truth, is carried out once, and says so when it is called again.  And guard and row lock on a
+ * caller's connection that is cut: they never say yes then.
  */
 #include "fixture.h"
 #include "packets/wire.h"
@@ -88,10 +88,9 @@ static int may_come_again(tl_status status)
     return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY;
 }
 
-/* The far client's set of this case, made by a near one before, so that the rows are there
- * when `again`. */
-static tl_mutex *begin(tl_client *far, unsigned number, size_t count, int again,
-                       char names[][32])
+/* The far client's set of this case, made by a near one before, so that the rows are there when
+ * `again`. */
+static tl_mutex *begin(tl_client *far, unsigned number, size_t count, int again, char names[][32])
 {
     const char *all[3];
     tl_mutex_options options = lease_options(30000);
@@ -114,10 +113,10 @@ static void check_rows(enum operation operation, tl_mutex *mutex, size_t count, 
     for (size_t i = 0; i < count; i++) {
         long long steps = database_number(
             f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource='%s'", names[i]);
-        long long fence = database_number(
-            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s'", names[i]);
-        char *status = database_text(
-            f.sql, "SELECT status FROM resource_lock WHERE resource='%s'", names[i]);
+        long long fence =
+            database_number(f.sql, "SELECT fence FROM resource_lock WHERE resource='%s'", names[i]);
+        char *status =
+            database_text(f.sql, "SELECT status FROM resource_lock WHERE resource='%s'", names[i]);
 
         assert_string_equal(status, operation == UNLOCK ? "U" : "L");
         free(status);
@@ -172,10 +171,8 @@ static void sweep(enum operation operation, size_t count, int again)
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
         for (int down = 0; down < 2; down++)
-            for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX;
-                 packet += stride)
-                if (!disturb(operation, count, again,
-                             (wire_fault){packet, acts[act], down}))
+            for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX; packet += stride)
+                if (!disturb(operation, count, again, (wire_fault){packet, acts[act], down}))
                     break;
 }
 
@@ -216,8 +213,7 @@ static tl_status renew_patiently(tl_mutex *mutex, int64_t lease_ms)
     return status;
 }
 
-/* A renewal may have ended the session's renewal: what is certain is what holds either
- * way. */
+/* A renewal may have ended the session's renewal: what is certain is what holds either way. */
 static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
 {
     tl_mutex_options options = lease_options(0);
@@ -318,12 +314,10 @@ static MYSQL *far_caller(void)
 {
     MYSQL *caller = mysql_init(NULL);
 
-    if (caller == NULL ||
-        mysql_real_connect(caller, NULL, "root", NULL, database_name(f.db), 0,
-                           wire_socket(line), 0) == NULL)
+    if (caller == NULL || mysql_real_connect(caller, NULL, "root", NULL, database_name(f.db), 0,
+                                             wire_socket(line), 0) == NULL)
         server_panic("the caller cannot connect: %s", mysql_error(caller));
-    caller_run(caller,
-               "SET idle_transaction_timeout = 60, innodb_lock_wait_timeout = 20");
+    caller_run(caller, "SET idle_transaction_timeout = 60, innodb_lock_wait_timeout = 20");
     caller_run(caller, "START TRANSACTION");
     return caller;
 }
@@ -345,8 +339,8 @@ static tl_status lock_row(const char *name, MYSQL *caller)
 }
 
 /* Yes, or roll back; 0 when the fault came too late to strike. */
-static int disturb_caller(tl_status (*prove)(const char *name, MYSQL *caller),
-                          tl_status yes, wire_fault fault)
+static int disturb_caller(tl_status (*prove)(const char *name, MYSQL *caller), tl_status yes,
+                          wire_fault fault)
 {
     char name[32];
     MYSQL *caller = far_caller();
@@ -368,8 +362,7 @@ static int disturb_caller(tl_status (*prove)(const char *name, MYSQL *caller),
     return !committed;
 }
 
-static void sweep_caller(tl_status (*prove)(const char *name, MYSQL *caller),
-                         tl_status yes)
+static void sweep_caller(tl_status (*prove)(const char *name, MYSQL *caller), tl_status yes)
 {
     static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
     unsigned struck = 0;
@@ -400,8 +393,8 @@ static void *lock_far(void *mutex)
     return (void *)(intptr_t)tl_mutex_lock(mutex, 0);
 }
 
-/* An answer that comes when the lease is over and somebody else has the lock: a process that
- * was stopped would read it as late. */
+/* An answer that comes when the lease is over and somebody else has the lock: a process that was
+ * stopped would read it as late. */
 static void test_an_answer_that_comes_too_late(void **state)
 {
     tl_client *far = far_client();

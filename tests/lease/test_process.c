@@ -1,5 +1,5 @@
-/* What a fork, a thread that ends, a process that dies or sleeps, and a handle that is freed
- * leave behind. */
+/* What a fork, a thread that ends, a process that dies or sleeps, and a handle that is freed leave
+ * behind. */
 #include "fixture.h"
 
 #include "support/tap.h"
@@ -24,8 +24,8 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    /* Who is to die does so soon; who looks on must not, on however slow a machine, nor
-     * begin anew to count because two beats of its own were too far apart. */
+    /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew
+     * to count because two beats of its own were too far apart. */
     fixture_open(&f, "beat_ms=1s\nsession_ms=30s\n");
     database_set(f.db, "beat_ms=100\nsession_ms=4s\n"); /* of the children's clients */
     return 0;
@@ -48,8 +48,7 @@ static int exit_code_of(pid_t pid)
 
 /* ---------------------------------------------------------------------------- fork -- */
 
-/* In the child: the number of the first call that did not answer as it must; 0 when all
- * did. */
+/* In the child: the number of the first call that did not answer as it must; 0 when all did. */
 static int use_parents_handle(tl_mutex *mutex)
 {
     tl_client *client;
@@ -160,8 +159,7 @@ static void test_a_thread_that_ended(void **state)
     assert_status(try_once(f.client, "thread"), TL_GRANTED);
 }
 
-/* Two threads share handles of one lock by turns: a hold that another handle owns is left
- * to it. */
+/* Two threads share handles of one lock by turns: a hold that another handle owns is left to it. */
 static void test_handles_change_threads(void **state)
 {
     tl_mutex_options options = lease_options(0);
@@ -205,8 +203,8 @@ static void on_loss(void *context, const char *resource, tl_status why)
     atomic_store(&told, (int)why);
 }
 
-/* In the child: holds until it is killed, or until it is told of its loss; then exits
- * with 20 when its unlock answers TL_LOST. */
+/* In the child: holds until it is killed, or until it is told of its loss; then exits with 20 when
+ * its unlock answers TL_LOST. */
 static _Noreturn void hold(int64_t lease_ms, int to_parent)
 {
     tl_mutex_options options = lease_options(lease_ms);
@@ -324,8 +322,8 @@ static void *free_it(void *context)
     return NULL;
 }
 
-/* The unlock is carried out, and its answer is late by several beats: the row carries
- * another token, which is no loss. */
+/* The unlock is carried out, and its answer is late by several beats: the row carries another
+ * token, which is no loss. */
 static void test_freeing_is_no_loss(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));

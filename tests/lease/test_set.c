@@ -69,8 +69,8 @@ static void test_all_or_none(void **state)
     assert_status(tl_mutex_lock(other, 0), TL_GRANTED);
     tl_mutex_free(set);
     tl_mutex_free(other);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status='L'"), 0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status='L'"),
+                     0);
 }
 
 static void test_a_part_that_is_lost(void **state)
@@ -83,9 +83,8 @@ static void test_a_part_that_is_lost(void **state)
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
     assert_status(tl_mutex_guard(set, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
-    assert_status(
-        tl_resource_unlock(f.other, "p2", tl_mutex_fence(set, "p2"), "ann", "test"),
-        TL_OK);
+    assert_status(tl_resource_unlock(f.other, "p2", tl_mutex_fence(set, "p2"), "ann", "test"),
+                  TL_OK);
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_mutex_guard(set, caller, 0), TL_ROLL_BACK);
     caller_run(caller, "ROLLBACK");
@@ -122,9 +121,8 @@ static void test_bad_sets(void **state)
     assert_null(set);
     set = set_new(f.client, all, 64);
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM resource_lock "
-                                     "WHERE resource LIKE 'many-%%' AND status='L'"),
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock "
+                                            "WHERE resource LIKE 'many-%%' AND status='L'"),
                      64);
     assert_status(tl_mutex_unlock(set), TL_OK);
     tl_mutex_free(set);
@@ -134,22 +132,18 @@ static void test_bad_sets(void **state)
 
 static atomic_int failures;
 
-/* Moves one cent after the other, in autocommit statements with a look in between: only
- * the lock keeps the sum. */
+/* Moves one cent after the other, in autocommit statements with a look in between: only the lock
+ * keeps the sum. */
 static int move(MYSQL *connection, int from, int to)
 {
     char sql[128];
-    long long left =
-        database_number(connection, "SELECT cents FROM book WHERE id = %d", from);
-    long long right =
-        database_number(connection, "SELECT cents FROM book WHERE id = %d", to);
+    long long left = database_number(connection, "SELECT cents FROM book WHERE id = %d", from);
+    long long right = database_number(connection, "SELECT cents FROM book WHERE id = %d", to);
 
-    snprintf(sql, sizeof sql, "UPDATE book SET cents = %lld WHERE id = %d", left - 1,
-             from);
+    snprintf(sql, sizeof sql, "UPDATE book SET cents = %lld WHERE id = %d", left - 1, from);
     if (mysql_query(connection, sql) != 0)
         return 0;
-    snprintf(sql, sizeof sql, "UPDATE book SET cents = %lld WHERE id = %d", right + 1,
-             to);
+    snprintf(sql, sizeof sql, "UPDATE book SET cents = %lld WHERE id = %d", right + 1, to);
     return mysql_query(connection, sql) == 0;
 }
 
@@ -157,8 +151,7 @@ static void *transfer(void *argument)
 {
     int number = (int)(intptr_t)argument;
     int from = number % 2 ? 1 : 2, to = 3 - from;
-    const char *const names[] = {from == 1 ? "book/1" : "book/2",
-                                 from == 1 ? "book/2" : "book/1"};
+    const char *const names[] = {from == 1 ? "book/1" : "book/2", from == 1 ? "book/2" : "book/1"};
     tl_mutex *set = set_new(number % 4 < 2 ? f.client : f.other, names, 2);
     MYSQL *connection = database_connect(f.db);
 
@@ -187,13 +180,10 @@ static void test_transfers_in_opposite_directions(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(failures, 0);
     /* As many went one way as the other. */
-    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 1"),
-                     OPENING);
-    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 2"),
-                     OPENING);
-    print_message(
-        "%d threads, %d transfers, half of them the other way: %lld deadlocks\n", THREADS,
-        THREADS * TRANSFERS, server_counter(&f, "Innodb_deadlocks") - deadlocks);
+    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 1"), OPENING);
+    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 2"), OPENING);
+    print_message("%d threads, %d transfers, half of them the other way: %lld deadlocks\n", THREADS,
+                  THREADS * TRANSFERS, server_counter(&f, "Innodb_deadlocks") - deadlocks);
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);
 }
 

@@ -1,5 +1,5 @@
-/* Waiting: in the order of coming, one at the server, and no poll when the lock is given
- * back in the same process. */
+/* Waiting: in the order of coming, one at the server, and no poll when the lock is given back in
+ * the same process. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -59,8 +59,7 @@ static void wait_until_queued(struct waiting *w, uint64_t asks_wanted)
 
     for (int i = 0; i < 6000 && seen < 3; i++) {
         sleep_ms(10);
-        seen = asks() >= asks_wanted && crew_is_asleep(atomic_load(&w->thread)) ? seen + 1
-                                                                                : 0;
+        seen = asks() >= asks_wanted && crew_is_asleep(atomic_load(&w->thread)) ? seen + 1 : 0;
     }
     assert_int_equal(seen, 3);
 }
@@ -90,8 +89,8 @@ static uint64_t statements(void)
     return stats.statements;
 }
 
-/* All of it is over before anybody looks again: only then it shows that nobody needed to.
- * A machine that is too busy for that gets more than one chance. */
+/* All of it is over before anybody looks again: only then it shows that nobody needed to. A machine
+ * that is too busy for that gets more than one chance. */
 static void must_be_quick(int (*attempt)(void))
 {
     int quick = 0;

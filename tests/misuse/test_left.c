@@ -72,15 +72,14 @@ struct trade {
 
 static long long notes(const struct trade *t)
 {
-    return database_number(sql, "SELECT COUNT(*) FROM ledger WHERE note = '%s'",
-                           t->serial);
+    return database_number(sql, "SELECT COUNT(*) FROM ledger WHERE note = '%s'", t->serial);
 }
 
 static long long rows(const struct trade *t, char status)
 {
     return database_number(
-        sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND status = '%c'",
-        t->serial, status);
+        sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND status = '%c'", t->serial,
+        status);
 }
 
 static tl_status write_note(void *context, struct st_mysql *connection)

@@ -1,10 +1,10 @@
 /*
- * Every exported function, with NULL for each of its pointers in turn, and with structs that
- * were not filled in.  A call that fails says TL_INVALID and a sentence, one that cannot fail
- * does nothing or answers as if there were nothing there, and none of them ends the process.
+ * Every exported function, with NULL for each of its pointers in turn, and with structs that were
+ * not filled in.  A call that fails says TL_INVALID and a sentence, one that cannot fail does
+ * nothing or answers as if there were nothing there, and none of them ends the process.
  *
- * The table is complete by tests/header/test_exports: it compares the names and how many
- * pointers each function takes with what the headers declare.
+ * The table is complete by tests/header/test_exports: it compares the names and how many pointers
+ * each function takes with what the headers declare.
  */
 #include "support/crew.h"
 #include "support/database.h"
@@ -94,12 +94,12 @@ static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
     return TL_EXECUTE_SUCCEEDED;
 }
 
-#define LOOK(name, type)                                                                 \
-    static int name(void *context, const type *what)                                     \
-    {                                                                                    \
-        (void)context;                                                                   \
-        (void)what;                                                                      \
-        return 0;                                                                        \
+#define LOOK(name, type)                                                                           \
+    static int name(void *context, const type *what)                                               \
+    {                                                                                              \
+        (void)context;                                                                             \
+        (void)what;                                                                                \
+        return 0;                                                                                  \
     }
 LOOK(each_view, tl_view)
 LOOK(each_step, tl_step)
@@ -250,8 +250,7 @@ CALL(tl_channel_key)
 {
     char out[TL_CHANNEL_KEY_MAX + 1];
 
-    return (int)tl_channel_key(N(1, out), 64, N(2, "site"), N(3, "fastpay"), N(4, &key),
-                               1);
+    return (int)tl_channel_key(N(1, out), 64, N(2, "site"), N(3, "fastpay"), N(4, &key), 1);
 }
 
 CALL(tl_claim_due)
@@ -260,8 +259,7 @@ CALL(tl_claim_due)
     tl_lock *locks[TL_CLAIM_MAX];
     size_t count = 1;
 
-    return (int)tl_claim_due(N(1, have.client), N(2, &options), N(3, locks),
-                             N(4, &count));
+    return (int)tl_claim_due(N(1, have.client), N(2, &options), N(3, locks), N(4, &count));
 }
 
 CALL(tl_class_name)
@@ -370,8 +368,7 @@ CALL(tl_evidence_add)
 
 CALL(tl_evidence_list)
 {
-    return (int)tl_evidence_list(N(1, have.client), N(2, &key), N(3, each_evidence),
-                                 MAY(4, &have));
+    return (int)tl_evidence_list(N(1, have.client), N(2, &key), N(3, each_evidence), MAY(4, &have));
 }
 
 CALL(tl_grant_roles)
@@ -392,8 +389,7 @@ CALL(tl_holder_state_name)
 
 CALL(tl_holder_unlock)
 {
-    return (int)tl_holder_unlock(N(1, have.client), N(2, one), 1, 1, N(3, "anna"),
-                                 N(4, "test"));
+    return (int)tl_holder_unlock(N(1, have.client), N(2, one), 1, 1, N(3, "anna"), N(4, "test"));
 }
 
 CALL(tl_list)
@@ -420,8 +416,7 @@ CALL(tl_lock_ask_submit)
 
 CALL(tl_lock_ask_with)
 {
-    return (int)tl_lock_ask_with(N(1, have.held), MAY(2, in_transaction), MAY(3, &have),
-                                 0);
+    return (int)tl_lock_ask_with(N(1, have.held), MAY(2, in_transaction), MAY(3, &have), 0);
 }
 
 CALL(tl_lock_committed)
@@ -440,8 +435,7 @@ CALL(tl_lock_finish_in)
 {
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
 
-    return (int)tl_lock_finish_in(N(1, have.held), N(2, have.in_transaction),
-                                  N(3, &ending), 0);
+    return (int)tl_lock_finish_in(N(1, have.held), N(2, have.in_transaction), N(3, &ending), 0);
 }
 
 CALL(tl_lock_finish_submit)
@@ -458,8 +452,8 @@ CALL(tl_lock_finish_with)
 {
     tl_ending ending = ending_of(TL_OUTCOME_UNKNOWN);
 
-    return (int)tl_lock_finish_with(N(1, have.held), N(2, &ending),
-                                    MAY(3, in_transaction), MAY(4, &have), 1000);
+    return (int)tl_lock_finish_with(N(1, have.held), N(2, &ending), MAY(3, in_transaction),
+                                    MAY(4, &have), 1000);
 }
 
 CALL(tl_lock_free)
@@ -498,8 +492,7 @@ CALL(tl_lock_view)
 {
     const tl_view *view = tl_lock_view(N(1, have.held));
 
-    return view != NULL && view->status == ' ' && view->state == TL_STATE_ABSENT ? NEUTRAL
-                                                                                 : WRONG;
+    return view != NULL && view->status == ' ' && view->state == TL_STATE_ABSENT ? NEUTRAL : WRONG;
 }
 
 CALL(tl_log_prefix)
@@ -565,8 +558,7 @@ CALL(tl_mutex_new_set)
     tl_mutex_options options = mutex_options();
     tl_mutex *mutex = NULL;
 
-    return (int)tl_mutex_new_set(N(1, &mutex), N(2, have.client), N(3, names), 2,
-                                 N(4, &options));
+    return (int)tl_mutex_new_set(N(1, &mutex), N(2, have.client), N(3, names), 2, N(4, &options));
 }
 
 CALL(tl_mutex_remaining_ms)
@@ -686,8 +678,7 @@ CALL(tl_resource_list)
 
 CALL(tl_resource_show)
 {
-    return (int)tl_resource_show(N(1, have.client), N(2, one), N(3, each_resource),
-                                 MAY(4, &have));
+    return (int)tl_resource_show(N(1, have.client), N(2, one), N(3, each_resource), MAY(4, &have));
 }
 
 CALL(tl_resource_state_name)
@@ -697,20 +688,17 @@ CALL(tl_resource_state_name)
 
 CALL(tl_resource_unlock)
 {
-    return (int)tl_resource_unlock(N(1, have.client), N(2, one), 1, N(3, "anna"),
-                                   N(4, "test"));
+    return (int)tl_resource_unlock(N(1, have.client), N(2, one), 1, N(3, "anna"), N(4, "test"));
 }
 
 CALL(tl_restore_accept)
 {
     uint64_t doubtful;
 
-    return (int)tl_restore_accept(N(1, have.client), N(2, "anna"), N(3, "test"),
-                                  MAY(4, &doubtful));
+    return (int)tl_restore_accept(N(1, have.client), N(2, "anna"), N(3, "test"), MAY(4, &doubtful));
 }
 
-static int each_trade(void *context, const char *op_code, const char *state,
-                      uint64_t count)
+static int each_trade(void *context, const char *op_code, const char *state, uint64_t count)
 {
     (void)context;
     (void)op_code;
@@ -739,14 +727,12 @@ CALL(tl_restore_declare)
 
 CALL(tl_retry_now)
 {
-    return (int)tl_retry_now(N(1, have.client), N(2, &key), 1, N(3, "anna"),
-                             N(4, "test"));
+    return (int)tl_retry_now(N(1, have.client), N(2, &key), 1, N(3, "anna"), N(4, "test"));
 }
 
 CALL(tl_row_lock)
 {
-    return (int)tl_row_lock(N(1, have.client), N(2, "row"), N(3, have.in_transaction), 0,
-                            0);
+    return (int)tl_row_lock(N(1, have.client), N(2, "row"), N(3, have.in_transaction), 0, 0);
 }
 
 CALL(tl_rw_done)
@@ -853,8 +839,7 @@ CALL(tl_thread_uuid)
 
 CALL(tl_timeline)
 {
-    return (int)tl_timeline(N(1, have.client), N(2, &key), N(3, each_step),
-                            MAY(4, &have));
+    return (int)tl_timeline(N(1, have.client), N(2, &key), N(3, each_step), MAY(4, &have));
 }
 
 CALL(tl_utf8_size)
@@ -1065,8 +1050,7 @@ CALL(resolution_of_zeroes)
 CALL(payment_without_a_serial)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payments[] = {{"S-1", "C-1", NULL, NULL, NULL},
-                             {NULL, NULL, NULL, NULL, NULL}};
+    tl_payment payments[] = {{"S-1", "C-1", NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 
     return (int)tl_audit(have.client, payments, 2, each_violation, NULL, &counts);
 }
@@ -1092,8 +1076,7 @@ CALL(channel_key_without_a_key)
 {
     char out[TL_CHANNEL_KEY_MAX + 1];
 
-    return (int)tl_channel_key(out, 64, "site", "fastpay", &(tl_key){NULL, NULL, NULL},
-                               1);
+    return (int)tl_channel_key(out, 64, "site", "fastpay", &(tl_key){NULL, NULL, NULL}, 1);
 }
 
 CALL(set_with_a_hole)
@@ -1185,13 +1168,13 @@ CALL(worker_options_of_zeroes)
 /* ------------------------------------------------------------------- the table -- */
 
 /* How many of a function's arguments are pointers; 0 with a call that is made once. */
-#define FUNCTION(name, pointers)                                                         \
-    {                                                                                    \
-#name, pointers, call_##name                                                     \
+#define FUNCTION(name, pointers)                                                                   \
+    {                                                                                              \
+#name, pointers, call_##name                                                               \
     }
-#define HALF(name)                                                                       \
-    {                                                                                    \
-#name, 0, call_##name                                                            \
+#define HALF(name)                                                                                 \
+    {                                                                                              \
+#name, 0, call_##name                                                                      \
     }
 
 static const struct entry {
@@ -1409,8 +1392,7 @@ static int is_right(const struct entry *entry, int got)
     if (may_be_null)
         return 1;
     if (null == 0)
-        return tl_status_class((tl_status)got) == TL_CLASS_CALLER &&
-               tl_error_message()[0] != '\0';
+        return tl_status_class((tl_status)got) == TL_CLASS_CALLER && tl_error_message()[0] != '\0';
     return got == (int)TL_INVALID && tl_error_message()[0] != '\0' && entry != NULL;
 }
 
@@ -1468,8 +1450,8 @@ static void test_no_pointer_ends_the_process(void **state)
         if (status == 0)
             break;
         /* Under a sanitizer it is an exit. */
-        print_error("%s, argument %d: ended by %s %d\n", table[shared->entry].name,
-                    shared->null, WIFSIGNALED(status) ? "signal" : "exit",
+        print_error("%s, argument %d: ended by %s %d\n", table[shared->entry].name, shared->null,
+                    WIFSIGNALED(status) ? "signal" : "exit",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         ended++;
         if (++shared->null > table[shared->entry].pointers) {
@@ -1477,8 +1459,8 @@ static void test_no_pointer_ends_the_process(void **state)
             shared->null = shared->entry < ENTRIES && table[shared->entry].pointers > 0;
         }
     }
-    print_message("%d calls of %zu entries, %d wrong, %d ended the process\n",
-                  shared->calls, ENTRIES, shared->wrong, ended);
+    print_message("%d calls of %zu entries, %d wrong, %d ended the process\n", shared->calls,
+                  ENTRIES, shared->wrong, ended);
     assert_int_equal(shared->wrong + ended, 0);
     crew_unshare(shared, sizeof *shared);
 }

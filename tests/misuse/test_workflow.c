@@ -86,10 +86,9 @@ static int setup(void **state)
     tl_workflow workflow = TL_WORKFLOW_INIT;
 
     (void)state;
-    db = database_new(
-        server_shared(),
-        "beat_ms=100ms\nmax_hold_ms=2s\nexecute_ms=500ms\ncommit_ms=1s\n"
-        "schedule=10ms\nattempts=20\ngrace_ms=100ms\nclock_margin_ms=50ms\n");
+    db = database_new(server_shared(),
+                      "beat_ms=100ms\nmax_hold_ms=2s\nexecute_ms=500ms\ncommit_ms=1s\n"
+                      "schedule=10ms\nattempts=20\ngrace_ms=100ms\nclock_margin_ms=50ms\n");
     sql = database_connect(db);
     database_run(sql, "CREATE TABLE ledger (note VARCHAR(60) PRIMARY KEY) ENGINE=InnoDB");
     options.config_file = database_option_file(db);

@@ -1,6 +1,6 @@
 /*
- * A channel within the test's own process, which pays again for every send, so that a
- * payment too many or too few shows, and the workflow that uses it.
+ * A channel within the test's own process, which pays again for every send, so that a payment too
+ * many or too few shows, and the workflow that uses it.
  */
 #ifndef TESTS_PACKETS_FAKE_CHANNEL_H
 #define TESTS_PACKETS_FAKE_CHANNEL_H
@@ -27,8 +27,7 @@ void channel_begin(void);
 
 /* The workflow of this operation, as it is registered; a success is a business row. */
 tl_workflow channel_workflow(const char *op_code);
-/* A registry of this client's with the operation WITHDRAW; ends the process when there
- * is none. */
+/* A registry of this client's with the operation WITHDRAW; ends the process when there is none. */
 tl_workflows *channel_registry(tl_client *client);
 tl_workflows *channel_registry_of(tl_client *client, int64_t commit_ms);
 

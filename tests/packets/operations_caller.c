@@ -95,12 +95,12 @@ static void prepare_claimed(scene *s)
 }
 
 static const operation operations[] = {
-    {"finish Y in the caller's transaction", OPERATION_HANG_UP, prepare_held,
-     call_success, TL_SUCCEEDED, "Y 1 1", "-", 1, 1, NULL},
-    {"finish F in the caller's transaction", OPERATION_HANG_UP, prepare_held,
-     call_failure, TL_FAILED, "F 1 1", "-", 1, 1, NULL},
-    {"finish Y in the caller's, retry lane", OPERATION_HANG_UP, prepare_claimed,
-     call_success, TL_SUCCEEDED, "Y 1 1", "Y 1 0", 2, 1, NULL},
+    {"finish Y in the caller's transaction", OPERATION_HANG_UP, prepare_held, call_success,
+     TL_SUCCEEDED, "Y 1 1", "-", 1, 1, NULL},
+    {"finish F in the caller's transaction", OPERATION_HANG_UP, prepare_held, call_failure,
+     TL_FAILED, "F 1 1", "-", 1, 1, NULL},
+    {"finish Y in the caller's, retry lane", OPERATION_HANG_UP, prepare_claimed, call_success,
+     TL_SUCCEEDED, "Y 1 1", "Y 1 0", 2, 1, NULL},
 };
 
 const struct operations operations_caller = {"caller", operations,

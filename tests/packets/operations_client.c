@@ -41,8 +41,7 @@ static tl_status call_open(scene *s)
 }
 
 static const operation operations[] = {
-    {"open and close a client", 0, prepare_nothing, call_open, TL_OK, "-", "-", 0, 0,
-     NULL},
+    {"open and close a client", 0, prepare_nothing, call_open, TL_OK, "-", "-", 0, 0, NULL},
 };
 
 const struct operations operations_client = {"client", operations,

@@ -132,9 +132,8 @@ static tl_status call_reap(scene *s)
 {
     uint64_t opened = 0, freed = 0;
     janitor_place place = {.from_us = 0};
-    tl_status status =
-        janitor_round(s->far->transitions, &s->far->logger, "test",
-                      s->far->config.pool_wait_ms, &place, &opened, &freed);
+    tl_status status = janitor_round(s->far->transitions, &s->far->logger, "test",
+                                     s->far->config.pool_wait_ms, &place, &opened, &freed);
 
     if (status != TL_OK)
         return status;
@@ -165,8 +164,8 @@ static tl_status call_evidence(scene *s)
 /* Repeated filing may leave more than one line, never none, and never another word. */
 static const char *check_evidence(scene *s)
 {
-    if (database_number(s->sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no='%s'",
-                        s->cust) < 1)
+    if (database_number(s->sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no='%s'", s->cust) <
+        1)
         return "no evidence was filed";
     if (database_number(s->sql,
                         "SELECT COUNT(*) FROM trade_lock WHERE cust_no='%s' AND "
@@ -177,17 +176,17 @@ static const char *check_evidence(scene *s)
 }
 
 static const operation operations[] = {
-    {"claim", OPERATION_GRANTS, prepare_waiting, call_ask, TL_GRANTED, "P 1 1", "P 1 0",
-     2, 0, NULL},
-    {"claim of the dead", OPERATION_GRANTS | OPERATION_PARTS, prepare_dead, call_ask,
-     TL_GRANTED, "P 1 1", "P 1 0", 4, 0, NULL},
-    {"claim what is due", OPERATION_PARTS | OPERATION_HANG_UP, prepare_due,
-     call_claim_due, TL_OK, "P 1 1", "P 1 0", 6, 0, check_claimed},
+    {"claim", OPERATION_GRANTS, prepare_waiting, call_ask, TL_GRANTED, "P 1 1", "P 1 0", 2, 0,
+     NULL},
+    {"claim of the dead", OPERATION_GRANTS | OPERATION_PARTS, prepare_dead, call_ask, TL_GRANTED,
+     "P 1 1", "P 1 0", 4, 0, NULL},
+    {"claim what is due", OPERATION_PARTS | OPERATION_HANG_UP, prepare_due, call_claim_due, TL_OK,
+     "P 1 1", "P 1 0", 6, 0, check_claimed},
     {"arm", 0, prepare_claimed, call_arm, TL_OK, "P 1 2", "P 1 0", 1, 0, check_armed},
-    {"reap", OPERATION_PARTS | OPERATION_HANG_UP | OPERATION_SPEAKS, prepare_corpse,
-     call_reap, TL_OK, "P 1 1", "F 1 0", 2, 0, NULL},
-    {"evidence", OPERATION_PARTS | OPERATION_HANG_UP, prepare_doubtful, call_evidence,
-     TL_OK, "P 1 1", "F 1 0", SWEEP_ANY_STEPS, 0, check_evidence},
+    {"reap", OPERATION_PARTS | OPERATION_HANG_UP | OPERATION_SPEAKS, prepare_corpse, call_reap,
+     TL_OK, "P 1 1", "F 1 0", 2, 0, NULL},
+    {"evidence", OPERATION_PARTS | OPERATION_HANG_UP, prepare_doubtful, call_evidence, TL_OK,
+     "P 1 1", "F 1 0", SWEEP_ANY_STEPS, 0, check_evidence},
 };
 
 const struct operations operations_lane = {"lane", operations,

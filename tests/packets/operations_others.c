@@ -1,6 +1,6 @@
-/* The public calls that the other tables have not, each as one short life of its own: for
- * every allocation that fails within it.  Each life names a resource or a trade of its own,
- * so that what an earlier, failed one left is not in its way. */
+/* The public calls that the other tables have not, each as one short life of its own: for every
+ * allocation that fails within it.  Each life names a resource or a trade of its own, so that what
+ * an earlier, failed one left is not in its way. */
 #include "operations.h"
 
 #include <tradelock/resource.h>
@@ -48,10 +48,10 @@ static const char *fresh_name(void)
 }
 
 /* A wrong answer, where no memory is an excuse. */
-#define EXPECT(condition)                                                                \
-    do {                                                                                 \
-        if (!(condition))                                                                \
-            return tl_error_report(TL_INTERNAL, "not so: %s", #condition);               \
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return tl_error_report(TL_INTERNAL, "not so: %s", #condition);                         \
     } while (0)
 
 /* ------------------------------------------------------------------- handles -- */
@@ -340,8 +340,7 @@ static tl_status call_looks_at_resources(scene *s)
 
     if (status == TL_OK)
         status = tl_holder_list(s->far, NULL, 0, 0, each_holder, NULL);
-    if (status == TL_OK &&
-        tl_resource_show(s->far, "none", each_resource, NULL) != TL_NOT_FOUND)
+    if (status == TL_OK && tl_resource_show(s->far, "none", each_resource, NULL) != TL_NOT_FOUND)
         status = TL_NO_MEMORY;
     return status;
 }
@@ -393,11 +392,11 @@ static tl_status call_doctor(scene *s)
 static tl_status call_retry_now(scene *s)
 {
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
-    uint64_t fence = (uint64_t)database_number(
-        s->sql,
-        "SELECT fence FROM trade_lock WHERE cust_no = '%s' AND op_code = "
-        "'WITHDRAW'",
-        s->cust);
+    uint64_t fence =
+        (uint64_t)database_number(s->sql,
+                                  "SELECT fence FROM trade_lock WHERE cust_no = '%s' AND op_code = "
+                                  "'WITHDRAW'",
+                                  s->cust);
 
     return tl_retry_now(s->far, &key, fence, "anna", "test");
 }
@@ -489,11 +488,10 @@ static void prepare_decided(scene *s)
                  "'ann', UUID(), 'ann@localhost' FROM trade_resolution WHERE cust_no = "
                  "'%s'",
                  s->cust);
-    s->opened =
-        database_number(s->sql,
-                        "SELECT rev FROM trade_resolution WHERE cust_no = '%s' AND "
-                        "part = 2",
-                        s->cust);
+    s->opened = database_number(s->sql,
+                                "SELECT rev FROM trade_resolution WHERE cust_no = '%s' AND "
+                                "part = 2",
+                                s->cust);
 }
 
 static tl_status call_refuse(scene *s)
@@ -517,8 +515,7 @@ static tl_status call_resource_unlock(scene *s)
     if (status == TL_OK)
         status = tl_mutex_lock(mutex, 0);
     if (status == TL_GRANTED)
-        status = tl_resource_unlock(s->far, resource, tl_mutex_fence(mutex, NULL), "anna",
-                                    "test");
+        status = tl_resource_unlock(s->far, resource, tl_mutex_fence(mutex, NULL), "anna", "test");
     tl_mutex_free(mutex);
     return status;
 }
@@ -566,8 +563,7 @@ static tl_status call_stats(scene *s)
     return tl_client_stats(s->far, &stats);
 }
 
-static int count_nothing(void *context, const char *op_code, const char *state,
-                         uint64_t count)
+static int count_nothing(void *context, const char *op_code, const char *state, uint64_t count)
 {
     (void)context;
     (void)op_code;
@@ -593,37 +589,35 @@ static tl_status call_restore(scene *s)
 static const operation operations[] = {
     {"handle", 0, prepare_nothing, call_new, TL_OK, "-", "-", 0, 0, NULL},
     {"attach", 0, prepare_nothing, call_attach, TL_OK, "-", "-", 0, 0, NULL},
-    {"ask waiting", OPERATION_GRANTS, prepare_handle, call_ask_waiting, TL_GRANTED,
-     "P 1 1", "-", 1, 0, NULL},
-    {"ask submitted", OPERATION_GRANTS, prepare_handle, call_ask_submit, TL_GRANTED,
-     "P 1 1", "-", 1, 0, NULL},
-    {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-",
+    {"ask waiting", OPERATION_GRANTS, prepare_handle, call_ask_waiting, TL_GRANTED, "P 1 1", "-", 1,
+     0, NULL},
+    {"ask submitted", OPERATION_GRANTS, prepare_handle, call_ask_submit, TL_GRANTED, "P 1 1", "-",
      1, 0, NULL},
+    {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-", 1, 0,
+     NULL},
     {"mutex", 0, prepare_nothing, call_mutex, TL_OK, "-", "-", 0, 0, NULL},
-    {"mutex waiting", OPERATION_SPEAKS, prepare_nothing, call_mutex_waiting, TL_GRANTED,
-     "-", "-", 0, 0, NULL},
+    {"mutex waiting", OPERATION_SPEAKS, prepare_nothing, call_mutex_waiting, TL_GRANTED, "-", "-",
+     0, 0, NULL},
     {"set of mutexes", 0, prepare_nothing, call_set, TL_OK, "-", "-", 0, 0, NULL},
     {"read-write lock", 0, prepare_nothing, call_rw, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"row lock", 0, prepare_nothing, call_row, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
-    {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources,
-     TL_OK, "-", "-", 0, 0, NULL},
+    {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
+     "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
-    {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0,
-     0, NULL},
-    {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0,
-     NULL},
-    {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1",
-     "F 1 0", SWEEP_ANY_STEPS, 0, NULL},
+    {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
+    {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
+    {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1", "F 1 0",
+     SWEEP_ANY_STEPS, 0, NULL},
     {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
-    {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1",
-     "F 1 0", 2, 0, NULL},
-    {"refusal", OPERATION_SPEAKS, prepare_decided, call_refuse, TL_OK, "P 1 1", "F 1 0",
-     0, 0, NULL},
-    {"unlock by an operator", OPERATION_SPEAKS, prepare_nothing, call_resource_unlock,
+    {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1", "F 1 0", 2, 0,
+     NULL},
+    {"refusal", OPERATION_SPEAKS, prepare_decided, call_refuse, TL_OK, "P 1 1", "F 1 0", 0, 0,
+     NULL},
+    {"unlock by an operator", OPERATION_SPEAKS, prepare_nothing, call_resource_unlock, TL_OK, "-",
+     "-", 0, 0, NULL},
+    {"unlock of a reader by an operator", OPERATION_SPEAKS, prepare_nothing, call_holder_unlock,
      TL_OK, "-", "-", 0, 0, NULL},
-    {"unlock of a reader by an operator", OPERATION_SPEAKS, prepare_nothing,
-     call_holder_unlock, TL_OK, "-", "-", 0, 0, NULL},
     {"purge", 0, prepare_nothing, call_purge, TL_OK, "-", "-", 0, 0, NULL},
     {"migrate", 0, prepare_nothing, call_migrate, TL_OK, "-", "-", 0, 0, NULL},
     {"grant roles", 0, prepare_nothing, call_grant_roles, TL_OK, "-", "-", 0, 0, NULL},

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #define HOLD_MS 60000
-#define COMMON                                                                           \
-    "beat_ms=20s\nsession_ms=60s\nconnect_timeout_s=1\nread_timeout_s=1\n"               \
+#define COMMON                                                                                     \
+    "beat_ms=20s\nsession_ms=60s\nconnect_timeout_s=1\nread_timeout_s=1\n"                         \
     "business_lock_wait_s=1\n"
 #define PATIENT COMMON "pool_wait_ms=3s\ncommit_ms=3s\n"
-/* One connection for its calls and for what follows its beats: which of a server's
- * connections are a far client's can be told by counting. */
+/* One connection for its calls and for what follows its beats: which of a server's connections are
+ * a far client's can be told by counting. */
 #define NEAR PATIENT "pool_size=1\n"
 /* Few connections, so that groups form. */
 #define FAR PATIENT "pool_size=3\n"
@@ -57,9 +57,8 @@ void scene_open(scene *s, server *where)
     s->patient_file = database_option_file_at(s->db, wire_socket(s->line), FAR);
     s->hasty_file = database_option_file_at(s->db, wire_socket(s->line), HASTY);
     s->sql = database_connect(s->db);
-    database_run(s->sql,
-                 "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, "
-                 "serial_no VARCHAR(64) NOT NULL, KEY (serial_no)) ENGINE=InnoDB");
+    database_run(s->sql, "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, "
+                         "serial_no VARCHAR(64) NOT NULL, KEY (serial_no)) ENGINE=InnoDB");
     s->near = scene_client(s);
 }
 
@@ -178,26 +177,24 @@ void scene_row(scene *s, const char *op, char *to, size_t space)
 
 long long scene_steps(scene *s)
 {
-    return database_number(
-        s->sql, "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no='%s'", s->cust);
+    return database_number(s->sql, "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no='%s'",
+                           s->cust);
 }
 
 char *scene_story(scene *s)
 {
-    return database_text(
-        s->sql,
-        "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS(' ', TIME(logged_at), "
-        "HEX(token), fence, epoch, CONVERT(op_code USING utf8mb4), "
-        "CONVERT(step USING utf8mb4), CONVERT(status USING utf8mb4)) ORDER BY "
-        "logged_at SEPARATOR '; '), 'no step') FROM trade_lock_log "
-        "WHERE cust_no='%s'",
-        s->cust);
+    return database_text(s->sql,
+                         "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS(' ', TIME(logged_at), "
+                         "HEX(token), fence, epoch, CONVERT(op_code USING utf8mb4), "
+                         "CONVERT(step USING utf8mb4), CONVERT(status USING utf8mb4)) ORDER BY "
+                         "logged_at SEPARATOR '; '), 'no step') FROM trade_lock_log "
+                         "WHERE cust_no='%s'",
+                         s->cust);
 }
 
 long long scene_ledger(scene *s)
 {
-    return database_number(s->sql, "SELECT COUNT(*) FROM ledger WHERE serial_no='%s'",
-                           s->serial);
+    return database_number(s->sql, "SELECT COUNT(*) FROM ledger WHERE serial_no='%s'", s->serial);
 }
 
 static void to_hex(char *to, const uint8_t *bytes, size_t size)
@@ -213,22 +210,20 @@ const char *scene_hold_problem(scene *s, tl_lock *lock)
     char token[2 * STEP_TOKEN + 1], expected[200];
     int64_t before_ms = clock_boottime_ms(), remaining_ms = tl_lock_remaining_ms(lock);
     int64_t row_ms;
-    char *row = database_text(
-        s->sql,
-        "SELECT CONCAT_WS(' ', status, HEX(token), fence, epoch, session_id) FROM "
-        "trade_lock WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
-        lock->cust_no, lock->serial_no, lock_row_op(lock));
+    char *row =
+        database_text(s->sql,
+                      "SELECT CONCAT_WS(' ', status, HEX(token), fence, epoch, session_id) FROM "
+                      "trade_lock WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
+                      lock->cust_no, lock->serial_no, lock_row_op(lock));
 
     to_hex(token, lock->token, STEP_TOKEN);
-    snprintf(expected, sizeof expected, "P %s %llu %u %s", token,
-             (unsigned long long)lock->fence, lock->epoch,
-             session_id(lock->client->session));
-    row_ms =
-        database_number(s->sql,
-                        "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), "
-                        "max_hold_until) DIV 1000 FROM trade_lock WHERE cust_no='%s' "
-                        "AND serial_no='%s' AND op_code='%s'",
-                        lock->cust_no, lock->serial_no, lock_row_op(lock));
+    snprintf(expected, sizeof expected, "P %s %llu %u %s", token, (unsigned long long)lock->fence,
+             lock->epoch, session_id(lock->client->session));
+    row_ms = database_number(s->sql,
+                             "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), "
+                             "max_hold_until) DIV 1000 FROM trade_lock WHERE cust_no='%s' "
+                             "AND serial_no='%s' AND op_code='%s'",
+                             lock->cust_no, lock->serial_no, lock_row_op(lock));
     problem[0] = '\0';
     if (row == NULL || strcmp(row, expected) != 0)
         snprintf(problem, sizeof problem, "the row is '%s', the handle '%s'",
@@ -282,20 +277,17 @@ tl_status scene_book(void *context, struct st_mysql *connection)
 
 long long scene_log_problems(scene *s)
 {
-    return database_number(
-               s->sql,
-               "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-               "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise FROM trade_lock_log "
-               "WINDOW w AS (PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
-               "WHERE step <> 1 OR rise < 0") +
-           database_number(s->sql,
-                           "SELECT COUNT(*) FROM (SELECT cust_no, serial_no, op_code, "
-                           "MIN(rev) AS first FROM trade_lock_log GROUP BY cust_no, "
-                           "serial_no, op_code) l JOIN trade_lock t USING (cust_no, "
-                           "serial_no, op_code) WHERE l.first <> " DATABASE_MADE_REV) +
-           database_number(
-               s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
-                       "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "
-                       "op_code, token "
-                       "HAVING COUNT(*) > 1) x");
+    return database_number(s->sql,
+                           "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
+                           "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise FROM trade_lock_log "
+                           "WINDOW w AS (PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
+                           "WHERE step <> 1 OR rise < 0") +
+           database_number(s->sql, "SELECT COUNT(*) FROM (SELECT cust_no, serial_no, op_code, "
+                                   "MIN(rev) AS first FROM trade_lock_log GROUP BY cust_no, "
+                                   "serial_no, op_code) l JOIN trade_lock t USING (cust_no, "
+                                   "serial_no, op_code) WHERE l.first <> " DATABASE_MADE_REV) +
+           database_number(s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
+                                   "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "
+                                   "op_code, token "
+                                   "HAVING COUNT(*) > 1) x");
 }

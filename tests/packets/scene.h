@@ -1,6 +1,6 @@
 /*
- * Where an operation is disturbed: a database, a client whose packets pass the wire, and
- * one that talks to the server directly.  Each case has a trade of its own.
+ * Where an operation is disturbed: a database, a client whose packets pass the wire, and one that
+ * talks to the server directly.  Each case has a trade of its own.
  */
 #ifndef TESTS_PACKETS_SCENE_H
 #define TESTS_PACKETS_SCENE_H
@@ -38,8 +38,8 @@ void scene_close(scene *s);
 /* Another near client, of the database's option file. */
 tl_client *scene_client(scene *s);
 
-/* Begins a case: a fresh far client and a fresh trade.  hasty: a client that gives up
- * soon, for when the line is down. */
+/* Begins a case: a fresh far client and a fresh trade.  hasty: a client that gives up soon, for
+ * when the line is down. */
 void scene_begin(scene *s, int hasty);
 /* A fresh trade for the same far client. */
 void scene_next_trade(scene *s);

@@ -66,10 +66,9 @@ static void complain(struct trial *t, const char *what, tl_status answer)
     scene_row(t->s, "WITHDRAW_RETRY", retry, sizeof retry);
     printf("WRONG: %s%s, packet %u %c, %s: %s; answer %s (%s); rows '%s' '%s'; %lld "
            "steps, %lld business rows more\n",
-           t->op->name, t->warm ? " (warm)" : "", t->packet,
-           t->struck != 0 ? t->struck : '-', t->way->name, what, tl_status_name(answer),
-           tl_error_message(), row, retry, scene_steps(t->s) - t->steps_before,
-           scene_ledger(t->s) - t->ledger_before);
+           t->op->name, t->warm ? " (warm)" : "", t->packet, t->struck != 0 ? t->struck : '-',
+           t->way->name, what, tl_status_name(answer), tl_error_message(), row, retry,
+           scene_steps(t->s) - t->steps_before, scene_ledger(t->s) - t->ledger_before);
 }
 
 int sweep_is_long(void)
@@ -117,8 +116,7 @@ static void check_final(struct trial *t, tl_status answer)
     scene_row(t->s, "WITHDRAW_RETRY", retry, sizeof retry);
     if (strcmp(row, op->row) != 0 || strcmp(retry, op->retry_row) != 0)
         complain(t, "the rows say something else", answer);
-    else if (op->steps != SWEEP_ANY_STEPS &&
-             scene_steps(t->s) - t->steps_before != op->steps)
+    else if (op->steps != SWEEP_ANY_STEPS && scene_steps(t->s) - t->steps_before != op->steps)
         complain(t, "the log has other steps", answer);
     else if (scene_ledger(t->s) - t->ledger_before != op->ledger)
         complain(t, "the business rows do not follow the status", answer);
@@ -264,13 +262,13 @@ static int run_trial(struct trial *t)
 /* ------------------------------------------- a commit that is still executed -- */
 
 /*
- * The server holds back every commit (BACKUP STAGE BLOCK_COMMIT, as a backup does), so that
- * the connection is cut while it is executing one: the request has long arrived, and its
- * outcome is decided later.
+ * The server holds back every commit (BACKUP STAGE BLOCK_COMMIT, as a backup does), so that the
+ * connection is cut while it is executing one: the request has long arrived, and its outcome is
+ * decided later.
  */
 static const struct hold_way {
     const char *name;
-    int down; /* the line stays down: nobody can end the connection that was left behind */
+    int down;    /* the line stays down: nobody can end the connection that was left behind */
     int at_once; /* commits go on with the cut, and race with what settles */
     int rare;
 } hold_ways[] = {
@@ -293,9 +291,8 @@ static void *cut_within_commit(void *context)
     struct cutter *c = context;
 
     while (!atomic_load(&c->over) && !c->held)
-        c->held = database_number(c->admin,
-                                  "SELECT COUNT(*) FROM information_schema.processlist "
-                                  "WHERE state = 'Waiting for backup lock'") > 0;
+        c->held = database_number(c->admin, "SELECT COUNT(*) FROM information_schema.processlist "
+                                            "WHERE state = 'Waiting for backup lock'") > 0;
     if (!c->held)
         return NULL;
     wire_down(c->s->line, 1);
@@ -309,10 +306,9 @@ static void *cut_within_commit(void *context)
 /* What was cut off has come to its end: nothing is executed any more. */
 static void await_idle(scene *s)
 {
-    while (database_number(s->sql,
-                           "SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                           "command NOT IN ('Sleep', 'Daemon') AND id <> "
-                           "CONNECTION_ID()") > 0)
+    while (database_number(s->sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                   "command NOT IN ('Sleep', 'Daemon') AND id <> "
+                                   "CONNECTION_ID()") > 0)
         clock_sleep_until_ms(clock_deadline(1));
 }
 
@@ -401,8 +397,7 @@ int sweep_commits(const char *theme, const operation *operations, size_t count)
             continue;
         for (size_t w = 0; w < sizeof hold_ways / sizeof *hold_ways; w++) {
             struct way as = {.name = hold_ways[w].name};
-            struct trial t = {
-                .s = &s, .op = &operations[i], .way = &as, .figures = &figures};
+            struct trial t = {.s = &s, .op = &operations[i], .way = &as, .figures = &figures};
 
             if (hold_ways[w].rare && i % 4 != 0 && !sweep_is_long())
                 continue;
@@ -568,13 +563,12 @@ int sweep(const char *theme, const operation *operations, size_t count)
         wrong++;
     }
     scene_close(&s);
-    printf(
-        "%s: %u operations, %u packets, %u cuts (%u of requests, %u of answers); "
-        "answered at once %u, UNKNOWN %u, to be repeated %u; late requests %u, taken by "
-        "the server %u; rivals %u; wrong %d; %lld s\n",
-        theme, figures.operations, figures.packets, figures.cases, figures.requests,
-        figures.answers, figures.at_once, figures.unknown, figures.again, figures.late,
-        figures.late_taken, figures.rivals, wrong,
-        (long long)(clock_boottime_ms() - begin_ms) / 1000);
+    printf("%s: %u operations, %u packets, %u cuts (%u of requests, %u of answers); "
+           "answered at once %u, UNKNOWN %u, to be repeated %u; late requests %u, taken by "
+           "the server %u; rivals %u; wrong %d; %lld s\n",
+           theme, figures.operations, figures.packets, figures.cases, figures.requests,
+           figures.answers, figures.at_once, figures.unknown, figures.again, figures.late,
+           figures.late_taken, figures.rivals, wrong,
+           (long long)(clock_boottime_ms() - begin_ms) / 1000);
     return wrong;
 }

@@ -13,8 +13,8 @@
 
 #define OPERATION_GRANTS 1u /* the final answer gives scene.lock a hold */
 #define OPERATION_RIVAL 2u  /* the near client asks too, while nothing is known */
-/* Several committed steps: some of them may stand after an answer that says that the
- * operation may be repeated. */
+/* Several committed steps: some of them may stand after an answer that says that the operation may
+ * be repeated. */
 #define OPERATION_PARTS 4u
 /* A connection of the caller's own, whose half-open end the network drops in the end. */
 #define OPERATION_HANG_UP 8u
@@ -39,13 +39,13 @@ typedef struct operation {
 /* Sweeps them all and prints the figures; the number of wrong answers. */
 int sweep(const char *theme, const operation *operations, size_t count);
 
-/* Runs each of them on a server that holds back every commit, and cuts the line while the
- * server is executing the operation's; the same questions and figures. */
+/* Runs each of them on a server that holds back every commit, and cuts the line while the server is
+ * executing the operation's; the same questions and figures. */
 int sweep_commits(const char *theme, const operation *operations, size_t count);
 
 #ifdef TL_TEST_HOOKS
-/* Lets the first, the second ... allocation of each of them fail, until it ends unharmed:
- * the same questions.  (Leaks are for AddressSanitizer.) */
+/* Lets the first, the second ... allocation of each of them fail, until it ends unharmed: the same
+ * questions.  (Leaks are for AddressSanitizer.) */
 int sweep_memory(const char *theme, const operation *operations, size_t count);
 #endif
 

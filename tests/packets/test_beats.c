@@ -1,12 +1,11 @@
 /*
  * The heartbeat, cut at every packet.
  *
- * For n = 1, 2, ... until a client has beaten undisturbed, and for each way of disturbing
- * it, on a session that lives, one that was ended or removed before the beat, and one that
- * is ended while the beat travels.  A beat has three answers, and none may be false: what
- * is counted as confirmed was carried out, what this client believes to be certain of its
- * life is certain by the row too, a living session is never taken for lost, and an ended
- * one hears of it once, for good.
+ * For n = 1, 2, ... until a client has beaten undisturbed, and for each way of disturbing it, on a
+ * session that lives, one that was ended or removed before the beat, and one that is ended while
+ * the beat travels.  A beat has three answers, and none may be false: what is counted as confirmed
+ * was carried out, what this client believes to be certain of its life is certain by the row too, a
+ * living session is never taken for lost, and an ended one hears of it once, for good.
  */
 #include "scene.h"
 #include "sweep.h"
@@ -27,8 +26,8 @@
 #include <string.h>
 
 #define BEATS 3 /* the first prepares its statements, the others do not */
-#define SETTINGS                                                                         \
-    "beat_ms=20ms\nsession_ms=3s\nconnect_timeout_s=1\nread_timeout_s=1\n"               \
+#define SETTINGS                                                                                   \
+    "beat_ms=20ms\nsession_ms=3s\nconnect_timeout_s=1\nread_timeout_s=1\n"                         \
     "pool_wait_ms=1s\n"
 #define PATIENCE_MS 60000
 #define PACKETS_MAX 400
@@ -93,8 +92,8 @@ static void tear_down_all(void)
     database_free(base);
 }
 
-__attribute__((format(printf, 2, 3))) static void wrong(const struct trial *t,
-                                                        const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void wrong(const struct trial *t, const char *format,
+                                                        ...)
 {
     char what[300];
     va_list arguments;
@@ -102,8 +101,8 @@ __attribute__((format(printf, 2, 3))) static void wrong(const struct trial *t,
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    server_panic("a session that %s, packet %u %c, %s: %s", fate_names[t->fate],
-                 t->packet, t->struck != 0 ? t->struck : '-', t->way, what);
+    server_panic("a session that %s, packet %u %c, %s: %s", fate_names[t->fate], t->packet,
+                 t->struck != 0 ? t->struck : '-', t->way, what);
 }
 
 static void count_loss(void *context)
@@ -141,17 +140,17 @@ static int is_anew(const struct trial *t)
     return strcmp(tl_client_session(t->client), t->session) != 0;
 }
 
-/* What is believed is read before what is true: both only grow older.  What it believes of its
- * next session is another's row. */
+/* What is believed is read before what is true: both only grow older.  What it believes of its next
+ * session is another's row. */
 static void check_belief(struct trial *t)
 {
     long long believed = (long long)stats_of(t).beats, beats, row_ms;
     int64_t before_ms = clock_boottime_ms(), alive_ms = tl_client_alive_ms(t->client);
-    char *row = database_text(
-        sql,
-        "SELECT CONCAT(beat, ' ', TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), "
-        "alive_until) DIV 1000) FROM tl_session WHERE session_id = '%s'",
-        t->session);
+    char *row =
+        database_text(sql,
+                      "SELECT CONCAT(beat, ' ', TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), "
+                      "alive_until) DIV 1000) FROM tl_session WHERE session_id = '%s'",
+                      t->session);
 
     if (is_anew(t)) {
         free(row);
@@ -160,8 +159,7 @@ static void check_belief(struct trial *t)
     if (row != NULL && sscanf(row, "%lld %lld", &beats, &row_ms) == 2) {
         t->most_beats = beats;
         if (alive_ms > 0 && alive_ms > row_ms + (clock_boottime_ms() - before_ms) + 2)
-            wrong(t, "it believes in %lld ms, the row in %lld", (long long)alive_ms,
-                  row_ms);
+            wrong(t, "it believes in %lld ms, the row in %lld", (long long)alive_ms, row_ms);
     }
     free(row);
     if (believed > t->most_beats)
@@ -177,21 +175,19 @@ static void check_belief(struct trial *t)
 static long long number_of(const struct trial *t, const char *what)
 {
     return database_number(
-        sql, "SELECT COALESCE((SELECT %s FROM tl_session WHERE session_id = '%s'), -1)",
-        what, t->session);
+        sql, "SELECT COALESCE((SELECT %s FROM tl_session WHERE session_id = '%s'), -1)", what,
+        t->session);
 }
 
 static void end_by_another(struct trial *t)
 {
     if (t->fate == REMOVED) {
         t->most_beats = database_number(
-            sql, "DELETE FROM tl_session WHERE session_id = '%s' RETURNING beat",
-            t->session);
+            sql, "DELETE FROM tl_session WHERE session_id = '%s' RETURNING beat", t->session);
         return;
     }
-    database_run(
-        sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = '%s'",
-        t->session);
+    database_run(sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = '%s'",
+                 t->session);
     t->most_beats = number_of(t, "beat");
 }
 
@@ -230,11 +226,10 @@ static void check_end(struct trial *t)
     check_belief(t);
     if (atomic_load(&t->losses) != lost || (poll(&loss, 1, 0) == 1) != lost)
         wrong(t, "it heard of its loss %d times", atomic_load(&t->losses));
-    if (lost &&
-        database_number(sql,
-                        "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s' AND "
-                        "ended_at IS NULL",
-                        tl_client_session(t->client)) != 1)
+    if (lost && database_number(sql,
+                                "SELECT COUNT(*) FROM tl_session WHERE session_id = '%s' AND "
+                                "ended_at IS NULL",
+                                tl_client_session(t->client)) != 1)
         wrong(t, "it goes on under a session that is not there");
     if (t->fate == ENDED || (t->fate == ENDED_MEANWHILE && t->struck)) {
         if (number_of(t, "ended_at IS NOT NULL") != 1)
@@ -297,11 +292,11 @@ static void sweep_fate(enum fate fate)
     }
 }
 
-#define TEST_FATE(name, fate)                                                            \
-    static void test_a_session_that_##name(void **state)                                 \
-    {                                                                                    \
-        (void)state;                                                                     \
-        sweep_fate(fate);                                                                \
+#define TEST_FATE(name, fate)                                                                      \
+    static void test_a_session_that_##name(void **state)                                           \
+    {                                                                                              \
+        (void)state;                                                                               \
+        sweep_fate(fate);                                                                          \
     }
 
 TEST_FATE(lives, LIVES)
@@ -322,10 +317,9 @@ int main(void)
     set_up_all();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     tear_down_all();
-    printf(
-        "beats: %u cuts (%u of requests), the last at packet %u; %llu beats confirmed, "
-        "%llu unreachable, %llu sessions lost\n",
-        figures.cases, figures.requests, figures.packets, figures.confirmed,
-        figures.unreachable, figures.lost);
+    printf("beats: %u cuts (%u of requests), the last at packet %u; %llu beats confirmed, "
+           "%llu unreachable, %llu sessions lost\n",
+           figures.cases, figures.requests, figures.packets, figures.confirmed, figures.unreachable,
+           figures.lost);
     return server_report(failed);
 }

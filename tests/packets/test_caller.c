@@ -1,5 +1,5 @@
-/* The ending as a part of the caller's own transaction, settled on a server that has given
- * the caller's connection id to somebody else, and while others hold the row. */
+/* The ending as a part of the caller's own transaction, settled on a server that has given the
+ * caller's connection id to somebody else, and while others hold the row. */
 #include "scene.h"
 
 #include <setjmp.h>
@@ -18,8 +18,7 @@ static unsigned long begin_ending(scene *s, int commit)
 
     s->lock = scene_granted(s, s->near, TL_LANE_SYNC, 0);
     database_run(caller, "START TRANSACTION");
-    assert_int_equal(tl_lock_finish_in(s->lock, caller, &ending, TL_GUARD_ANY_IDLE),
-                     TL_OK);
+    assert_int_equal(tl_lock_finish_in(s->lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     assert_int_equal(scene_book(s, caller), TL_OK);
     if (commit)
         database_run(caller, "COMMIT");
@@ -98,8 +97,7 @@ static void test_an_open_transaction_is_ended(void **state)
     caller = database_connect(s.db);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
     database_run(caller, "START TRANSACTION");
-    assert_int_equal(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
-                     TL_OK);
+    assert_int_equal(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     assert_int_equal(tl_lock_committed(s.lock, TL_COMMIT_UNANSWERED), TL_GRANTED);
     assert_int_not_equal(mysql_query(caller, "COMMIT"), 0);
     mysql_close(caller);
@@ -108,8 +106,8 @@ static void test_an_open_transaction_is_ended(void **state)
     scene_close(&s);
 }
 
-/* Somebody else's row lock is in the way, and the caller's connection id is not to be
- * trusted: UNKNOWN, nobody is killed, and the truth when the way is free. */
+/* Somebody else's row lock is in the way, and the caller's connection id is not to be trusted:
+ * UNKNOWN, nobody is killed, and the truth when the way is free. */
 static void test_a_row_that_others_hold(void **state)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
@@ -123,8 +121,7 @@ static void test_a_row_that_others_hold(void **state)
     other = database_connect(s.db);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
     database_run(caller, "START TRANSACTION");
-    assert_int_equal(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
-                     TL_OK);
+    assert_int_equal(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     database_run(caller, "COMMIT");
     mysql_close(caller);
     database_run(other,

@@ -1,7 +1,7 @@
 /*
- * What the server refuses: deadlocks, lock waits, snapshots that are too old, too many
- * connections, a read-only server, a server that goes away.  Only database work is
- * repeated, within its time, and counted.
+ * What the server refuses: deadlocks, lock waits, snapshots that are too old, too many connections,
+ * a read-only server, a server that goes away.  Only database work is repeated, within its time,
+ * and counted.
  */
 #include "scene.h"
 
@@ -57,12 +57,12 @@ static tl_stats stats_of(const tl_client *client)
     return stats;
 }
 
-#define assert_status(got, expected)                                                     \
-    do {                                                                                 \
-        tl_status status_ = (got);                                                       \
-        if (status_ != (expected))                                                       \
-            print_error("%s\n", tl_error_message());                                     \
-        assert_string_equal(tl_status_name(status_), tl_status_name(expected));          \
+#define assert_status(got, expected)                                                               \
+    do {                                                                                           \
+        tl_status status_ = (got);                                                                 \
+        if (status_ != (expected))                                                                 \
+            print_error("%s\n", tl_error_message());                                               \
+        assert_string_equal(tl_status_name(status_), tl_status_name(expected));                    \
     } while (0)
 
 /* ------------------------------------------------------ somebody holds the row -- */
@@ -233,8 +233,7 @@ static void test_callbacks_are_repeated(void **state)
         assert_status(tl_lock_ask_with(s.lock, fail_first, &s, 0), TL_GRANTED);
         assert_int_equal(calls, 4);
         failures_left = 3;
-        assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 5000),
-                      TL_SUCCEEDED);
+        assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 5000), TL_SUCCEEDED);
         assert_int_equal(calls, 8);
         assert_int_equal(scene_ledger(&s), 2);
         assert_int_equal(scene_steps(&s), 2);
@@ -255,14 +254,12 @@ static void test_callbacks_are_repeated_within_the_time(void **state)
     failing_number = 1213;
     failures_left = 1000000;
     began_ms = clock_boottime_ms();
-    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300),
-                  TL_TRY_AGAIN);
+    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300), TL_TRY_AGAIN);
     assert_in_range(clock_boottime_ms() - began_ms, 300, 15000);
     assert_int_equal(scene_ledger(&s), 0);
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
     failures_left = 0;
-    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300),
-                  TL_SUCCEEDED);
+    assert_status(tl_lock_finish_with(s.lock, &ending, fail_first, &s, 300), TL_SUCCEEDED);
     scene_end_trade(&s);
 }
 
@@ -281,8 +278,7 @@ static void test_a_snapshot_that_is_too_old(void **state)
     database_run(caller, "SET tx_isolation='REPEATABLE-READ'; START TRANSACTION WITH "
                          "CONSISTENT SNAPSHOT");
     s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
-    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
-                  TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_ROLL_BACK);
     assert_non_null(strstr(tl_error_message(), "1020"));
     database_run(caller, "ROLLBACK");
     assert_string_equal(scene_hold_problem(&s, s.lock), "");
@@ -308,8 +304,7 @@ static void test_a_lock_wait_of_the_callers(void **state)
     hold_row(&holder);
     database_run(caller, "SET innodb_lock_wait_timeout=0; START TRANSACTION");
     assert_int_equal(scene_book(&s, caller), TL_OK);
-    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE),
-                  TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(s.lock, caller, &ending, TL_GUARD_ANY_IDLE), TL_ROLL_BACK);
     database_run(caller, "ROLLBACK");
     end_hold(&holder);
     assert_int_equal(scene_ledger(&s), 0);
@@ -318,8 +313,8 @@ static void test_a_lock_wait_of_the_callers(void **state)
     scene_end_trade(&s);
 }
 
-/* Two trades whose business rows are booked crosswise: the server picks one of them, and
- * both end. */
+/* Two trades whose business rows are booked crosswise: the server picks one of them, and both
+ * end. */
 struct crossing {
     tl_client *client;
     const char *serial;
@@ -359,8 +354,7 @@ static void *cross(void *context)
     if (c->answer == TL_OK)
         c->answer = tl_lock_ask(lock, 0);
     if (c->answer == TL_GRANTED)
-        c->answer =
-            tl_lock_finish_with(lock, &ending, book_crosswise, c, PATIENCE_MS / 2);
+        c->answer = tl_lock_finish_with(lock, &ending, book_crosswise, c, PATIENCE_MS / 2);
     tl_lock_free(lock);
     return NULL;
 }
@@ -430,8 +424,7 @@ static void test_a_read_only_server(void **state)
     other = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
     database_run(s.sql, "SET GLOBAL read_only=1");
     assert_status(tl_lock_finish(s.lock, &ending), TL_READ_ONLY);
-    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300),
-                  TL_READ_ONLY);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300), TL_READ_ONLY);
     assert_status(tl_lock_ask(other, 0), TL_READ_ONLY);
     assert_status(tl_lock_ask_with(other, scene_book, &s, 0), TL_READ_ONLY);
     assert_int_equal(scene_steps(&s), 1);
@@ -467,15 +460,13 @@ static void test_too_many_connections(void **state)
     /* A connection with business rows has to be made, and cannot be. */
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     assert_status(tl_lock_ask(s.lock, 0), TL_GRANTED);
-    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300),
-                  TL_OVERLOADED);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300), TL_OVERLOADED);
     pthread_join(holder.thread, NULL);
     assert_true(stats_of(s.far).repeats > before.repeats);
     for (int i = 0; i < 9; i++)
         mysql_close(crowd[i]);
     database_run(s.sql, "SET GLOBAL max_connections=1000");
-    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 3000),
-                  TL_SUCCEEDED);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 3000), TL_SUCCEEDED);
     scene_end(&s);
 }
 
@@ -539,8 +530,8 @@ static void test_a_restart_in_the_middle(void **state)
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
     mysql_close(s.sql);
     server_kill9(own);
-    /* A dying server's socket may still take the bytes: then it is not known that nothing
-     * was sent, and the answer must not say so. */
+    /* A dying server's socket may still take the bytes: then it is not known that nothing was sent,
+     * and the answer must not say so. */
     ended = tl_lock_finish(s.lock, &ending);
     assert_true(ended == TL_UNREACHABLE || ended == TL_UNKNOWN);
     server_restart(own);

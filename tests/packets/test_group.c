@@ -1,7 +1,7 @@
 /*
- * Asks and endings of many threads on either lane, which share statements and commits, cut
- * at every packet.  Every thread goes on calling until it has an answer, and every answer is
- * compared with its own row and log at once.
+ * Asks and endings of many threads on either lane, which share statements and commits, cut at every
+ * packet.  Every thread goes on calling until it has an answer, and every answer is compared with
+ * its own row and log at once.
  */
 #include "scene.h"
 #include "sweep.h"
@@ -22,8 +22,8 @@
 #include <string.h>
 
 #define THREADS 14
-/* How long a thread calls again before the round is wrong, and how often: while the line
- * is down an answer comes at once. */
+/* How long a thread calls again before the round is wrong, and how often: while the line is down an
+ * answer comes at once. */
 #define PATIENCE_MS 60000
 #define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
@@ -65,8 +65,8 @@ static void complain(struct hand *hand, const char *what, tl_status answer)
     if (hand->wrong[0] != '\0')
         return;
     story = scene_story(&hand->mine);
-    snprintf(hand->wrong, sizeof hand->wrong, "%s %s: %s (%s), %s", hand->mine.serial,
-             what, tl_status_name(answer), tl_error_message(), story);
+    snprintf(hand->wrong, sizeof hand->wrong, "%s %s: %s (%s), %s", hand->mine.serial, what,
+             tl_status_name(answer), tl_error_message(), story);
     free(story);
 }
 
@@ -112,8 +112,7 @@ static void check_ending(struct hand *hand, tl_status answer)
         if (strcmp(row, hand->ended) != 0 ||
             scene_steps(&hand->mine) != hand->steps + hand->asking + hand->ending)
             complain(hand, "ended, and the row or the log says else", answer);
-    } else if (class_ == TL_CLASS_RETRY &&
-               scene_steps(&hand->mine) != hand->steps + hand->asking) {
+    } else if (class_ == TL_CLASS_RETRY && scene_steps(&hand->mine) != hand->steps + hand->asking) {
         complain(hand, "ended in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ending", answer);
@@ -123,8 +122,7 @@ static void check_ending(struct hand *hand, tl_status answer)
 
 static int is_undecided(tl_status answer)
 {
-    return tl_status_class(answer) == TL_CLASS_RETRY ||
-           tl_status_class(answer) == TL_CLASS_UNKNOWN;
+    return tl_status_class(answer) == TL_CLASS_RETRY || tl_status_class(answer) == TL_CLASS_UNKNOWN;
 }
 
 /* Whether this answer, or TL_OK before the first, asks for another call. */
@@ -195,8 +193,8 @@ static void count_stats(struct figures *figures)
     figures->killed += stats.killed;
 }
 
-/* The line goes down with the packet that is struck, however late that one comes by, and
- * comes back a while after. */
+/* The line goes down with the packet that is struck, however late that one comes by, and comes back
+ * a while after. */
 static void lift(const atomic_int *over)
 {
     while (!wire_struck(world.line) && atomic_load(over) < THREADS)
@@ -267,8 +265,7 @@ static int run_round(const wire_fault *fault, deed what, struct figures *figures
         figures->undecided += hands[i].undecided;
         /* Once more, after what was late. */
         if (hands[i].wrong[0] == '\0' &&
-            scene_steps(&hands[i].mine) !=
-                hands[i].steps + hands[i].asking + hands[i].ending)
+            scene_steps(&hands[i].mine) != hands[i].steps + hands[i].asking + hands[i].ending)
             complain(&hands[i], "changed by a late packet", TL_OK);
         if (hands[i].wrong[0] != '\0') {
             figures->wrong++;
@@ -289,8 +286,7 @@ static void cut_every_packet(deed what)
                                         {0, WIRE_LATE, 1},       {0, WIRE_CUT_BEFORE, 1}};
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
-    const unsigned usual =
-        what == FIRST_ATTEMPT || what == NO_ANSWER ? STRIDE : 3 * STRIDE;
+    const unsigned usual = what == FIRST_ATTEMPT || what == NO_ANSWER ? STRIDE : 3 * STRIDE;
     const unsigned stride = sweep_is_long() ? 1 : usual;
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 

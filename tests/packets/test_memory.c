@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#define TEST_THEME(name)                                                                 \
-    static void test_##name(void **state)                                                \
-    {                                                                                    \
-        const struct operations *all = &operations_##name;                               \
-        (void)state;                                                                     \
-        assert_int_equal(sweep_memory(all->theme, all->list, all->count), 0);            \
+#define TEST_THEME(name)                                                                           \
+    static void test_##name(void **state)                                                          \
+    {                                                                                              \
+        const struct operations *all = &operations_##name;                                         \
+        (void)state;                                                                               \
+        assert_int_equal(sweep_memory(all->theme, all->list, all->count), 0);                      \
     }
 
 TEST_THEME(asks)

@@ -1,7 +1,7 @@
 /*
- * Every allocation within every call of the workflow layer fails once, those of the
- * library below and the starts of threads among them.  At the end, when the process is gone
- * and another one has put things right, money has moved exactly where the row says so.
+ * Every allocation within every call of the workflow layer fails once, those of the library below
+ * and the starts of threads among them.  At the end, when the process is gone and another one has
+ * put things right, money has moved exactly where the row says so.
  */
 #include "base/clock.h"
 #include "base/fault.h"
@@ -23,9 +23,9 @@
 #define POLL_MS 5
 
 /* Whoever puts things right looks often. */
-#define NURSE                                                                            \
-    "beat_ms=100ms\nsession_ms=60s\nschedule=50ms,100ms\nexecute_ms=1s\ncommit_ms=2s\n"  \
-    "max_hold_ms=60s\ngrace_ms=100ms\nclock_margin_ms=50ms\ndeadline_ms=1h\nattempts="   \
+#define NURSE                                                                                      \
+    "beat_ms=100ms\nsession_ms=60s\nschedule=50ms,100ms\nexecute_ms=1s\ncommit_ms=2s\n"            \
+    "max_hold_ms=60s\ngrace_ms=100ms\nclock_margin_ms=50ms\ndeadline_ms=1h\nattempts="             \
     "1000\npoison=100\n"
 
 static scene s;
@@ -48,15 +48,15 @@ static tl_request request_of(uint32_t reclaim_epoch)
 
 static unsigned number; /* of the allocation that fails, for a sentence */
 
-#define CHECK(condition, ...)                                                            \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            print_message("allocation %u: not so: %s; ", number, #condition);            \
-            print_message(__VA_ARGS__);                                                  \
-            print_message(" (%s)\n", tl_error_message());                                \
-            server_print_work(s.where);                                                  \
-            fail();                                                                      \
-        }                                                                                \
+#define CHECK(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            print_message("allocation %u: not so: %s; ", number, #condition);                      \
+            print_message(__VA_ARGS__);                                                            \
+            print_message(" (%s)\n", tl_error_message());                                          \
+            server_print_work(s.where);                                                            \
+            fail();                                                                                \
+        }                                                                                          \
     } while (0)
 
 /* Counted from here; 0: none fails. */
@@ -98,8 +98,8 @@ static void end_client(void)
             break;
         clock_sleep_until_ms(clock_deadline(POLL_MS));
     }
-    CHECK(left <= connections_before, "%lld connections are left, %lld belong there",
-          left, connections_before);
+    CHECK(left <= connections_before, "%lld connections are left, %lld belong there", left,
+          connections_before);
 }
 
 static char status_now(void)
@@ -144,13 +144,13 @@ static void check_books(void)
 
     CHECK(paid <= 1, "paid %u times", paid);
     CHECK((status == 'Y') == (paid == 1), "status %c, paid %u times", status, paid);
-    CHECK(scene_ledger(&s) == (long long)paid, "booked %lld times, paid %u times",
-          scene_ledger(&s), paid);
+    CHECK(scene_ledger(&s) == (long long)paid, "booked %lld times, paid %u times", scene_ledger(&s),
+          paid);
 }
 
 /* Until it is decided, as a caller would: a busy machine needs more than one call. */
-static tl_status go_on(tl_workflows *workflows, const tl_request *request,
-                       tl_answer *answer, tl_status status)
+static tl_status go_on(tl_workflows *workflows, const tl_request *request, tl_answer *answer,
+                       tl_status status)
 {
     int64_t end_ms = clock_deadline(PATIENCE_MS);
 
@@ -305,8 +305,8 @@ static void test_registering(void **state)
 }
 
 /* One payment without its n-th allocation; whether there was one of that number. */
-static int pay_without(unsigned n, uint32_t reclaim_epoch, tl_workflows *workflows,
-                       tl_status final, struct figures *figures)
+static int pay_without(unsigned n, uint32_t reclaim_epoch, tl_workflows *workflows, tl_status final,
+                       struct figures *figures)
 {
     tl_answer answer = TL_ANSWER_INIT;
     tl_request request = request_of(reclaim_epoch);
@@ -478,8 +478,8 @@ static void test_settling_an_ending(void **state)
 
 /* ---------------------------------------------------------------- the worker -- */
 
-/* A worker that starts brings the trade to its end, whatever failed on the way; nobody
- * else would: this process lives, and nothing opens the lane of a claim it forgot. */
+/* A worker that starts brings the trade to its end, whatever failed on the way; nobody else would:
+ * this process lives, and nothing opens the lane of a claim it forgot. */
 static int work_without(unsigned n, tl_workflows *workflows, tl_status *started)
 {
     tl_worker_options with = TL_WORKER_OPTIONS_INIT;

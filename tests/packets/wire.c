@@ -253,8 +253,7 @@ static void read_end(wire *self, struct link *link, int end)
         if (flow->data == NULL)
             die("wire: memory");
     }
-    got = recv(link->fd[end], flow->data + flow->size, flow->space - flow->size,
-               MSG_DONTWAIT);
+    got = recv(link->fd[end], flow->data + flow->size, flow->space - flow->size, MSG_DONTWAIT);
     if (got > 0) {
         flow->size += (size_t)got;
         pass_packets(self, link, end);
@@ -338,8 +337,7 @@ wire *wire_start(const char *server_socket)
     self->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (self->wake < 0 || self->listener < 0 ||
         bind(self->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(self->listener, 64) != 0 ||
-        pthread_create(&self->thread, NULL, run, self) != 0)
+        listen(self->listener, 64) != 0 || pthread_create(&self->thread, NULL, run, self) != 0)
         die("wire: listen");
     return self;
 }
@@ -416,8 +414,8 @@ void wire_delay_us(wire *self, unsigned delay_us)
     pthread_mutex_unlock(&self->mutex);
 }
 
-/* Sends on what is held; gives the server's end of the last such connection, or -1.
- * Needs: self->mutex held. */
+/* Sends on what is held; gives the server's end of the last such connection, or -1. Needs:
+ * self->mutex held. */
 static int release_held(wire *self)
 {
     int server = -1;

@@ -1,7 +1,7 @@
 /*
- * A Unix socket between clients and the server that knows where each packet of MariaDB's
- * protocol begins and ends.  It numbers the packets of all its connections, in both
- * directions, in the order in which they come by, and does one thing to one of them.
+ * A Unix socket between clients and the server that knows where each packet of MariaDB's protocol
+ * begins and ends.  It numbers the packets of all its connections, in both directions, in the order
+ * in which they come by, and does one thing to one of them.
  *
  * Any number of connections at once; one thread serves them all.
  */
@@ -37,12 +37,11 @@ unsigned wire_count(wire *self);
 /* 0: the fault has not struck; '>': it struck a request; '<': an answer. */
 int wire_struck(wire *self);
 
-/* The line is down: all connections are cut, and new ones at once; a late packet keeps
- * its end. */
+/* The line is down: all connections are cut, and new ones at once; a late packet keeps its end. */
 void wire_down(wire *self, int down);
 
-/* What was held back goes on; returns when the server has taken it or has closed the
- * connection, at most 300 ms later.  1 when the server still took it. */
+/* What was held back goes on; returns when the server has taken it or has closed the connection, at
+ * most 300 ms later.  1 when the server still took it. */
 int wire_release(wire *self);
 /* Closes the server's end of what was late. */
 void wire_hang_up(wire *self);

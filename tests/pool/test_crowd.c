@@ -142,8 +142,7 @@ static void a_crowd(void **state)
     assert_int_equal(pool_new(&crowd.p, &options), TL_OK);
     for (i = 0; i < THREADS; i++) {
         members[i] = (struct member){.crowd = &crowd, .number = i};
-        assert_int_equal(
-            pthread_create(&members[i].thread, NULL, member_run, &members[i]), 0);
+        assert_int_equal(pthread_create(&members[i].thread, NULL, member_run, &members[i]), 0);
     }
     kill_some(&crowd, plain);
     for (i = 0; i < THREADS; i++)

@@ -168,8 +168,8 @@ enum { COUNT = 6, IMPATIENT = 2 };
 
 /* They come one after the other; 0 when the impatient one has gone before all were there.
  * *come: how many came. */
-static int queue_up(pool *p, struct waiting *waiting, atomic_int *order,
-                    int64_t patience_ms, int *come)
+static int queue_up(pool *p, struct waiting *waiting, atomic_int *order, int64_t patience_ms,
+                    int *come)
 {
     for (*come = 0; *come < COUNT;) {
         struct waiting *one = &waiting[*come];
@@ -377,9 +377,9 @@ static void a_child_gets_nothing_and_breaks_nothing(void **state)
 
 static void nobody_waits_for_a_server_that_is_not_there(void **state)
 {
-    pool_options options = {.connect = {.option_file = "/tmp/tradelock-no-such-file",
-                                        .group = "tradelock-client"},
-                            .size = {1, 1}};
+    pool_options options = {
+        .connect = {.option_file = "/tmp/tradelock-no-such-file", .group = "tradelock-client"},
+        .size = {1, 1}};
     pool *p = NULL;
     db *connection = NULL;
     int i;

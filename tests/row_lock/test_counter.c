@@ -29,8 +29,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The lock comes before the first read: a snapshot of REPEATABLE READ would begin with
- * that, and be old by the time the lock is there. */
+/* The lock comes before the first read: a snapshot of REPEATABLE READ would begin with that, and be
+ * old by the time the lock is there. */
 static int count_up(const fixture *of, int with_lock, int times)
 {
     tl_client *client = client_new(of);

@@ -1,5 +1,5 @@
-/* A row lock in the caller's transaction: who waits how long, what frees it, and that its
- * row is there before anybody locks it. */
+/* A row lock in the caller's transaction: who waits how long, what frees it, and that its row is
+ * there before anybody locks it. */
 #include "lease/fixture.h"
 
 #include <tradelock/row_lock.h>
@@ -41,8 +41,7 @@ static tl_status row_lock(MYSQL *caller, const char *resource, int64_t wait_s)
     return tl_row_lock(f.client, resource, caller, wait_s, 0);
 }
 
-/* The server notices a closed connection some time later; a rollback is over when it
- * answers. */
+/* The server notices a closed connection some time later; a rollback is over when it answers. */
 static void caller_close(MYSQL *caller)
 {
     caller_run(caller, "ROLLBACK");
@@ -62,8 +61,7 @@ static tl_status try_row(const char *resource)
 static void assert_rows(const char *resource, int count)
 {
     assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM row_lock WHERE resource = '%s'",
-                        resource),
+        database_number(f.sql, "SELECT COUNT(*) FROM row_lock WHERE resource = '%s'", resource),
         count);
 }
 
@@ -141,8 +139,8 @@ static void test_fork(void **state)
 
 /* --------------------------------------------------------------------------- waiting -- */
 
-/* A wait that is over is the server's 1205, which undoes one statement only: the answer
- * says that the whole must be rolled back, and the library does not do it. */
+/* A wait that is over is the server's 1205, which undoes one statement only: the answer says that
+ * the whole must be rolled back, and the library does not do it. */
 static void test_waits_and_1205(void **state)
 {
     MYSQL *holder = caller_new(&f), *caller = caller_new(&f);
@@ -243,8 +241,8 @@ struct first_user {
     int good;
 };
 
-/* In REPEATABLE READ, where a locking read of an absent row locks the gap.  A deadlock
- * would be answered with TL_ROLL_BACK. */
+/* In REPEATABLE READ, where a locking read of an absent row locks the gap.  A deadlock would be
+ * answered with TL_ROLL_BACK. */
 static void *use_first(void *argument)
 {
     struct first_user *user = argument;

@@ -67,25 +67,23 @@ tl_status try_write(tl_client *client, const char *resource)
 
 void assert_holders_whole(const fixture *f, int by_hand)
 {
-    assert_int_equal(
-        database_number(f->sql,
-                        "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-                        "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
-                        "FROM resource_holder_log WINDOW w AS "
-                        "(PARTITION BY resource, slot ORDER BY rev)) x "
-                        "WHERE step <> 1 OR rise < 0"),
-        0);
     assert_int_equal(database_number(f->sql,
-                                     "SELECT COUNT(*) FROM resource_holder h LEFT JOIN "
-                                     "resource_holder_log l USING (resource, slot, rev) "
-                                     "WHERE l.rev IS NULL OR l.status <> h.status"),
+                                     "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
+                                     "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
+                                     "FROM resource_holder_log WINDOW w AS "
+                                     "(PARTITION BY resource, slot ORDER BY rev)) x "
+                                     "WHERE step <> 1 OR rise < 0"),
+                     0);
+    assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_holder h LEFT JOIN "
+                                             "resource_holder_log l USING (resource, slot, rev) "
+                                             "WHERE l.rev IS NULL OR l.status <> h.status"),
                      0);
     /* Each grant has a fence of its own. */
-    assert_int_equal(
-        database_number(f->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM resource_holder_log "
-                                "WHERE step IN ('read', 'write') "
-                                "GROUP BY resource, fence HAVING COUNT(*) > 1) x"),
-        0);
+    assert_int_equal(database_number(f->sql,
+                                     "SELECT COUNT(*) FROM (SELECT 1 FROM resource_holder_log "
+                                     "WHERE step IN ('read', 'write') "
+                                     "GROUP BY resource, fence HAVING COUNT(*) > 1) x"),
+                     0);
     assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_holder_log "
                                              "WHERE step = 'by hand'"),
                      by_hand);

@@ -15,8 +15,8 @@ tl_rw *writing(tl_client *client, const char *resource, int64_t lease_ms);
 tl_status try_read(tl_client *client, const char *resource);
 tl_status try_write(tl_client *client, const char *resource);
 
-/* No rev of a holder is missing in its log, no grant's fence is below an earlier one's,
- * and nothing was typed by hand but what the test says it did. */
+/* No rev of a holder is missing in its log, no grant's fence is below an earlier one's, and nothing
+ * was typed by hand but what the test says it did. */
 void assert_holders_whole(const fixture *f, int by_hand);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * What the lock is for, with many processes: a counter raised by reading, pausing and
- * writing back; readers side by side with no writer among them; and the repayment of a
- * loan against transfers of its claims.  Each goes wrong without the lock, or would prove
- * nothing.
+ * What the lock is for, with many processes: a counter raised by reading, pausing and writing back;
+ * readers side by side with no writer among them; and the repayment of a loan against transfers of
+ * its claims.  Each goes wrong without the lock, or would prove nothing.
  */
 #include "lease/counter.h"
 #include "rw_lock/fixture.h"
@@ -39,8 +38,8 @@ static int setup(void **state)
     database_run(f.sql, "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
                         "paid_to INT NULL);"
                         "INSERT INTO claim SELECT seq, 0, NULL FROM seq_1_to_20");
-    witness = mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    witness =
+        mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return witness == MAP_FAILED;
 }
 
@@ -117,8 +116,7 @@ static void keep_most(int readers)
 {
     int most = atomic_load(&witness->most_readers);
 
-    while (readers > most &&
-           !atomic_compare_exchange_weak(&witness->most_readers, &most, readers))
+    while (readers > most && !atomic_compare_exchange_weak(&witness->most_readers, &most, readers))
         ;
 }
 
@@ -126,8 +124,7 @@ static void keep_most(int readers)
 static void be_inside(int writes)
 {
     if (writes) {
-        if (atomic_fetch_add(&witness->writers, 1) > 0 ||
-            atomic_load(&witness->readers) > 0)
+        if (atomic_fetch_add(&witness->writers, 1) > 0 || atomic_load(&witness->readers) > 0)
             atomic_store(&witness->met, 1);
         usleep(300);
         atomic_fetch_sub(&witness->writers, 1);
@@ -149,8 +146,7 @@ static int go_in_and_out(int number, int with_lock, int times)
 
     for (int i = 0; i < times && good; i++) {
         if (with_lock)
-            good = (writes ? tl_rw_write(rw, WAIT_MS) : tl_rw_read(rw, WAIT_MS)) ==
-                   TL_GRANTED;
+            good = (writes ? tl_rw_write(rw, WAIT_MS) : tl_rw_read(rw, WAIT_MS)) == TL_GRANTED;
         be_inside(writes);
         if (with_lock && good)
             good = tl_rw_unlock(rw) == TL_OK;
@@ -186,12 +182,10 @@ static int repay(tl_rw *rw, MYSQL *caller, int with_lock)
     if (with_lock && tl_rw_write(rw, WAIT_MS) != TL_GRANTED)
         return 0;
     for (int id = 1; id <= 20; id++)
-        owner[id] =
-            (int)database_number(caller, "SELECT owner FROM claim WHERE id = %d", id);
+        owner[id] = (int)database_number(caller, "SELECT owner FROM claim WHERE id = %d", id);
     database_run(caller, "START TRANSACTION");
     for (int id = 1; id <= 20; id++)
-        database_run(caller, "UPDATE claim SET paid_to = %d WHERE id = %d", owner[id],
-                     id);
+        database_run(caller, "UPDATE claim SET paid_to = %d WHERE id = %d", owner[id], id);
     if (with_lock && tl_rw_done(rw, caller, 0) != TL_OK)
         return 0;
     database_run(caller, "COMMIT");
@@ -221,9 +215,9 @@ static int trade_claims(int number, int with_lock, int times)
 
     database_run(caller, "SET idle_transaction_timeout = 60");
     for (int i = 0; i < times && good; i++)
-        good = number == 0 ? repay(rw, caller, with_lock)
-                           : transfer(rw, caller, with_lock, 1 + (i + number) % 20,
-                                      number * 1000 + i);
+        good = number == 0
+                   ? repay(rw, caller, with_lock)
+                   : transfer(rw, caller, with_lock, 1 + (i + number) % 20, number * 1000 + i);
     if (!good)
         print_error("%s\n", tl_error_message());
     mysql_close(caller);

@@ -107,8 +107,7 @@ static void test_a_refusal_writes_nothing(void **state)
 
     (void)state;
     assert_status(try_write(f.other, "refused"), TL_BUSY);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log"),
-                     before);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log"), before);
     tl_rw_free(reader);
 }
 
@@ -195,9 +194,8 @@ static void test_acquired_done_released(void **state)
     assert_status(tl_rw_done(writer, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
     assert_int_equal(business(), 7);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT done_at >= acquired_at AND status = 'D' "
-                                     "FROM resource_holder WHERE resource = 'done'"),
+    assert_int_equal(database_number(f.sql, "SELECT done_at >= acquired_at AND status = 'D' "
+                                            "FROM resource_holder WHERE resource = 'done'"),
                      1);
     assert_status(try_read(f.other, "done"), TL_BUSY);
     assert_status(tl_rw_unlock(writer), TL_OK);
@@ -256,8 +254,8 @@ static void test_the_janitor_was_faster(void **state)
     }
 }
 
-/* Its row is locked by the caller's transaction: dead or not, it is not freed before that
- * has ended; and a free row that such a transaction keeps does not stop others. */
+/* Its row is locked by the caller's transaction: dead or not, it is not freed before that has
+ * ended; and a free row that such a transaction keeps does not stop others. */
 static void test_the_transaction_was_faster(void **state)
 {
     MYSQL *caller = caller_new(&f);
@@ -433,32 +431,26 @@ static void test_an_operator_takes_it_from_one(void **state)
     (void)state;
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "", "hangs"), TL_INVALID);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", NULL), TL_INVALID);
-    assert_status(tl_holder_unlock(f.other, "force", 0, fence, "ann", "hangs"),
-                  TL_INVALID);
+    assert_status(tl_holder_unlock(f.other, "force", 0, fence, "ann", "hangs"), TL_INVALID);
     assert_status(tl_holder_unlock(f.other, "a b", 1, fence, "ann", "hangs"), TL_INVALID);
-    assert_status(tl_holder_unlock(f.other, "never", 1, fence, "ann", "hangs"),
-                  TL_NOT_FOUND);
-    assert_status(tl_holder_unlock(f.other, "force", 9, fence, "ann", "hangs"),
-                  TL_NOT_FOUND);
-    assert_status(tl_holder_unlock(f.other, "force", 1, fence + 1, "ann", "hangs"),
-                  TL_LOST);
+    assert_status(tl_holder_unlock(f.other, "never", 1, fence, "ann", "hangs"), TL_NOT_FOUND);
+    assert_status(tl_holder_unlock(f.other, "force", 9, fence, "ann", "hangs"), TL_NOT_FOUND);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence + 1, "ann", "hangs"), TL_LOST);
     assert_status(tl_guard(one, caller, 0), TL_OK);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_BUSY);
     caller_run(caller, "ROLLBACK");
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_OK);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_LOST);
-    assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM resource_holder_log WHERE "
-                        "resource = 'force' AND step = 'force unlock' AND "
-                        "actor = 'ann' AND remark = 'hangs' AND fence > %llu",
-                        (unsigned long long)tl_rw_fence(two)),
-        1);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM resource_holder_log WHERE "
+                                     "resource = 'force' AND step = 'force unlock' AND "
+                                     "actor = 'ann' AND remark = 'hangs' AND fence > %llu",
+                                     (unsigned long long)tl_rw_fence(two)),
+                     1);
     /* The row that it left is free. */
     fence = (uint64_t)database_number(
         f.sql, "SELECT fence FROM resource_holder WHERE resource = 'force' AND slot = 1");
-    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"),
-                  TL_NOT_HELD);
+    assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", "hangs"), TL_NOT_HELD);
     /* Whoever lost it fails; whoever did not goes on. */
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_rw_done(one, caller, 0), TL_ROLL_BACK);

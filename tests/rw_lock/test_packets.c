@@ -1,7 +1,6 @@
 /*
- * Reading, writing, downgrading and unlocking, cut at every packet: whatever answer is
- * lost, the call ends in the truth, is carried out once, and says so when it is called
- * again.
+ * Reading, writing, downgrading and unlocking, cut at every packet: whatever answer is lost, the
+ * call ends in the truth, is carried out once, and says so when it is called again.
  */
 #include "packets/wire.h"
 #include "rw_lock/fixture.h"
@@ -97,8 +96,7 @@ static long long steps(const char *name, const char *which)
                            name, which);
 }
 
-static void check_rows(enum operation operation, const tl_rw *rw, const char *name,
-                       int again)
+static void check_rows(enum operation operation, const tl_rw *rw, const char *name, int again)
 {
     char *row = database_text(f.sql,
                               "SELECT GROUP_CONCAT(status, kind) FROM resource_holder "
@@ -111,11 +109,10 @@ static void check_rows(enum operation operation, const tl_rw *rw, const char *na
     assert_int_equal(steps(name, "'read', 'write'"), 1 + again);
     assert_int_equal(steps(name, "'release'"), (operation == UNLOCK) + again);
     if (operation != UNLOCK)
-        assert_int_equal(tl_rw_fence(rw),
-                         database_number(f.sql,
-                                         "SELECT fence FROM resource_holder WHERE "
-                                         "resource = '%s'",
-                                         name));
+        assert_int_equal(tl_rw_fence(rw), database_number(f.sql,
+                                                          "SELECT fence FROM resource_holder WHERE "
+                                                          "resource = '%s'",
+                                                          name));
 }
 
 /* One case; 0 when the fault came too late to strike. */
@@ -162,8 +159,7 @@ static void sweep(enum operation operation, int again, int down)
     unsigned stride = is_long_run() ? 1 : STRIDE;
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
-        for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX;
-             packet += stride)
+        for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX; packet += stride)
             if (!disturb(operation, again, (wire_fault){packet, acts[act], down}))
                 break;
 }
@@ -253,8 +249,7 @@ static tl_status renew_patiently(tl_rw *rw, int64_t lease_ms)
     return status;
 }
 
-/* A renewal may have ended the session's renewal: what is certain is what holds either
- * way. */
+/* A renewal may have ended the session's renewal: what is certain is what holds either way. */
 static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
 {
     unsigned doubtful = 0;
@@ -285,8 +280,8 @@ static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
     assert_true(doubtful > 0);
 }
 
-/* A short renewal is late, a long one follows: once that is answered, nothing that comes
- * in late may shorten the lease. */
+/* A short renewal is late, a long one follows: once that is answered, nothing that comes in late
+ * may shorten the lease. */
 static int disturb_renewals(wire_fault fault)
 {
     char name[32];
@@ -339,8 +334,8 @@ static void *write_far(void *rw)
     return (void *)(intptr_t)tl_rw_write(rw, 0);
 }
 
-/* An answer that comes when the lease is over and somebody else has the lock: a process that
- * was stopped would read it as late. */
+/* An answer that comes when the lease is over and somebody else has the lock: a process that was
+ * stopped would read it as late. */
 static void test_an_answer_that_comes_too_late(void **state)
 {
     tl_client *far = far_client();

@@ -1,5 +1,5 @@
-/* What a fork, a thread that ends, and a process that dies or sleeps leave behind; and
- * what the janitor does about it. */
+/* What a fork, a thread that ends, and a process that dies or sleeps leave behind; and what the
+ * janitor does about it. */
 #include "rw_lock/fixture.h"
 
 #include "sql_text.h"
@@ -27,8 +27,8 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    /* Who is to die does so soon; who looks on must not, on however slow a machine, nor
-     * begin anew to count because two beats of its own were too far apart. */
+    /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew
+     * to count because two beats of its own were too far apart. */
     fixture_open(&f, "beat_ms=1s\nsession_ms=30s\n" WAITS);
     database_set(f.db, "beat_ms=100\nsession_ms=4s\n" WAITS); /* of other clients */
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
@@ -82,8 +82,7 @@ static int use_parents_handle(tl_rw *rw)
         return 1;
     if (tl_rw_unlock(rw) != TL_WRONG_PROCESS || tl_rw_downgrade(rw) != TL_WRONG_PROCESS)
         return 2;
-    if (tl_rw_renew(rw, 1000) != TL_WRONG_PROCESS ||
-        tl_rw_done(rw, NULL, 0) != TL_WRONG_PROCESS ||
+    if (tl_rw_renew(rw, 1000) != TL_WRONG_PROCESS || tl_rw_done(rw, NULL, 0) != TL_WRONG_PROCESS ||
         tl_rw_guard(rw, NULL, 0) != TL_WRONG_PROCESS)
         return 3;
     if (tl_rw_remaining_ms(rw) != 0)
@@ -138,14 +137,12 @@ struct holder {
     int to_parent[2], to_child[2];
 };
 
-/* In the child: holds, and, when it is told to go on, does its business.  20: the
- * transaction was refused and rolled back, and the unlock says that the lock was lost. */
-static _Noreturn void hold(struct holder *h, const char *resource, int writes,
-                           int64_t lease_ms)
+/* In the child: holds, and, when it is told to go on, does its business.  20: the transaction was
+ * refused and rolled back, and the unlock says that the lock was lost. */
+static _Noreturn void hold(struct holder *h, const char *resource, int writes, int64_t lease_ms)
 {
     tl_client *client = client_new(&f);
-    tl_rw *rw = writes ? writing(client, resource, lease_ms)
-                       : reading(client, resource, lease_ms);
+    tl_rw *rw = writes ? writing(client, resource, lease_ms) : reading(client, resource, lease_ms);
     MYSQL *caller = caller_new(&f);
     char byte;
 
@@ -159,8 +156,7 @@ static _Noreturn void hold(struct holder *h, const char *resource, int writes,
     _exit(tl_rw_unlock(rw) == TL_LOST ? 20 : 97);
 }
 
-static void start_holder(struct holder *h, const char *resource, int writes,
-                         int64_t lease_ms)
+static void start_holder(struct holder *h, const char *resource, int writes, int64_t lease_ms)
 {
     char byte;
 
@@ -183,13 +179,12 @@ static void tell_and_close(struct holder *h, int tell)
     }
 }
 
-/* One reader and one writer die; living ones beside them are not touched, whichever way
- * they are renewed. */
+/* One reader and one writer die; living ones beside them are not touched, whichever way they are
+ * renewed. */
 static void test_the_janitor_frees_the_dead_alone(void **state)
 {
     tl_rw *session = reading(f.client, "dead/read", 0),
-          *lease = reading(f.other, "dead/read", 50000),
-          *writer = writing(f.client, "alive", 0);
+          *lease = reading(f.other, "dead/read", 50000), *writer = writing(f.client, "alive", 0);
     struct holder reader, dead_writer;
 
     (void)state;
@@ -215,12 +210,11 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
     tl_rw_free(writer);
 }
 
-/* The statement that frees the dead, as the janitor runs it without the gate, but asleep for
- * two seconds when it has come to the second holder. */
+/* The statement that frees the dead, as the janitor runs it without the gate, but asleep for two
+ * seconds when it has come to the second holder. */
 static void start_slow_freeing(MYSQL *connection, const char *resource)
 {
-    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL,
-                                         "1"};
+    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL, "1"};
     const char *text = sql_rw_free.text, *mark, *place;
     char sql[2000] = "", name[80];
     int at = 0;
@@ -229,8 +223,8 @@ static void start_slow_freeing(MYSQL *connection, const char *resource)
     for (; (mark = strchr(text, '?')) != NULL; text = mark + 1, at++) {
         assert_true(at < 5);
         place = values[at] != NULL ? values[at] : name;
-        snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%.*s%s",
-                 (int)(mark - text), text, place);
+        snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%.*s%s", (int)(mark - text), text,
+                 place);
     }
     snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%s", text);
     assert_int_equal(at, 5);
@@ -242,8 +236,8 @@ static void start_slow_freeing(MYSQL *connection, const char *resource)
         assert_true(now_ms() < until_ms);
 }
 
-/* While the dead are looked for, a process begins and takes a row that the statement comes
- * to later: its session is younger than what the statement sees of the sessions. */
+/* While the dead are looked for, a process begins and takes a row that the statement comes to
+ * later: its session is younger than what the statement sees of the sessions. */
 static void test_the_newborn_are_not_the_dead(void **state)
 {
     tl_rw *one = reading(f.client, "newborn", 0), *two = reading(f.client, "newborn", 0);
@@ -287,8 +281,8 @@ static void test_leases_and_the_janitor(void **state)
     await_freed("outlives");
 }
 
-/* A zombie: stopped for longer than its lease or its session lives, freed meanwhile, and
- * woken in the middle of its transaction. */
+/* A zombie: stopped for longer than its lease or its session lives, freed meanwhile, and woken in
+ * the middle of its transaction. */
 static void test_a_zombies_business_fails(void **state)
 {
     static const int64_t leases_ms[] = {0, 500};

@@ -1,6 +1,6 @@
 /*
- * A restored database: who holds what in the hours that are lost is not known, so nothing
- * is granted until an operator accepts it, and then everything begins anew.
+ * A restored database: who holds what in the hours that are lost is not known, so nothing is
+ * granted until an operator accepts it, and then everything begins anew.
  */
 #include "rw_lock/fixture.h"
 
@@ -34,8 +34,8 @@ static int teardown(void **state)
 }
 
 /* The client looks with every beat. */
-static void await(tl_status (*try)(tl_client *client, const char *resource),
-                  const char *resource, tl_status expected)
+static void await(tl_status (*try)(tl_client *client, const char *resource), const char *resource,
+                  tl_status expected)
 {
     tl_status status = try(f.client, resource);
 
@@ -76,8 +76,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
     caller_run(caller, "COMMIT");
     /* A row lock has no memory that could be lost. */
     caller_run(caller, "START TRANSACTION");
-    assert_status(tl_row_lock(f.client, "row", caller, TL_ROW_LOCK_NOWAIT, 0),
-                  TL_GRANTED);
+    assert_status(tl_row_lock(f.client, "row", caller, TL_ROW_LOCK_NOWAIT, 0), TL_GRANTED);
     caller_run(caller, "COMMIT");
 
     fence = highest_fence("resource_log");
@@ -112,20 +111,18 @@ static void test_fences_go_above_those_that_were_lost(void **state)
 
     (void)state;
     /* The backup was made a hundred grants ago. */
-    database_run(f.sql,
-                 "UPDATE resource_lock SET fence = fence - 100, "
-                 "rev = rev + 1 WHERE resource = 'lost/1'; "
-                 "DELETE FROM resource_log WHERE resource = 'lost/1' AND step = 'lock'; "
-                 "UPDATE resource_holder SET fence = fence - 100, rev = rev + 1 WHERE "
-                 "resource = 'lost/2'; "
-                 "DELETE FROM resource_holder_log WHERE resource = 'lost/2' ORDER BY rev "
-                 "LIMIT 1");
+    database_run(f.sql, "UPDATE resource_lock SET fence = fence - 100, "
+                        "rev = rev + 1 WHERE resource = 'lost/1'; "
+                        "DELETE FROM resource_log WHERE resource = 'lost/1' AND step = 'lock'; "
+                        "UPDATE resource_holder SET fence = fence - 100, rev = rev + 1 WHERE "
+                        "resource = 'lost/2'; "
+                        "DELETE FROM resource_holder_log WHERE resource = 'lost/2' ORDER BY rev "
+                        "LIMIT 1");
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "lost/1", TL_GRANTED);
-    assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") >
-                fence);
+    assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") > fence);
     assert_status(try_write(f.client, "lost/2"), TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_holder_log WHERE resource = "
                                         "'lost/2'") > rw_fence);

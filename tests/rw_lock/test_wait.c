@@ -44,8 +44,7 @@ static long long waiting_rows(const char *resource)
 
 static void test_bounded(void **state)
 {
-    tl_rw *reader = reading(f.client, "bounded", 0),
-          *writer = rw_new(f.other, "bounded", 0);
+    tl_rw *reader = reading(f.client, "bounded", 0), *writer = rw_new(f.other, "bounded", 0);
     int64_t begun_ms = now_ms();
 
     (void)state;
@@ -76,8 +75,7 @@ static void *ask_in_thread(void *argument)
     return NULL;
 }
 
-static void start_asking(struct asker *asker, tl_client *client, const char *resource,
-                         int writes)
+static void start_asking(struct asker *asker, tl_client *client, const char *resource, int writes)
 {
     asker->rw = rw_new(client, resource, 0);
     asker->writes = writes;
@@ -85,8 +83,8 @@ static void start_asking(struct asker *asker, tl_client *client, const char *res
     pthread_create(&asker->thread, NULL, ask_in_thread, asker);
 }
 
-/* A process that was stopped within its ask keeps the gate until the server ends its
- * transaction: whoever waits goes on waiting. */
+/* A process that was stopped within its ask keeps the gate until the server ends its transaction:
+ * whoever waits goes on waiting. */
 static void test_a_gate_that_is_held(void **state)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -129,8 +127,8 @@ static int64_t intent_left_ms(const char *resource)
                            resource);
 }
 
-/* Waits until the server shows the writer's intent, made or renewed just now: a commit may
- * take a part of its time. */
+/* Waits until the server shows the writer's intent, made or renewed just now: a commit may take a
+ * part of its time. */
 static void await_intent(const char *resource)
 {
     int64_t until_ms = now_ms() + 60000;
@@ -194,8 +192,7 @@ static void test_writers_are_not_starved(void **state)
 
     (void)state;
     for (int i = 0; i < STREAM; i++)
-        pthread_create(&threads[i], NULL, read_again_and_again,
-                       i % 2 ? f.client : f.other);
+        pthread_create(&threads[i], NULL, read_again_and_again, i % 2 ? f.client : f.other);
     while (atomic_load(&reads) < STREAM && now_ms() - begun_ms < 10000)
         sleep_ms(2);
     for (int i = 0; i < 3; i++) {
@@ -243,8 +240,8 @@ static void test_one_asks_for_all(void **state)
     tl_rw_free(writer);
 }
 
-/* A writer that dies while it waits, and whose session nobody has seen dead yet, keeps
- * readers out until its intent is over and no longer. */
+/* A writer that dies while it waits, and whose session nobody has seen dead yet, keeps readers out
+ * until its intent is over and no longer. */
 static void test_a_writer_that_dies_waiting(void **state)
 {
     tl_rw *reader = reading(f.client, "dying", 0), *late = rw_new(f.client, "dying", 0);

@@ -202,8 +202,8 @@ static size_t keep(char *data, size_t size, size_t count, void *context)
     return fwrite(data, size, count, context);
 }
 
-struct answer sim_ask(const struct sim *sim, const char *method, const char *path,
-                      const char *body, long timeout_ms)
+struct answer sim_ask(const struct sim *sim, const char *method, const char *path, const char *body,
+                      long timeout_ms)
 {
     struct answer answer = {0, NULL, NULL};
     CURL *curl = curl_easy_init();
@@ -238,8 +238,8 @@ void answer_free(struct answer *answer)
     free(answer->text);
 }
 
-void sim_expect(const struct sim *sim, const char *method, const char *path,
-                const char *body, long status, const char *field, const char *value)
+void sim_expect(const struct sim *sim, const char *method, const char *path, const char *body,
+                long status, const char *field, const char *value)
 {
     struct answer answer = sim_ask(sim, method, path, body, 10000);
 
@@ -287,17 +287,16 @@ char *order_text(const char *channel_key, const char *serial_no, const char *cus
 {
     char *text = NULL;
 
-    assert_true(
-        asprintf(&text,
-                 "{\"channel_key\":\"%s\",\"serial_no\":\"%s\",\"cust_no\":\"%s\","
-                 "\"op_code\":\"WITHDRAW\",\"amount_minor\":%" PRId64
-                 ",\"currency\":\"EUR\",\"payee\":\"DE02 1203, \\\"x\\\"\"}",
-                 channel_key, serial_no, cust_no, amount_minor) > 0);
+    assert_true(asprintf(&text,
+                         "{\"channel_key\":\"%s\",\"serial_no\":\"%s\",\"cust_no\":\"%s\","
+                         "\"op_code\":\"WITHDRAW\",\"amount_minor\":%" PRId64
+                         ",\"currency\":\"EUR\",\"payee\":\"DE02 1203, \\\"x\\\"\"}",
+                         channel_key, serial_no, cust_no, amount_minor) > 0);
     return text;
 }
 
-void pay_expect(const struct sim *sim, const char *channel_key, long status,
-                const char *field, const char *value)
+void pay_expect(const struct sim *sim, const char *channel_key, long status, const char *field,
+                const char *value)
 {
     char serial_no[160];
     char *body;

@@ -28,8 +28,8 @@ struct answer {
 };
 
 void sim_prepare(struct sim *sim);
-/* Starts it with further arguments, NULL-terminated; waits until it listens.
- * sim_start() fails the test when it does not; sim_try_start() gives the exit status. */
+/* Starts it with further arguments, NULL-terminated; waits until it listens. sim_start() fails the
+ * test when it does not; sim_try_start() gives the exit status. */
 void sim_start(struct sim *sim, const char *const arguments[]);
 int sim_try_start(struct sim *sim, const char *const arguments[]);
 /* SIGTERM, and the exit status must be the one expected. */
@@ -41,15 +41,15 @@ void sim_remove(struct sim *sim);
 /* Runs the program to its end with standard output and error in *output; exit status. */
 int sim_run(const char *const arguments[], char **output);
 
-/* method NULL: GET, or POST when there is a body.  Always on a connection of its own,
- * since libcurl sends again by itself when a used connection is closed on it. */
-struct answer sim_ask(const struct sim *sim, const char *method, const char *path,
-                      const char *body, long timeout_ms);
+/* method NULL: GET, or POST when there is a body.  Always on a connection of its own, since libcurl
+ * sends again by itself when a used connection is closed on it. */
+struct answer sim_ask(const struct sim *sim, const char *method, const char *path, const char *body,
+                      long timeout_ms);
 void answer_free(struct answer *answer);
 
 /* Ask, compare the status and one field of the answer, and free it. */
-void sim_expect(const struct sim *sim, const char *method, const char *path,
-                const char *body, long status, const char *field, const char *value);
+void sim_expect(const struct sim *sim, const char *method, const char *path, const char *body,
+                long status, const char *field, const char *value);
 int64_t sim_stat(const struct sim *sim, const char *name);
 /* stats.faults.KIND */
 int64_t sim_faults(const struct sim *sim, const char *kind);
@@ -58,11 +58,11 @@ int64_t sim_faults(const struct sim *sim, const char *kind);
 char *order_text(const char *channel_key, const char *serial_no, const char *cust_no,
                  int64_t amount_minor);
 /* Sends one for customer C1, 100 EUR, and compares as sim_expect() does. */
-void pay_expect(const struct sim *sim, const char *channel_key, long status,
-                const char *field, const char *value);
+void pay_expect(const struct sim *sim, const char *channel_key, long status, const char *field,
+                const char *value);
 
-/* The payments in the ledger as --export-csv prints them: how many lines after the header
- * hold the text between two commas, or all with NULL. */
+/* The payments in the ledger as --export-csv prints them: how many lines after the header hold the
+ * text between two commas, or all with NULL. */
 int64_t ledger_count(const struct sim *sim, const char *value);
 
 char *file_read(const char *path);

@@ -1,5 +1,5 @@
-/* Nothing is answered before the ledger has it: kills, torn lines, full disks, two
- * simulators, many clients. */
+/* Nothing is answered before the ledger has it: kills, torn lines, full disks, two simulators, many
+ * clients. */
 #include "sim.h"
 
 #include <curl/curl.h>
@@ -89,8 +89,8 @@ static int64_t paid_with(const char *csv, int order)
 {
     char wanted[128];
 
-    snprintf(wanted, sizeof(wanted), ",%.39s,key-%d,key-%d,C1,WITHDRAW,%d,EUR,",
-             answered[order], order, order, order + 1);
+    snprintf(wanted, sizeof(wanted), ",%.39s,key-%d,key-%d,C1,WITHDRAW,%d,EUR,", answered[order],
+             order, order, order + 1);
     return text_count(csv, wanted);
 }
 
@@ -189,10 +189,7 @@ static void test_torn_lines(void **state)
     for (size_t end = 0; end <= size; end++) {
         bool edge = end + 2 > size || (end + 2 > first && end < first + 2) ||
                     (end + 2 > second && end < second + 2);
-        size_t complete = end < first    ? 0
-                          : end < second ? first
-                          : end < size   ? second
-                                         : size;
+        size_t complete = end < first ? 0 : end < second ? first : end < size ? second : size;
 
         if (!edge && end % 23 != 0)
             continue;
@@ -312,8 +309,7 @@ static void check_crowd(const char *kind, int64_t expected, int64_t twice)
     assert_int_equal(ledger_count(&sim, NULL), expected);
     requests = file_read(sim.request_log);
     assert_int_equal(text_count(requests, "\"endpoint\":\"pay\""), CROWD * CROWD_KEYS);
-    assert_int_equal(text_count(requests, "\"outcome\":\"succeeded\""),
-                     CROWD * CROWD_KEYS);
+    assert_int_equal(text_count(requests, "\"outcome\":\"succeeded\""), CROWD * CROWD_KEYS);
     free(requests);
     sim_remove(&sim);
     sim_prepare(&sim);

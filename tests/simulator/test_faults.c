@@ -68,13 +68,12 @@ static void check_pay_fault(const struct pay_fault *fault, bool plain)
     int64_t started_ms;
 
     snprintf(key, sizeof(key), "key-of-%s", fault->kind);
-    snprintf(rule, sizeof(rule), "{\"kind\":\"%s\",\"channel_key\":\"%s\"%s}",
-             fault->kind, key, later ? ",\"delay_ms\":3600000" : "");
+    snprintf(rule, sizeof(rule), "{\"kind\":\"%s\",\"channel_key\":\"%s\"%s}", fault->kind, key,
+             later ? ",\"delay_ms\":3600000" : "");
     add_rule(rule);
     pay_expect(&sim, "another-key", 200, "outcome", "succeeded");
     started_ms = now_ms();
-    pay_expect(&sim, key, fault->first, fault->outcome ? "outcome" : NULL,
-               fault->outcome);
+    pay_expect(&sim, key, fault->first, fault->outcome ? "outcome" : NULL, fault->outcome);
     assert_true(now_ms() - started_ms >= fault->slower_than_ms);
     assert_int_equal(ledger_count(&sim, key), expected);
     if (later && plain) /* the second would be a payment of its own */
@@ -266,9 +265,8 @@ static void *send_share(void *context)
 /* Runs all sends with so many threads; the faults counted, as the program's own text. */
 static char *run_chance(const char *seed, int threads, char **payments)
 {
-    const char *const arguments[] = {"--kind",      "plain", "--faults",  "0.5",
-                                     "--seed",      seed,    "--slow-ms", "2",
-                                     "--settle-ms", "0",     NULL};
+    const char *const arguments[] = {"--kind",    "plain", "--faults",    "0.5", "--seed", seed,
+                                     "--slow-ms", "2",     "--settle-ms", "0",   NULL};
     const char *const export[] = {"--export-csv", sim.ledger, NULL};
     pthread_t thread[CHANCE_THREADS];
     int number[CHANCE_THREADS];
@@ -335,8 +333,8 @@ static void test_chance_repeats(void **state)
 /* By chance a query never takes back what a client was told about the key. */
 static void test_chance_does_not_contradict(void **state)
 {
-    static const char *const arguments[] = {
-        "--faults", "0.9", "--seed", "5", "--slow-ms", "1", "--lag-ms", "60000", NULL};
+    static const char *const arguments[] = {"--faults", "0.9",      "--seed", "5", "--slow-ms",
+                                            "1",        "--lag-ms", "60000",  NULL};
     int told = 0, hidden = 0;
 
     (void)state;
@@ -374,8 +372,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rules_match, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clearing_ends_chance, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_chance_repeats, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_chance_does_not_contradict, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_chance_does_not_contradict, set_up, tear_down),
     };
 
     curl_global_init(CURL_GLOBAL_DEFAULT);

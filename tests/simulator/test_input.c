@@ -30,8 +30,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define NAMES                                                                            \
-    "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","
+#define NAMES "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","
 #define REST "\"currency\":\"EUR\",\"payee\":\"x\""
 #define AMOUNT "amount_minor must be a whole number from 1 to 9223372036854775807"
 
@@ -44,8 +43,7 @@ static const struct bad_body {
     {"[]", "the body must be one JSON object"},
     {"\"\\u0000\"", "the body is not JSON..."},
     {"{" NAMES "\"amount_minor\":1," REST "} x", "the body is not JSON..."},
-    {"{" NAMES "\"amount_minor\":1,\"amount_minor\":2," REST "}",
-     "the body is not JSON..."},
+    {"{" NAMES "\"amount_minor\":1,\"amount_minor\":2," REST "}", "the body is not JSON..."},
     {"{}", "channel_key is missing"},
     {"{" NAMES REST "}", "amount_minor is missing"},
     {"{" NAMES "\"amount_minor\":0," REST "}", AMOUNT},
@@ -56,8 +54,7 @@ static const struct bad_body {
     {"{" NAMES "\"amount_minor\":null," REST "}", AMOUNT},
     {"{" NAMES "\"amount_minor\":9223372036854775808," REST "}",
      "the body is not JSON: too big..."},
-    {"{" NAMES "\"amount_minor\":1e999," REST "}",
-     "the body is not JSON: real number..."},
+    {"{" NAMES "\"amount_minor\":1e999," REST "}", "the body is not JSON: real number..."},
     {"{" NAMES "\"amount_minor\":1,\"currency\":\"eur\",\"payee\":\"x\"}",
      "currency must be three capital letters"},
     {"{" NAMES "\"amount_minor\":1,\"currency\":\"EURO\",\"payee\":\"x\"}",
@@ -70,9 +67,8 @@ static const struct bad_body {
      "there is no field \"expires_at\" here"},
     {"{" NAMES "\"amount_minor\":1,\"expires_at_ms\":-5," REST "}",
      "expires_at_ms must be a whole number from 1 to 9223372036854775807"},
-    {"{\"channel_key\":\"a b\"}",
-     "channel_key must be a string of 1 to 128 visible ASCII "
-     "characters without blanks"},
+    {"{\"channel_key\":\"a b\"}", "channel_key must be a string of 1 to 128 visible ASCII "
+                                  "characters without blanks"},
     {"{\"channel_key\":\"\"}", "channel_key must be..."},
     {"{\"channel_key\":7}", "channel_key must be..."},
     {"{\"channel_key\":\"\xc3\xa4\"}", "channel_key must be..."},
@@ -80,16 +76,15 @@ static const struct bad_body {
     {"{\"\xc3\xa4\":1}", "there is no field \"??\" here"},
 };
 
-static void expect_sentence(const char *method, const char *path, const char *body,
-                            long status, const char *sentence)
+static void expect_sentence(const char *method, const char *path, const char *body, long status,
+                            const char *sentence)
 {
     struct answer answer = sim_ask(&sim, method, path, body, 10000);
     const char *found = json_string_value(json_object_get(answer.json, "error"));
     const char *dots = strstr(sentence, "...");
 
     if (!found || answer.status != status)
-        print_error("%s %s: %ld %s\n", path, body ? body : "", answer.status,
-                    answer.text);
+        print_error("%s %s: %ld %s\n", path, body ? body : "", answer.status, answer.text);
     assert_int_equal(answer.status, status);
     assert_non_null(found);
     if (dots)
@@ -108,9 +103,8 @@ static void test_bad_bodies(void **state)
     assert_int_equal(ledger_count(&sim, NULL), 0);
     assert_int_equal(sim_stat(&sim, "keys"), 0);
     /* Right at the limits all is well. */
-    sim_expect(&sim, NULL, "/v1/pay",
-               "{" NAMES "\"amount_minor\":9223372036854775807," REST "}", 200, "outcome",
-               "succeeded");
+    sim_expect(&sim, NULL, "/v1/pay", "{" NAMES "\"amount_minor\":9223372036854775807," REST "}",
+               200, "outcome", "succeeded");
     assert_int_equal(ledger_count(&sim, "9223372036854775807"), 1);
 }
 
@@ -156,22 +150,15 @@ static void test_bad_paths(void **state)
     expect_sentence(NULL, "/v1/nothing", NULL, 404, "there is no /v1/nothing here");
     expect_sentence(NULL, "/v1/%ff%00", NULL, 404, "there is no /v1/%ff%00 here");
     expect_sentence("GET", "/v1/pay", NULL, 405, "/v1/pay is asked with POST");
-    expect_sentence("PUT", "/v1/faults", NULL, 405,
-                    "/v1/faults is asked with POST GET DELETE");
-    expect_sentence("GET", "/v1/payments/K/cancel", NULL, 405,
-                    "a cancel is sent with POST");
-    expect_sentence("DELETE", "/v1/payments/K", NULL, 405,
-                    "a payment is queried with GET");
+    expect_sentence("PUT", "/v1/faults", NULL, 405, "/v1/faults is asked with POST GET DELETE");
+    expect_sentence("GET", "/v1/payments/K/cancel", NULL, 405, "a cancel is sent with POST");
+    expect_sentence("DELETE", "/v1/payments/K", NULL, 405, "a payment is queried with GET");
     expect_sentence(NULL, "/v1/payments/", NULL, 400, "the channel key in the path...");
     expect_sentence(NULL, "/v1/payments/a%", NULL, 400, "the channel key in the path...");
-    expect_sentence(NULL, "/v1/payments/a%4", NULL, 400,
-                    "the channel key in the path...");
-    expect_sentence(NULL, "/v1/payments/a%4g", NULL, 400,
-                    "the channel key in the path...");
-    expect_sentence(NULL, "/v1/payments/a%00", NULL, 400,
-                    "the channel key in the path...");
-    expect_sentence(NULL, "/v1/payments/a%20b", NULL, 400,
-                    "the channel key in the path...");
+    expect_sentence(NULL, "/v1/payments/a%4", NULL, 400, "the channel key in the path...");
+    expect_sentence(NULL, "/v1/payments/a%4g", NULL, 400, "the channel key in the path...");
+    expect_sentence(NULL, "/v1/payments/a%00", NULL, 400, "the channel key in the path...");
+    expect_sentence(NULL, "/v1/payments/a%20b", NULL, 400, "the channel key in the path...");
     expect_sentence(NULL, "/v1/payments/a/b", NULL, 404, "there is no...");
     strcpy(path, "/v1/payments/");
     memset(path + 13, 'k', 128);
@@ -186,8 +173,7 @@ static void test_bad_rules(void **state)
 {
     (void)state;
     sim_start(&sim, NULL);
-    expect_sentence(NULL, "/v1/faults", "[]", 400,
-                    "a fault rule must be one JSON object");
+    expect_sentence(NULL, "/v1/faults", "[]", 400, "a fault rule must be one JSON object");
     expect_sentence(NULL, "/v1/faults", "{}", 400,
                     "kind must be the name of a fault, such as drop_after");
     expect_sentence(NULL, "/v1/faults", "{\"kind\":\"none\"}", 400, "kind must be...");
@@ -195,12 +181,11 @@ static void test_bad_rules(void **state)
                     "there is no field \"cout\" here");
     expect_sentence(NULL, "/v1/faults", "{\"kind\":\"slow\",\"endpoint\":\"pray\"}", 400,
                     "endpoint must be pay, query or cancel");
-    expect_sentence(NULL, "/v1/faults", "{\"kind\":\"decline\",\"endpoint\":\"query\"}",
-                    400, "the fault decline does not happen to a query request");
+    expect_sentence(NULL, "/v1/faults", "{\"kind\":\"decline\",\"endpoint\":\"query\"}", 400,
+                    "the fault decline does not happen to a query request");
     expect_sentence(NULL, "/v1/faults", "{\"kind\":\"slow\",\"count\":-1}", 400,
                     "count must be a whole number from 0 to 2147483647");
-    expect_sentence(NULL, "/v1/faults", "{\"rate\":1.5}", 400,
-                    "rate must be a number from 0 to 1");
+    expect_sentence(NULL, "/v1/faults", "{\"rate\":1.5}", 400, "rate must be a number from 0 to 1");
     pay_expect(&sim, "K", 200, "outcome", "succeeded");
 }
 
@@ -212,8 +197,7 @@ static const struct bad_line {
     {{"--legder", "x", NULL}, "there is no option --legder; see --help"},
     {{"--ledger", NULL}, "--ledger needs a value; see --help"},
     {{"--ledger", "x", "more", NULL}, "\"more\" is not an option; see --help"},
-    {{"--ledger", "x", "--kind", "odd", NULL},
-     "--kind must be idempotent, window or plain"},
+    {{"--ledger", "x", "--kind", "odd", NULL}, "--kind must be idempotent, window or plain"},
     {{"--ledger", "x", "--listen", "8080", NULL},
      "--listen must be an IPv4 address and a port, such as 127.0.0.1:8080"},
     {{"--ledger", "x", "--listen", "127.0.0.1:70000", NULL},
@@ -253,8 +237,7 @@ static void test_bad_command_lines(void **state)
 
 static void test_help_and_version(void **state)
 {
-    static const char *const help[] = {"--help", NULL}, *const version[] = {"--version",
-                                                                            NULL};
+    static const char *const help[] = {"--help", NULL}, *const version[] = {"--version", NULL};
     char *output;
 
     (void)state;
@@ -275,11 +258,10 @@ static void write_ledger(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-#define FIRST                                                                            \
-    "{\"seq\":1,\"type\":\"ledger\",\"at\":\"2026-01-31T23:59:59.000001Z\",\"format\":"
-#define PAID(seq, at)                                                                    \
-    "{\"seq\":" seq ",\"type\":\"paid\",\"at\":\"" at "\",\"channel_ref\":\"P2\","       \
-    "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","     \
+#define FIRST "{\"seq\":1,\"type\":\"ledger\",\"at\":\"2026-01-31T23:59:59.000001Z\",\"format\":"
+#define PAID(seq, at)                                                                              \
+    "{\"seq\":" seq ",\"type\":\"paid\",\"at\":\"" at "\",\"channel_ref\":\"P2\","                 \
+    "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","               \
     "\"amount_minor\":5,\"currency\":\"EUR\",\"payee\":\"x\"}\n"
 
 static const struct bad_ledger {
@@ -287,8 +269,7 @@ static const struct bad_ledger {
     const char *sentence;
 } bad_ledgers[] = {
     {"hello\n", ":1: not a line of a ledger: not a JSON object"},
-    {FIRST "2}\n",
-     ":1: not a line of a ledger: format must be a whole number from 1 to 1"},
+    {FIRST "2}\n", ":1: not a line of a ledger: format must be a whole number from 1 to 1"},
     {PAID("1", "2026-01-31T23:59:59.000001Z"),
      ":1: not a line of a ledger: the first line, and no other, must be of type ledger"},
     {FIRST "1}\n" PAID("1", "2026-01-31T23:59:59.000001Z"),
@@ -312,8 +293,7 @@ static void test_bad_ledgers(void **state)
     }
     unlink(sim.ledger);
     assert_int_equal(mkfifo(sim.ledger, 0600), 0);
-    snprintf(sentence, sizeof(sentence), "the ledger %s is not a regular file",
-             sim.ledger);
+    snprintf(sentence, sizeof(sentence), "the ledger %s is not a regular file", sim.ledger);
     expect_exit(arguments, 1, sentence);
 }
 
@@ -322,10 +302,8 @@ static void test_bad_files(void **state)
     const char *const full[] = {"--ledger", "/dev/full", NULL};
     const char *const nowhere[] = {"--ledger", "/nowhere/ledger", NULL};
     const char *const no_export[] = {"--export-csv", "/nowhere/ledger", NULL};
-    const char *const port[] = {"--ledger", sim.ledger, "--port-file", "/nowhere/p",
-                                NULL};
-    const char *const requests[] = {"--ledger", sim.ledger, "--request-log", "/nowhere/r",
-                                    NULL};
+    const char *const port[] = {"--ledger", sim.ledger, "--port-file", "/nowhere/p", NULL};
+    const char *const requests[] = {"--ledger", sim.ledger, "--request-log", "/nowhere/r", NULL};
 
     (void)state;
     expect_exit(full, 1, "the ledger /dev/full is not a regular file");
@@ -344,8 +322,7 @@ static void test_port_in_use(void **state)
     sim_start(&sim, NULL);
     snprintf(other, sizeof(other), "%s/other", sim.directory);
     snprintf(address, sizeof(address), "127.0.0.1:%u", sim.port);
-    snprintf(sentence, sizeof(sentence), "cannot listen on %s: Address already in use",
-             address);
+    snprintf(sentence, sizeof(sentence), "cannot listen on %s: Address already in use", address);
     expect_exit(arguments, 1, sentence);
     unlink(other);
 }

@@ -1,5 +1,5 @@
-/* What each kind of channel does with a repeated key, a cancel and an expiry, and that it
- * still knows after a restart. */
+/* What each kind of channel does with a repeated key, a cancel and an expiry, and that it still
+ * knows after a restart. */
 #include "sim.h"
 
 #include <curl/curl.h>
@@ -158,8 +158,7 @@ static void test_plain_pays_every_time(void **state)
 /* Twice is counted by serial and customer: two keys of one trade, one key a trade. */
 static void test_twice_is_counted_by_trade(void **state)
 {
-    char *first = order_text("K1", "S1", "C1", 5),
-         *second = order_text("K2", "S1", "C1", 5);
+    char *first = order_text("K1", "S1", "C1", 5), *second = order_text("K2", "S1", "C1", 5);
     char *other = order_text("K3", "S1", "C2", 5);
 
     (void)state;
@@ -200,17 +199,14 @@ static void test_cancel_holds_for_ever(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         sim_start(&sim, kinds[i]);
-        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome",
-                   "cancelled");
-        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome",
-                   "cancelled");
+        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome", "cancelled");
+        sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome", "cancelled");
         pay_expect(&sim, "K1", 200, "code", "cancelled");
         restart(kinds[i]);
         pay_expect(&sim, "K1", 200, "code", "cancelled");
         sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "failed");
         pay_expect(&sim, "K2", 200, "outcome", "succeeded");
-        sim_expect(&sim, "POST", "/v1/payments/K2/cancel", NULL, 200, "outcome",
-                   "already_done");
+        sim_expect(&sim, "POST", "/v1/payments/K2/cancel", NULL, 200, "outcome", "already_done");
         assert_int_equal(ledger_count(&sim, NULL), 1);
         assert_int_equal(sim_stat(&sim, "cancels"), 1);
         sim_remove(&sim);
@@ -284,17 +280,16 @@ static void test_cancel_stops_travelling_sends(void **state)
     }
 }
 
-static void expiring_expect(const char *channel_key, int64_t expires_at_ms,
-                            const char *field, const char *value)
+static void expiring_expect(const char *channel_key, int64_t expires_at_ms, const char *field,
+                            const char *value)
 {
     char body[512];
 
-    snprintf(
-        body, sizeof(body),
-        "{\"channel_key\":\"%s\",\"serial_no\":\"S1\",\"cust_no\":\"C1\",\"op_code\":"
-        "\"WITHDRAW\",\"amount_minor\":7,\"currency\":\"EUR\",\"payee\":\"x\","
-        "\"expires_at_ms\":%" PRId64 "}",
-        channel_key, expires_at_ms);
+    snprintf(body, sizeof(body),
+             "{\"channel_key\":\"%s\",\"serial_no\":\"S1\",\"cust_no\":\"C1\",\"op_code\":"
+             "\"WITHDRAW\",\"amount_minor\":7,\"currency\":\"EUR\",\"payee\":\"x\","
+             "\"expires_at_ms\":%" PRId64 "}",
+             channel_key, expires_at_ms);
     sim_expect(&sim, NULL, "/v1/pay", body, 200, field, value);
 }
 
@@ -308,8 +303,7 @@ static void test_expiry(void **state)
     expiring_expect("K2", now_ms() + 60000, "outcome", "succeeded");
     expiring_expect("K2", now_ms() - 1, "outcome", "succeeded");
     /* It counts when the send arrives, not when it leaves. */
-    sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"slow\",\"delay_ms\":300}", 201,
-               NULL, NULL);
+    sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"slow\",\"delay_ms\":300}", 201, NULL, NULL);
     expiring_expect("K3", now_ms() + 100, "code", "expired");
     assert_int_equal(ledger_count(&sim, NULL), 1);
     assert_int_equal(ledger_count(&sim, "K2"), 1);
@@ -338,19 +332,18 @@ static void test_accepted_survives_a_kill(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         sim_start(&sim, kinds[i]);
-        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":6000}",
+        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":6000}", 201, NULL,
+                   NULL);
+        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted_declined\",\"delay_ms\":6000}",
                    201, NULL, NULL);
-        sim_expect(&sim, NULL, "/v1/faults",
-                   "{\"kind\":\"accepted_declined\",\"delay_ms\":6000}", 201, NULL, NULL);
-        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":6000}",
-                   201, NULL, NULL);
+        sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":6000}", 201, NULL,
+                   NULL);
         pay_expect(&sim, "K1", 202, "outcome", "accepted");
         pay_expect(&sim, "K2", 202, "outcome", "accepted");
         pay_expect(&sim, "K3", 202, "outcome", "accepted");
         if (kinds[i] != plain)
             pay_expect(&sim, "K1", 202, "outcome", "accepted");
-        sim_expect(&sim, "POST", "/v1/payments/K3/cancel", NULL, 200, "outcome",
-                   "cancelled");
+        sim_expect(&sim, "POST", "/v1/payments/K3/cancel", NULL, 200, "outcome", "cancelled");
         restart(kinds[i]);
         assert_int_equal(sim_stat(&sim, "accepted_open"), 2);
         sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "pending");
@@ -412,9 +405,8 @@ static void test_download_is_the_export(void **state)
     assert_int_equal(sim_run(arguments, &output), 0);
     assert_string_equal(answer.text, output);
     assert_int_equal(text_count(output, "Z,P0"), 5);
-    assert_int_equal(text_count(output,
-                                ",\"K,\"\"1\",\"S-K,\"\"1\",C1,WITHDRAW,10000,EUR,"
-                                "\"DE02 1203, \"\"x\"\"\"\n"),
+    assert_int_equal(text_count(output, ",\"K,\"\"1\",\"S-K,\"\"1\",C1,WITHDRAW,10000,EUR,"
+                                        "\"DE02 1203, \"\"x\"\"\"\n"),
                      5);
     free(output);
     answer_free(&answer);
@@ -423,19 +415,14 @@ static void test_download_is_the_export(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_idempotent_replays_for_ever, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_idempotent_replays_a_decline, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_window_pays_again_after_it, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_idempotent_replays_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_idempotent_replays_a_decline, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_window_pays_again_after_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_plain_pays_every_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_twice_is_counted_by_trade, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_twice_is_counted_by_trade, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mismatch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cancel_holds_for_ever, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cancel_stops_travelling_sends, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel_stops_travelling_sends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_expiry, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_accepted_survives_a_kill, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_keep_alive, set_up, tear_down),

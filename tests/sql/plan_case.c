@@ -2,21 +2,21 @@
 
 #include <string.h>
 
-#define S(text)                                                                          \
-    {                                                                                    \
-        DB_TEXT, 0, text, sizeof(text) - 1                                               \
+#define S(text)                                                                                    \
+    {                                                                                              \
+        DB_TEXT, 0, text, sizeof(text) - 1                                                         \
     }
-#define N(number)                                                                        \
-    {                                                                                    \
-        DB_INT, number, NULL, 0                                                          \
+#define N(number)                                                                                  \
+    {                                                                                              \
+        DB_INT, number, NULL, 0                                                                    \
     }
-#define B(bytes)                                                                         \
-    {                                                                                    \
-        DB_BYTES, 0, bytes, sizeof(bytes) - 1                                            \
+#define B(bytes)                                                                                   \
+    {                                                                                              \
+        DB_BYTES, 0, bytes, sizeof(bytes) - 1                                                      \
     }
-#define NONE                                                                             \
-    {                                                                                    \
-        DB_NULL, 0, NULL, 0                                                              \
+#define NONE                                                                                       \
+    {                                                                                              \
+        DB_NULL, 0, NULL, 0                                                                        \
     }
 
 /* MD5 of "1", "7" and so on, which the rows of these numbers carry. */
@@ -37,8 +37,8 @@
 #define RETRY S("WITHDRAW_RETRY")
 #define KEY(letter_number) S("C7"), S(letter_number), OP
 
-/* What a statement by key may read: the row, what is joined to it, and the unique checks
- * and triggers beside it. */
+/* What a statement by key may read: the row, what is joined to it, and the unique checks and
+ * triggers beside it. */
 #define FEW 12
 
 /* clang-format off */

@@ -14,9 +14,8 @@ typedef struct plan_case {
     const char *what; /* tells two cases of one statement apart; "" */
     unsigned rows;    /* returned or affected, exactly; or EVERY_PART */
     unsigned reads;   /* of the server's handler, at most */
-    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a
-     * block, whose statements have their own cases.  WALK: it walks one index up to a
-     * limit. */
+    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a block,
+     * whose statements have their own cases.  WALK: it walks one index up to a limit. */
     enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK } plan;
     db_value values[PLAN_VALUES]; /* as many as it has question marks */
 } plan_case;

@@ -1,6 +1,6 @@
 /*
- * The roles of sql/grants.sql with real accounts: what each may do works, everything else
- * is refused by the server, and SQL typed by hand is on record.
+ * The roles of sql/grants.sql with real accounts: what each may do works, everything else is
+ * refused by the server, and SQL typed by hand is on record.
  */
 #include "support/database.h"
 
@@ -20,8 +20,8 @@
 
 enum role { APPLICATION, OPERATOR, READER, ROLES };
 
-static const char *const role_names[ROLES] = {"tradelock_application",
-                                              "tradelock_operator", "tradelock_reader"};
+static const char *const role_names[ROLES] = {"tradelock_application", "tradelock_operator",
+                                              "tradelock_reader"};
 
 struct fixture {
     database *where;
@@ -35,8 +35,8 @@ static MYSQL *connect_as(struct fixture *f, const char *account)
     MYSQL *connection = mysql_init(NULL);
 
     if (connection == NULL ||
-        mysql_real_connect(connection, NULL, account, "secret", database_name(f->where),
-                           0, server_socket(server_shared()), 0) == NULL)
+        mysql_real_connect(connection, NULL, account, "secret", database_name(f->where), 0,
+                           server_socket(server_shared()), 0) == NULL)
         server_panic("%s cannot connect: %s", account, mysql_error(connection));
     return connection;
 }
@@ -62,12 +62,9 @@ static int set_up(void **state)
     f.admin = database_connect(f.where);
     grant_roles(&f);
     for (int role = 0; role < ROLES; role++) {
-        snprintf(f.account[role], sizeof f.account[role], "g%ld_%d", (long)getpid(),
-                 role);
-        database_run(f.admin, "CREATE USER %s@localhost IDENTIFIED BY 'secret'",
-                     f.account[role]);
-        database_run(f.admin, "GRANT %s TO %s@localhost", role_names[role],
-                     f.account[role]);
+        snprintf(f.account[role], sizeof f.account[role], "g%ld_%d", (long)getpid(), role);
+        database_run(f.admin, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", f.account[role]);
+        database_run(f.admin, "GRANT %s TO %s@localhost", role_names[role], f.account[role]);
         database_run(f.admin, "SET DEFAULT ROLE %s FOR %s@localhost", role_names[role],
                      f.account[role]);
         f.as[role] = connect_as(&f, f.account[role]);
@@ -119,26 +116,26 @@ static int is_refusal(unsigned number)
     }
 }
 
-#define INSERT_LOCK(serial)                                                              \
-    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
-    "thread_no, "                                                                        \
-    "token, fence, rev, created_at, updated_at) VALUES ('c', '" serial                   \
-    "', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, "                 \
+#define INSERT_LOCK(serial)                                                                        \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "                    \
+    "thread_no, "                                                                                  \
+    "token, fence, rev, created_at, updated_at) VALUES ('c', '" serial                             \
+    "', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, "                           \
     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
-#define INSERT_LOG                                                                       \
-    "INSERT INTO trade_lock_past SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "       \
-    "'WITHDRAW', 1, NOW(6), 'end', 'Y', UUID(), NULL, NULL, '0123456789abcdef', 1, 1, "  \
-    "0, "                                                                                \
+#define INSERT_LOG                                                                                 \
+    "INSERT INTO trade_lock_past SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "                 \
+    "'WITHDRAW', 1, NOW(6), 'end', 'Y', UUID(), NULL, NULL, '0123456789abcdef', 1, 1, "            \
+    "0, "                                                                                          \
     "0, 0, NULL, NULL, NULL, NULL, 0, '-', NULL, NULL, NULL, NULL, 'nobody') x"
 /* Who made a row and when is for the server to say. */
-#define INSERT_AS(column, value)                                                         \
-    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "          \
-    "thread_no, token, fence, rev, created_at, updated_at, " column                      \
-    ") VALUES ('c', 'as', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, "  \
+#define INSERT_AS(column, value)                                                                   \
+    "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "                    \
+    "thread_no, token, fence, rev, created_at, updated_at, " column                                \
+    ") VALUES ('c', 'as', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, "            \
     "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), " value ")"
-#define INSERT_EVIDENCE                                                                  \
-    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "  \
-    "account, filed_at) VALUES ('c', 's', 'WITHDRAW', 1, 'FAILED', 'bank', USER(), "     \
+#define INSERT_EVIDENCE                                                                            \
+    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "            \
+    "account, filed_at) VALUES ('c', 's', 'WITHDRAW', 1, 'FAILED', 'bank', USER(), "               \
     "NOW(6))"
 
 /* Y: the role may; N: the server must refuse. */
@@ -254,12 +251,11 @@ static void test_rights(void **state)
     for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++)
         for (int role = 0; role < ROLES; role++) {
             const unsigned number = try(f->as[role], rights[i].sql);
-            const int right =
-                rights[i].may[role] == 'Y' ? number == 0 : is_refusal(number);
+            const int right = rights[i].may[role] == 'Y' ? number == 0 : is_refusal(number);
 
             if (!right) {
-                print_error("%s: %s: error %u (%s), expected %s\n", role_names[role],
-                            rights[i].sql, number, mysql_error(f->as[role]),
+                print_error("%s: %s: error %u (%s), expected %s\n", role_names[role], rights[i].sql,
+                            number, mysql_error(f->as[role]),
                             rights[i].may[role] == 'Y' ? "none" : "a refusal");
                 wrong++;
             }
@@ -267,9 +263,8 @@ static void test_rights(void **state)
     assert_int_equal(wrong, 0);
     /* Also of a trigger that an account does not see by itself everybody is told. */
     for (int role = 0; role < ROLES; role++)
-        assert_int_equal(database_number(f->as[role],
-                                         "SELECT tl_parts() LIKE "
-                                         "'%%trigger trade_resolution_inserted%%'"),
+        assert_int_equal(database_number(f->as[role], "SELECT tl_parts() LIKE "
+                                                      "'%%trigger trade_resolution_inserted%%'"),
                          1);
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("app")), 0);
     assert_true(is_refusal(try(f->as[OPERATOR], INSERT_LOCK("op"))));
@@ -277,9 +272,9 @@ static void test_rights(void **state)
 }
 
 #define ROW_OF(serial) " FROM trade_lock WHERE serial_no = '" serial "' AND lane = 'S'"
-#define HALF(serial, verdict, part)                                                      \
-    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "    \
-    "fence, epoch, reason, actor, thread_no) VALUES ('c', '" serial                      \
+#define HALF(serial, verdict, part)                                                                \
+    "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, "              \
+    "fence, epoch, reason, actor, thread_no) VALUES ('c', '" serial                                \
     "', 'WITHDRAW', @rev, '" verdict "', " part ", @fence, 1, 'r', 'a', UUID())"
 
 static void expect_words(MYSQL *connection, const char *sql, const char *words)
@@ -296,12 +291,11 @@ static void make_undecided(struct fixture *f)
                                    "serial_no = 'two'"),
                      0);
     assert_int_equal(
-        try(f->admin,
-            "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-            "thread_no, token, fence, rev, parked, created_at, updated_at) VALUES ('c', "
-            "'two', 'WITHDRAW_RETRY', 'R', 'F', 'park', UUID(), '0123456789abcdef', 1, "
-            "1, "
-            "'why', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"),
+        try(f->admin, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                      "thread_no, token, fence, rev, parked, created_at, updated_at) VALUES ('c', "
+                      "'two', 'WITHDRAW_RETRY', 'R', 'F', 'park', UUID(), '0123456789abcdef', 1, "
+                      "1, "
+                      "'why', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"),
         0);
     assert_int_equal(try(f->admin, INSERT_LOCK("odd")), 0);
     assert_int_equal(try(f->admin, "UPDATE trade_lock SET status = 'F', proof = 'D', "
@@ -312,11 +306,10 @@ static void make_undecided(struct fixture *f)
 
 static void expect_undecided(struct fixture *f)
 {
-    assert_int_equal(database_number(f->admin,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
-                                     "AND ((serial_no = 'two' AND status = 'P') OR "
-                                     "(serial_no = 'odd' AND status = 'F' AND conflict = "
-                                     "1)) AND rev = 2"),
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
+                                               "AND ((serial_no = 'two' AND status = 'P') OR "
+                                               "(serial_no = 'odd' AND status = 'F' AND conflict = "
+                                               "1)) AND rev = 2"),
                      2);
 }
 
@@ -338,34 +331,30 @@ static void test_one_operator_decides_nothing(void **state)
     MYSQL *operator= f->as[OPERATOR];
 
     make_undecided(f);
-    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("two")),
-                     0);
+    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("two")), 0);
     assert_int_equal(try(operator, HALF("two", "F", "1")), 0);
     for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++)
         assert_int_not_equal(try(operator, tried[i]), 0);
-    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")),
-                     0);
+    assert_int_equal(try(operator, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")), 0);
     assert_int_equal(try(operator, HALF("odd", "C", "1")), 0);
     assert_int_equal(try(operator, HALF("odd", "Y", "1")), 0);
     expect_words(operator, HALF("odd", "C", "2"), "cannot confirm");
     expect_words(operator, HALF("odd", "Y", "2"), "cannot confirm");
     expect_undecided(f);
     /* One may have it looked at, and says why. */
-    expect_words(operator,
-                 "CALL tl_operator_retry('c', 'two', 'WITHDRAW', 1, UUID(), NULL, "
-                 "RANDOM_BYTES(16), 'ann', '')",
+    expect_words(operator, "CALL tl_operator_retry('c', 'two', 'WITHDRAW', 1, UUID(), NULL, "
+                           "RANDOM_BYTES(16), 'ann', '')",
                  "and why");
     assert_int_equal(try(operator, "CALL tl_operator_retry('c', 'two', 'WITHDRAW', 1, "
                                    "UUID(), NULL, RANDOM_BYTES(16), 'ann', 'r')"),
                      0);
-    assert_int_equal(
-        database_number(f->admin,
-                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
-                        "'two' AND step = 'operator' AND account = "
-                        "'%s@localhost' AND (lane = 'R' OR (status = 'P' AND "
-                        "remark IS NULL))",
-                        f->account[OPERATOR]),
-        2);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                     "'two' AND step = 'operator' AND account = "
+                                     "'%s@localhost' AND (lane = 'R' OR (status = 'P' AND "
+                                     "remark IS NULL))",
+                                     f->account[OPERATOR]),
+                     2);
 }
 
 /* Two can, and the step is by the account that confirmed. */
@@ -402,13 +391,12 @@ static void test_evidence_says_who_filed_it(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(try(f->admin, INSERT_LOCK("filed")), 0);
-    assert_int_equal(
-        try(f->as[OPERATOR],
-            "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, "
-            "source, account, filed_at) VALUES ('c', 'filed', 'WITHDRAW', 1, "
-            "'SUCCEEDED', "
-            "'bank', 'nobody', '2001-01-01')"),
-        0);
+    assert_int_equal(try(f->as[OPERATOR],
+                         "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, "
+                         "source, account, filed_at) VALUES ('c', 'filed', 'WITHDRAW', 1, "
+                         "'SUCCEEDED', "
+                         "'bank', 'nobody', '2001-01-01')"),
+                     0);
     assert_int_equal(database_number(f->admin,
                                      "SELECT COUNT(*) FROM trade_lock l JOIN "
                                      "trade_evidence e USING (cust_no, serial_no, "
@@ -428,31 +416,28 @@ static void test_old_rights_are_taken_back(void **state)
     assert_int_equal(try(f->admin, "GRANT UPDATE (remark), INSERT (remark) ON trade_lock "
                                    "TO tradelock_operator"),
                      0);
-    assert_int_equal(
-        try(f->admin, "GRANT UPDATE ON trade_lock_low_water TO tradelock_operator"), 0);
-    assert_int_equal(
-        try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE"), 0);
+    assert_int_equal(try(f->admin, "GRANT UPDATE ON trade_lock_low_water TO tradelock_operator"),
+                     0);
+    assert_int_equal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE"), 0);
     grant_roles(f);
-    assert_true(is_refusal(
-        try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE")));
-    assert_true(is_refusal(
-        try(f->as[OPERATOR], "UPDATE trade_lock_low_water SET low_water = low_water")));
+    assert_true(is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE")));
+    assert_true(
+        is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock_low_water SET low_water = low_water")));
     assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
 static long long missing_revs(struct fixture *f, const char *serial)
 {
-    return database_number(
-        f->admin,
-        "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
-        "WHERE serial_no = '%s'",
-        serial);
+    return database_number(f->admin,
+                           "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
+                           "WHERE serial_no = '%s'",
+                           serial);
 }
 
 static long long log_rows(struct fixture *f, const char *serial)
 {
-    return database_number(
-        f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'", serial);
+    return database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'",
+                           serial);
 }
 
 static void test_sql_typed_by_hand_is_recorded(void **state)
@@ -462,13 +447,11 @@ static void test_sql_typed_by_hand_is_recorded(void **state)
     char *who;
 
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("hand")), 0);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET remark = 'I know better' "
-                         "WHERE serial_no = 'hand'"),
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET remark = 'I know better' "
+                                             "WHERE serial_no = 'hand'"),
                      0);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET status = 'F', proof = 'O' "
-                         "WHERE serial_no = 'hand'"),
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET status = 'F', proof = 'O' "
+                                             "WHERE serial_no = 'hand'"),
                      0);
     assert_int_equal(log_rows(f, "hand"), 3);
     assert_int_equal(missing_revs(f, "hand"), 0);
@@ -479,11 +462,10 @@ static void test_sql_typed_by_hand_is_recorded(void **state)
              f->account[APPLICATION], f->account[APPLICATION]);
     assert_string_equal(who, expected);
     free(who);
-    assert_int_equal(database_number(f->admin,
-                                     "SELECT l.rev = t.rev FROM trade_lock t JOIN "
-                                     "trade_lock_log l USING (serial_no) WHERE "
-                                     "serial_no = 'hand' ORDER BY l.rev DESC "
-                                     "LIMIT 1"),
+    assert_int_equal(database_number(f->admin, "SELECT l.rev = t.rev FROM trade_lock t JOIN "
+                                               "trade_lock_log l USING (serial_no) WHERE "
+                                               "serial_no = 'hand' ORDER BY l.rev DESC "
+                                               "LIMIT 1"),
                      1);
 }
 
@@ -497,9 +479,8 @@ static void test_history_is_not_forged_by_rev(void **state)
                                              "status = 'Y' WHERE serial_no = 'forge'"),
                      0);
     assert_int_equal(missing_revs(f, "forge"), 4);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET rev = 1, status = 'P' "
-                         "WHERE serial_no = 'forge'"),
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET rev = 1, status = 'P' "
+                                             "WHERE serial_no = 'forge'"),
                      0);
     assert_int_equal(database_number(f->admin, "SELECT rev FROM trade_lock WHERE "
                                                "serial_no = 'forge' AND status = 'P' "
@@ -533,10 +514,9 @@ static void test_no_revision_is_by_hand_too(void **state)
                                     "FROM trade_lock_log WHERE serial_no = 'null'");
     assert_string_equal(steps, "1 ask,2 by hand,3 by hand,4 by hand");
     free(steps);
-    assert_int_equal(database_number(f->admin,
-                                     "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                     "serial_no = 'null' AND account = USER() AND "
-                                     "logged_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR"),
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                               "serial_no = 'null' AND account = USER() AND "
+                                               "logged_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR"),
                      4);
 }
 
@@ -558,29 +538,27 @@ static void expect_key_stays(MYSQL *who, const struct keyed *table, const char *
         char sql[200];
         unsigned number;
 
-        snprintf(sql, sizeof sql, "UPDATE %s %s SET %s = %s%s WHERE %s",
-                 way < 2 ? "" : "IGNORE", table->table, column, to,
-                 way % 2 == 0 ? "" : ", rev = rev + 1", table->row);
+        snprintf(sql, sizeof sql, "UPDATE %s %s SET %s = %s%s WHERE %s", way < 2 ? "" : "IGNORE",
+                 table->table, column, to, way % 2 == 0 ? "" : ", rev = rev + 1", table->row);
         number = try(who, sql);
         if (way < 2)
             assert_int_equal(number, ER_SIGNAL_EXCEPTION);
-        assert_int_equal(database_number(who,
-                                         "SELECT COUNT(*) FROM %s WHERE %s AND rev = 1",
+        assert_int_equal(database_number(who, "SELECT COUNT(*) FROM %s WHERE %s AND rev = 1",
                                          table->table, table->row),
                          1);
     }
 }
 #pragma GCC diagnostic pop
 
-#define INSERT_RESOURCE(name)                                                            \
-    "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, "  \
-    "max_hold_until, locked_at, created_at, updated_at) VALUES ('" name                  \
-    "', 'L', 'lock', UUID(), '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "               \
+#define INSERT_RESOURCE(name)                                                                      \
+    "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, "            \
+    "max_hold_until, locked_at, created_at, updated_at) VALUES ('" name                            \
+    "', 'L', 'lock', UUID(), '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "                         \
     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
-#define INSERT_HOLDER(name)                                                              \
-    "INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, "       \
-    "by_session, token, fence, rev, over_at, acquired_at, updated_at) VALUES ('" name    \
-    "', 1, 'R', 'H', 'lock', UUID(), 0, '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "    \
+#define INSERT_HOLDER(name)                                                                        \
+    "INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, "                 \
+    "by_session, token, fence, rev, over_at, acquired_at, updated_at) VALUES ('" name              \
+    "', 1, 'R', 'H', 'lock', UUID(), 0, '0123456789abcdef', 1, 1, UTC_TIMESTAMP(6), "              \
     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
 
 /* Whatever was done under a key stays under it. */
@@ -599,8 +577,8 @@ static void test_a_key_never_changes(void **state)
     assert_int_equal(log_rows(f, "key"), 1);
 }
 
-/* The history of the other locks holds what their rows held, also where a change was cut,
- * counted by hand, or refused by a constraint and ignored. */
+/* The history of the other locks holds what their rows held, also where a change was cut, counted
+ * by hand, or refused by a constraint and ignored. */
 static void test_other_locks_and_what_is_ignored(void **state)
 {
     static const struct {
@@ -608,9 +586,8 @@ static void test_other_locks_and_what_is_ignored(void **state)
     } locks[] = {
         {"resource_lock", "resource_log", "remark = REPEAT('x', 300), rev = rev + 1",
          "max_hold_until = NULL, rev = rev + 1", "fence = 7, rev = NULL"},
-        {"resource_holder", "resource_holder_log",
-         "remark = REPEAT('x', 300), rev = rev + 1", "over_at = NULL, rev = rev + 1",
-         "fence = 7, rev = 0"},
+        {"resource_holder", "resource_holder_log", "remark = REPEAT('x', 300), rev = rev + 1",
+         "over_at = NULL, rev = rev + 1", "fence = 7, rev = 0"},
     };
     struct fixture *f = *state;
 
@@ -653,11 +630,10 @@ static void test_a_change_ignored_blocks_nothing(void **state)
                                              "serial_no = 'next'"),
                      0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            try(f->as[APPLICATION],
-                "UPDATE IGNORE trade_lock SET exclusive = 1 WHERE serial_no = "
-                "'next'"),
-            0);
+        assert_int_equal(try(f->as[APPLICATION],
+                             "UPDATE IGNORE trade_lock SET exclusive = 1 WHERE serial_no = "
+                             "'next'"),
+                         0);
     assert_int_equal(database_number(f->admin, "SELECT exclusive FROM trade_lock WHERE "
                                                "serial_no = 'next'"),
                      0);
@@ -682,9 +658,8 @@ static void test_a_change_refused_leaves_nothing(void **state)
                          "status = 'F' WHERE serial_no = 'refused'"),
                      0);
     assert_int_equal(log_rows(f, "refused"), 1);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET rev = rev + 1, step = 'end', "
-                         "status = 'Y' WHERE serial_no = 'refused'"),
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET rev = rev + 1, step = 'end', "
+                                             "status = 'Y' WHERE serial_no = 'refused'"),
                      0);
     assert_int_equal(log_rows(f, "refused"), 2);
     assert_int_equal(missing_revs(f, "refused"), 0);
@@ -698,16 +673,15 @@ static void test_the_grants_name_every_column(void **state)
 
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(
-            database_number(
-                f->admin,
-                "SELECT COUNT(*) FROM information_schema.columns c LEFT JOIN "
-                "information_schema.column_privileges p ON p.table_schema = "
-                "c.table_schema AND p.table_name = c.table_name AND p.column_name = "
-                "c.column_name AND p.privilege_type = '%1$s' AND p.grantee LIKE "
-                "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
-                "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
-                "('logged_at', 'account', 'busy') OR c.column_name LIKE 'first\\_%%')",
-                may[i], role_names[APPLICATION]),
+            database_number(f->admin,
+                            "SELECT COUNT(*) FROM information_schema.columns c LEFT JOIN "
+                            "information_schema.column_privileges p ON p.table_schema = "
+                            "c.table_schema AND p.table_name = c.table_name AND p.column_name = "
+                            "c.column_name AND p.privilege_type = '%1$s' AND p.grantee LIKE "
+                            "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
+                            "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
+                            "('logged_at', 'account', 'busy') OR c.column_name LIKE 'first\\_%%')",
+                            may[i], role_names[APPLICATION]),
             0);
 }
 
@@ -721,9 +695,8 @@ static void test_who_and_when_are_the_servers_to_say(void **state)
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("who")), 0);
     assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = DEFAULT"), 0);
     assert_int_equal(try(f->admin, "SET SESSION timestamp = 1000000000"), 0);
-    assert_int_equal(try(f->admin,
-                         "UPDATE trade_lock SET account = 'nobody', rev = rev + 1, "
-                         "logged_at = '2001-01-01' WHERE serial_no = 'who'"),
+    assert_int_equal(try(f->admin, "UPDATE trade_lock SET account = 'nobody', rev = rev + 1, "
+                                   "logged_at = '2001-01-01' WHERE serial_no = 'who'"),
                      0);
     assert_int_equal(try(f->admin, "SET SESSION timestamp = DEFAULT"), 0);
     assert_int_equal(try(f->admin, "UPDATE trade_lock SET account = 'nobody' "
@@ -751,9 +724,8 @@ static void test_nothing_changed_nothing_recorded(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("same")), 0);
-    assert_int_equal(try(f->as[APPLICATION],
-                         "UPDATE trade_lock SET status = status WHERE "
-                         "serial_no = 'same'"),
+    assert_int_equal(try(f->as[APPLICATION], "UPDATE trade_lock SET status = status WHERE "
+                                             "serial_no = 'same'"),
                      0);
     assert_int_equal(log_rows(f, "same"), 1);
 }
@@ -765,10 +737,10 @@ static void test_removal_is_recorded(void **state)
 
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("gone")), 0);
     database_run(f->admin, "DELETE FROM trade_lock WHERE serial_no = 'gone'");
-    assert_int_equal(
-        database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                  "serial_no = 'gone' AND step = 'deleted' AND rev = 2"),
-        1);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                     "serial_no = 'gone' AND step = 'deleted' AND rev = 2"),
+                     1);
     assert_int_equal(log_rows(f, "gone"), 2);
 }
 

@@ -50,13 +50,11 @@ static void assert_complete(const database *where)
 
     assert_int_equal(database_number(connection, "SELECT version FROM tl_schema"),
                      sql_migrations[sql_migrations_count - 1].number);
-    assert_int_equal(database_number(connection,
-                                     "SELECT identity LIKE "
-                                     "CONCAT(@@hostname, '%%') FROM tl_schema"),
+    assert_int_equal(database_number(connection, "SELECT identity LIKE "
+                                                 "CONCAT(@@hostname, '%%') FROM tl_schema"),
                      1);
-    assert_int_equal(database_number(connection,
-                                     "SELECT COUNT(*) FROM information_schema.triggers "
-                                     "WHERE trigger_schema = DATABASE()"),
+    assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM information_schema.triggers "
+                                                 "WHERE trigger_schema = DATABASE()"),
                      19);
     mysql_close(connection);
 }
@@ -94,8 +92,7 @@ static void test_many_at_once(void **state)
     for (int i = 0; i < AT_ONCE; i++) {
         pthread_join(threads[i], NULL);
         assert_int_equal(migrators[i].status, TL_OK);
-        assert_int_equal(migrators[i].migrated.to,
-                         sql_migrations[sql_migrations_count - 1].number);
+        assert_int_equal(migrators[i].migrated.to, sql_migrations[sql_migrations_count - 1].number);
         from_nothing += migrators[i].migrated.from == 0;
         assert_int_equal(migrators[i].migrated.mended, 0);
     }
@@ -106,12 +103,11 @@ static void test_many_at_once(void **state)
 
 /* ----------------------------------------------------- a crash in the middle -- */
 
-/* Where the next statement of a migration begins: a line that starts with one of the
- * words that start statements, but for the body of a trigger. */
+/* Where the next statement of a migration begins: a line that starts with one of the words that
+ * start statements, but for the body of a trigger. */
 static const char *next_statement(const char *from)
 {
-    const char *create = strstr(from, ";\n\nCREATE "),
-               *view = strstr(from, ";\n\nINSERT ");
+    const char *create = strstr(from, ";\n\nCREATE "), *view = strstr(from, ";\n\nINSERT ");
     const char *comment = strstr(from, ";\n\n--"), *next = NULL;
     const char *const found[] = {create, view, comment};
 
@@ -212,15 +208,14 @@ static void test_what_was_dropped_is_missed_and_made_anew(void **state)
     assert_int_equal(doctored.level, TL_FINDING_OK);
     assert_non_null(strstr(doctored.sentence, "is there"));
     /* Whatever the migrations made is one of the parts. */
-    assert_int_equal(
-        database_number(connection,
-                        "SELECT (SELECT COUNT(*) FROM information_schema.triggers"
-                        " WHERE trigger_schema = DATABASE())"
-                        " + (SELECT COUNT(*) FROM information_schema.routines"
-                        " WHERE routine_schema = DATABASE())"
-                        " + (SELECT COUNT(*) FROM information_schema.views"
-                        " WHERE table_schema = DATABASE())"),
-        sql_parts_count);
+    assert_int_equal(database_number(connection,
+                                     "SELECT (SELECT COUNT(*) FROM information_schema.triggers"
+                                     " WHERE trigger_schema = DATABASE())"
+                                     " + (SELECT COUNT(*) FROM information_schema.routines"
+                                     " WHERE routine_schema = DATABASE())"
+                                     " + (SELECT COUNT(*) FROM information_schema.views"
+                                     " WHERE table_schema = DATABASE())"),
+                     sql_parts_count);
     for (size_t i = 0; i < sql_parts_count; i++) {
         const struct sql_part *part = &sql_parts[i];
 

@@ -1,6 +1,6 @@
 /*
- * Every statement of sql/query on a large table: how the server plans it, and what it
- * really reads when it is run.  A statement without a case here fails the test.
+ * Every statement of sql/query on a large table: how the server plans it, and what it really reads
+ * when it is run.  A statement without a case here fails the test.
  */
 #include "plan_case.h"
 
@@ -100,10 +100,9 @@ static int set_up(void **state)
 {
     static struct bench bench;
 
-    /* The statistics of ANALYZE are the last ones.  Switched off later, the server would
-     * still come to tables that it took note of before, ten seconds after the last time. */
-    bench.own =
-        server_start((const char *const[]){"--innodb-stats-auto-recalc=OFF", NULL});
+    /* The statistics of ANALYZE are the last ones.  Switched off later, the server would still come
+     * to tables that it took note of before, ten seconds after the last time. */
+    bench.own = server_start((const char *const[]){"--innodb-stats-auto-recalc=OFF", NULL});
     bench.where = database_new(bench.own, NULL);
     fill(bench.where);
     bench.other = database_connect(bench.where);
@@ -146,8 +145,8 @@ static int is_full(const db_result *plan, size_t row)
     const char *type = db_get_text(plan, row, EXPLAIN_TYPE);
     const char *table = db_get_text(plan, row, EXPLAIN_TABLE);
 
-    if (strcmp(db_get_text(plan, row, EXPLAIN_SELECT), "INSERT") == 0 ||
-        table[0] == '<' || strcmp(table, "tl_schema") == 0)
+    if (strcmp(db_get_text(plan, row, EXPLAIN_SELECT), "INSERT") == 0 || table[0] == '<' ||
+        strcmp(table, "tl_schema") == 0)
         return 0;
     return strcmp(type, "ALL") == 0 || strcmp(type, "index") == 0;
 }
@@ -187,11 +186,9 @@ static unsigned judge_plan(struct bench *bench, const plan_case *c)
     }
     for (size_t row = 0; row < plan.rows; row++)
         if (is_full(&plan, row) && c->plan != PLAN_WALK) {
-            print_error("%s %s: full scan of %s (%s, key %s, %s rows; %s)\n",
-                        c->statement->name, c->what,
-                        db_get_text(&plan, row, EXPLAIN_TABLE),
-                        db_get_text(&plan, row, EXPLAIN_TYPE),
-                        db_get_text(&plan, row, EXPLAIN_KEY),
+            print_error("%s %s: full scan of %s (%s, key %s, %s rows; %s)\n", c->statement->name,
+                        c->what, db_get_text(&plan, row, EXPLAIN_TABLE),
+                        db_get_text(&plan, row, EXPLAIN_TYPE), db_get_text(&plan, row, EXPLAIN_KEY),
                         db_get_text(&plan, row, EXPLAIN_ROWS),
                         db_get_text(&plan, row, EXPLAIN_EXTRA));
             bad++;
@@ -212,8 +209,8 @@ static void test_plans(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* Where a table is small, or seems so, the server would rather read all of it.  What changes
- * rows would then lock those of others, and be refused by theirs. */
+/* Where a table is small, or seems so, the server would rather read all of it.  What changes rows
+ * would then lock those of others, and be refused by theirs. */
 static void test_plans_of_a_small_table(void **state)
 {
     struct bench *bench = *state, small = *bench;
@@ -222,13 +219,12 @@ static void test_plans_of_a_small_table(void **state)
 
     small.where = database_new(bench->own, NULL);
     small.connection = open_connection(small.where);
-    if (run_plain(
-            &small,
-            "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-            "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
-            "('C7', 'K7', 'WITHDRAW', 'S', 'P', 'ask', UUID(), RANDOM_BYTES(16), 1, "
-            "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
-            &result) != DB_DONE)
+    if (run_plain(&small,
+                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                  "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                  "('C7', 'K7', 'WITHDRAW', 'S', 'P', 'ask', UUID(), RANDOM_BYTES(16), 1, "
+                  "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+                  &result) != DB_DONE)
         server_panic("%s", db_error(small.connection));
     for (size_t i = 0; i < plan_cases_count; i++)
         if (strncmp(plan_cases[i].statement->text, "UPDATE (SELECT", 14) == 0 ||
@@ -274,8 +270,7 @@ static int run_case(struct bench *bench, const plan_case *c, unsigned *rows)
                               plan_values_count(c->statement), &result);
 
     if (answer != DB_DONE)
-        print_error("%s %s: %s\n", c->statement->name, c->what,
-                    db_error(bench->connection));
+        print_error("%s %s: %s\n", c->statement->name, c->what, db_error(bench->connection));
     *rows = (unsigned)(result.columns > 0 ? result.rows : result.affected);
     db_result_free(&result);
     return answer == DB_DONE;
@@ -295,9 +290,9 @@ static void grow(struct bench *bench)
                      number++);
 }
 
-/* Run several times and undone each time.  The first run is not counted, since it also
- * loads definitions and statistics.  All others are, in a table that grows: the server
- * plans a prepared statement anew at each execution, and not always as well. */
+/* Run several times and undone each time.  The first run is not counted, since it also loads
+ * definitions and statistics.  All others are, in a table that grows: the server plans a prepared
+ * statement anew at each execution, and not always as well. */
 static unsigned judge_reads(struct bench *bench, const plan_case *c)
 {
     const unsigned wanted = c->rows == EVERY_PART ? (unsigned)sql_parts_count : c->rows;
@@ -325,8 +320,8 @@ static unsigned judge_reads(struct bench *bench, const plan_case *c)
         bad = 1;
     }
     if (reads > c->reads) {
-        print_error("%s %s: read %u rows, at most %u allowed, for %u\n",
-                    c->statement->name, c->what, reads, c->reads, rows);
+        print_error("%s %s: read %u rows, at most %u allowed, for %u\n", c->statement->name,
+                    c->what, reads, c->reads, rows);
         bad = 1;
     }
     return bad;
@@ -368,8 +363,7 @@ static void test_a_scan_is_seen(void **state)
         "scan", "SELECT COUNT(*) FROM trade_lock WHERE serial_no = ? AND remark IS NULL",
         NULL,   NULL,
         NULL,   0};
-    const plan_case planted = {&scan, "planted", 1,
-                               12,    PLAN_KEYS, {{DB_TEXT, 0, "W7", 2}}};
+    const plan_case planted = {&scan, "planted", 1, 12, PLAN_KEYS, {{DB_TEXT, 0, "W7", 2}}};
     struct bench *bench = *state;
 
     print_message("the next two complaints are wanted:\n");

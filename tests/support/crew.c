@@ -38,8 +38,7 @@ long crew_number(const char *name, long otherwise)
 
     for (int i = 1; i < argument_count; i++)
         if (strncmp(argument_list[i], "--", 2) == 0 &&
-            strncmp(argument_list[i] + 2, name, size) == 0 &&
-            argument_list[i][2 + size] == '=')
+            strncmp(argument_list[i] + 2, name, size) == 0 && argument_list[i][2 + size] == '=')
             return strtol(argument_list[i] + 3 + size, NULL, 10);
     snprintf(variable, sizeof variable, "TL_TEST_%s", name);
     for (char *c = variable; *c != '\0'; c++)
@@ -50,8 +49,7 @@ long crew_number(const char *name, long otherwise)
 
 void *crew_share(size_t size)
 {
-    void *memory =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED)
         server_panic("no shared memory: %s", strerror(errno));
@@ -194,8 +192,7 @@ int64_t crew_now_ms(void)
 
 void crew_sleep_ms(int64_t ms)
 {
-    struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
-                             .tv_nsec = (long)(ms % 1000) * 1000000};
+    struct timespec pause = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
 
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
         ;

@@ -1,10 +1,9 @@
 /*
- * Several processes and threads for one test: memory that they share, and numbers from the
- * command line.
+ * Several processes and threads for one test: memory that they share, and numbers from the command
+ * line.
  *
- * A child is forked from a test that has no threads and no client of the library; it opens
- * what it needs, says what went wrong with CREW_CHECK and ends without the test's own
- * clean-up.
+ * A child is forked from a test that has no threads and no client of the library; it opens what it
+ * needs, says what went wrong with CREW_CHECK and ends without the test's own clean-up.
  */
 #ifndef TESTS_SUPPORT_CREW_H
 #define TESTS_SUPPORT_CREW_H
@@ -31,8 +30,8 @@ typedef void (*crew_fn)(void *context, int number);
 pid_t crew_fork(crew_fn fn, void *context, int number);
 /* Waits for it: 0 when all its checks held. */
 int crew_wait(pid_t child);
-/* So many children at once, numbered from 0; how many failed.  When one fails the others
- * are ended. */
+/* So many children at once, numbered from 0; how many failed.  When one fails the others are
+ * ended. */
 int crew_run(int count, crew_fn fn, void *context);
 
 /* For threads of several processes; in memory that they share. */
@@ -51,18 +50,18 @@ void crew_sleep_ms(int64_t ms);
 _Noreturn void crew_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define CREW_CHECK(condition)                                                            \
-    do {                                                                                 \
-        if (!(condition))                                                                \
-            crew_fail(__FILE__, __LINE__, "%s", #condition);                             \
+#define CREW_CHECK(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            crew_fail(__FILE__, __LINE__, "%s", #condition);                                       \
     } while (0)
 
-#define CREW_STATUS(got, expected)                                                       \
-    do {                                                                                 \
-        tl_status crew_got = (got);                                                      \
-        if (crew_got != (expected))                                                      \
-            crew_fail(__FILE__, __LINE__, "%s is %s: %s", #got,                          \
-                      tl_status_name(crew_got), tl_error_message());                     \
+#define CREW_STATUS(got, expected)                                                                 \
+    do {                                                                                           \
+        tl_status crew_got = (got);                                                                \
+        if (crew_got != (expected))                                                                \
+            crew_fail(__FILE__, __LINE__, "%s is %s: %s", #got, tl_status_name(crew_got),          \
+                      tl_error_message());                                                         \
     } while (0)
 
 #endif

@@ -40,8 +40,8 @@ static void write_option_file(const database *self, const char *path, const char
         server_panic("%s cannot be written: %s", path, strerror(errno));
 }
 
-/* Not by tl_migrate(), which stands high in the house: a test of a low room must not need
- * the rooms above, nor count their passages and allocations. */
+/* Not by tl_migrate(), which stands high in the house: a test of a low room must not need the rooms
+ * above, nor count their passages and allocations. */
 static void migrate(const database *self)
 {
     MYSQL *connection = database_connect(self);
@@ -105,8 +105,7 @@ void database_set(database *self, const char *settings)
     write_option_file(self, self->option_file, server_socket(self->where), settings);
 }
 
-char *database_option_file_at(const database *self, const char *socket,
-                              const char *settings)
+char *database_option_file_at(const database *self, const char *socket, const char *settings)
 {
     char *path = malloc(PATH_SPACE);
 
@@ -157,8 +156,8 @@ static MYSQL_RES *run(MYSQL *connection, const char *statement)
         more = mysql_next_result(connection);
     }
     if (mysql_errno(connection) != 0)
-        server_panic("error %u, %s, of: %.400s", mysql_errno(connection),
-                     mysql_error(connection), statement);
+        server_panic("error %u, %s, of: %.400s", mysql_errno(connection), mysql_error(connection),
+                     statement);
     return last;
 }
 
@@ -237,22 +236,20 @@ long long database_counter(MYSQL *connection, const char *name)
 
 void database_propose(MYSQL *connection)
 {
-    database_run(connection,
-                 "SET @accepted = (SELECT accepted_no FROM tl_schema); "
-                 "CALL tl_restore_found(@accepted, 'a test'); "
-                 "SET @open = (SELECT restore_no FROM tl_schema); "
-                 "INSERT INTO tl_restore (restore_no, step, reason, actor, account) "
-                 "VALUES (@open, 'proposed', 'a test', 'ann', 'ann@localhost')");
+    database_run(connection, "SET @accepted = (SELECT accepted_no FROM tl_schema); "
+                             "CALL tl_restore_found(@accepted, 'a test'); "
+                             "SET @open = (SELECT restore_no FROM tl_schema); "
+                             "INSERT INTO tl_restore (restore_no, step, reason, actor, account) "
+                             "VALUES (@open, 'proposed', 'a test', 'ann', 'ann@localhost')");
 }
 
 void database_cut(MYSQL *connection)
 {
     char *kill;
 
-    while ((kill = database_text(connection,
-                                 "SELECT CONCAT('KILL ', MIN(ID)) FROM "
-                                 "information_schema.PROCESSLIST WHERE "
-                                 "DB = DATABASE() AND ID > CONNECTION_ID()")) != NULL) {
+    while ((kill = database_text(connection, "SELECT CONCAT('KILL ', MIN(ID)) FROM "
+                                             "information_schema.PROCESSLIST WHERE "
+                                             "DB = DATABASE() AND ID > CONNECTION_ID()")) != NULL) {
         (void)mysql_query(connection, kill); /* one that is going already is no error */
         free(kill);
         usleep(1000);

@@ -8,8 +8,8 @@
 
 typedef struct database database;
 
-/* Makes and migrates it.  settings: lines for the section [tradelock] of its option file,
- * such as "beat_ms=100\nsession_ms=1s\n"; or NULL. */
+/* Makes and migrates it.  settings: lines for the section [tradelock] of its option file, such as
+ * "beat_ms=100\nsession_ms=1s\n"; or NULL. */
 database *database_new(server *where, const char *settings);
 /* The same, but empty: nothing is migrated. */
 database *database_new_empty(server *where, const char *settings);
@@ -22,26 +22,24 @@ const char *database_name(const database *self);
 const char *database_option_file(const database *self);
 /* Writes the option file anew with these lines in [tradelock]. */
 void database_set(database *self, const char *settings);
-/* The same database through another server or proxy socket: a new option file, to be
- * freed with free(). */
-char *database_option_file_at(const database *self, const char *socket,
-                              const char *settings);
+/* The same database through another server or proxy socket: a new option file, to be freed with
+ * free(). */
+char *database_option_file_at(const database *self, const char *socket, const char *settings);
 
 /* A connection of the test's own, in this database; mysql_close() it. */
 MYSQL *database_connect(const database *self);
 
 /* Runs any number of statements, separated by ;.  Fails the process on an error. */
-void database_run(MYSQL *connection, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* A row's first revision, in SQL: when it was made; of a trade's ask that had no channel, what
- * the row says itself, if that is the moment to half a minute. */
+void database_run(MYSQL *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A row's first revision, in SQL: when it was made; of a trade's ask that had no channel, what the
+ * row says itself, if that is the moment to half a minute. */
 #define DATABASE_MADE_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
-#define DATABASE_MADE_REV                                                                \
-    "IF(channel IS NULL AND repeatable = 0 AND lane = 'S' AND "                          \
-    "ABS(" DATABASE_MADE_US                                                              \
+#define DATABASE_MADE_REV                                                                          \
+    "IF(channel IS NULL AND repeatable = 0 AND lane = 'S' AND "                                    \
+    "ABS(" DATABASE_MADE_US                                                                        \
     " - CAST(first_rev AS SIGNED)) < 30000000, first_rev, " DATABASE_MADE_US ")"
-/* The first column of the first row: as a number (0 for NULL or no row), or as text to be
- * freed with free() (NULL for NULL or no row). */
+/* The first column of the first row: as a number (0 for NULL or no row), or as text to be freed
+ * with free() (NULL for NULL or no row). */
 long long database_number(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A counter of the server's; ends the test where there is none of that name. */
@@ -49,8 +47,8 @@ long long database_counter(MYSQL *connection, const char *name);
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Somebody else, with another account than the test's, proposes to accept the restore that is
- * open; tl_restore_accept() confirms it. */
+/* Somebody else, with another account than the test's, proposes to accept the restore that is open;
+ * tl_restore_accept() confirms it. */
 void database_propose(MYSQL *connection);
 
 /* Ends all connections to this database that are newer than the given one. */

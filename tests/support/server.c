@@ -117,14 +117,12 @@ void server_print_work(const server *self)
     (void)run_tool("sql", self->dir, options);
 }
 
-static void must_run_tool(const char *command, const server *self,
-                          const char *const options[])
+static void must_run_tool(const char *command, const server *self, const char *const options[])
 {
     int code = run_tool(command, self->dir, options);
 
     if (code != 0)
-        server_panic("tools/dev/mariadb %s %s gave exit code %d", command, self->dir,
-                     code);
+        server_panic("tools/dev/mariadb %s %s gave exit code %d", command, self->dir, code);
 }
 
 /*
@@ -309,10 +307,9 @@ MYSQL *server_connect(server *self)
         server_panic("out of memory");
     mysql_options(connection, MYSQL_READ_DEFAULT_FILE, self->option_file);
     mysql_options(connection, MYSQL_READ_DEFAULT_GROUP, "client");
-    if (mysql_real_connect(connection, NULL, NULL, NULL, NULL, 0, NULL,
-                           CLIENT_MULTI_STATEMENTS) == NULL)
-        server_panic("no connection to the server in %s: %s", self->dir,
-                     mysql_error(connection));
+    if (mysql_real_connect(connection, NULL, NULL, NULL, NULL, 0, NULL, CLIENT_MULTI_STATEMENTS) ==
+        NULL)
+        server_panic("no connection to the server in %s: %s", self->dir, mysql_error(connection));
     return connection;
 }
 
@@ -360,8 +357,8 @@ void server_panic(const char *format, ...)
     fprintf(stderr, "\n");
     va_end(arguments);
     /* The tool that says it may be what cannot be run. */
-    for (const server *one = atomic_fetch_add(&panics, 1) == 0 ? servers : NULL;
-         one != NULL; one = one->next) {
+    for (const server *one = atomic_fetch_add(&panics, 1) == 0 ? servers : NULL; one != NULL;
+         one = one->next) {
         print_log(one);
         server_print_work(one);
     }

@@ -5,8 +5,8 @@
  * its own.  server_start() is a server that this process may kill, stop and restart as it
  * likes.  Own servers end with the process, however it ends.
  *
- * Everything here that fails ends the process with a sentence and the end of the server's
- * log, since no test can go on without its server.
+ * Everything here that fails ends the process with a sentence and the end of the server's log,
+ * since no test can go on without its server.
  *
  *     int main(void)
  *     {
@@ -58,16 +58,15 @@ void server_print_work(const server *self);
  * server_start() and server_shared() made and gives failures back. */
 int server_report(int failures);
 
-/* cmocka_run_group_tests() and server_report() in one.  cmocka itself says, but does not
- * count, when the last fixture fails, where many tests look whether the books agree. */
-#define server_run_tests(tests, set_up, tear_down)                                       \
+/* cmocka_run_group_tests() and server_report() in one.  cmocka itself says, but does not count,
+ * when the last fixture fails, where many tests look whether the books agree. */
+#define server_run_tests(tests, set_up, tear_down)                                                 \
     server_run_group(#tests, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
 struct CMUnitTest;
 int server_run_group(const char *name, const struct CMUnitTest *tests, size_t count,
                      int (*set_up)(void **state), int (*tear_down)(void **state));
 
 /* Ends the process with this sentence, the servers' logs and what they are doing. */
-_Noreturn void server_panic(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
+_Noreturn void server_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

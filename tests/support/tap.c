@@ -119,8 +119,7 @@ static void stall(const struct serving *one)
 }
 
 /* Closes what it must; 1 when the connection is over. */
-static int apply(struct serving *one, tap_act act, int *client, int far, char *data,
-                 size_t size)
+static int apply(struct serving *one, tap_act act, int *client, int far, char *data, size_t size)
 {
     tap *self = one->owner;
 
@@ -291,8 +290,7 @@ void tap_rule(tap *self, const char *word, unsigned skip, tap_act act, int down)
         i++;
     if (i == TAP_RULES)
         server_panic("more than %d rules", TAP_RULES);
-    self->rules[i] =
-        (struct rule){.skip = skip, .armed = 1, .then_down = down, .act = act};
+    self->rules[i] = (struct rule){.skip = skip, .armed = 1, .then_down = down, .act = act};
     snprintf(self->rules[i].word, sizeof self->rules[i].word, "%s", word);
     atomic_fetch_add(&self->armed, 1);
     atomic_store(&self->released, 0);

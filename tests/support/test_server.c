@@ -1,5 +1,5 @@
-/* What the other tests stand on: databases of their own, servers of their own that can be
- * killed and come back with what was committed, and none left behind. */
+/* What the other tests stand on: databases of their own, servers of their own that can be killed
+ * and come back with what was committed, and none left behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,10 +30,9 @@ static void test_databases_are_apart(void **state)
     assert_int_equal(found.st_mode & 0777, 0600);
     database_run(a, "CREATE TABLE mine (n INT); INSERT INTO mine VALUES (7), (8)");
     assert_int_equal(database_number(a, "SELECT SUM(n) FROM mine"), 15);
-    assert_int_equal(
-        database_number(b, "SELECT COUNT(*) FROM information_schema.tables WHERE "
-                           "table_schema = DATABASE() AND table_name = 'mine'"),
-        0);
+    assert_int_equal(database_number(b, "SELECT COUNT(*) FROM information_schema.tables WHERE "
+                                        "table_schema = DATABASE() AND table_name = 'mine'"),
+                     0);
     assert_int_equal(database_number(b, "SELECT version > 0 FROM tl_schema"), 1);
     mysql_close(a);
     mysql_close(b);
@@ -53,9 +52,8 @@ static void test_committed_rows_survive_a_kill(void **state)
     flushed = database_text(connection, "SELECT @@innodb_flush_log_at_trx_commit");
     assert_string_equal(flushed, "1");
     free(flushed);
-    database_run(connection,
-                 "CREATE TABLE kept (n INT PRIMARY KEY); "
-                 "INSERT INTO kept VALUES (1); BEGIN; INSERT INTO kept VALUES (2)");
+    database_run(connection, "CREATE TABLE kept (n INT PRIMARY KEY); "
+                             "INSERT INTO kept VALUES (1); BEGIN; INSERT INTO kept VALUES (2)");
     server_kill9(own);
     assert_int_not_equal(mysql_ping(connection), 0);
     mysql_close(connection);

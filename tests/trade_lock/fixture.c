@@ -107,11 +107,10 @@ tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 void assert_row(const fixture *f, const char *serial, const char *cust, const char *op,
                 const char *expected)
 {
-    char *row =
-        database_text(f->sql,
-                      "SELECT CONCAT_WS(' ', status, epoch, sends) FROM trade_lock "
-                      "WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
-                      cust, serial, op);
+    char *row = database_text(f->sql,
+                              "SELECT CONCAT_WS(' ', status, epoch, sends) FROM trade_lock "
+                              "WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
+                              cust, serial, op);
 
     assert_string_equal(row != NULL ? row : "-", expected);
     free(row);
@@ -121,14 +120,13 @@ void assert_log_whole(const fixture *f)
 {
     char *headless;
 
-    assert_int_equal(
-        database_number(f->sql,
-                        "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-                        "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
-                        "FROM trade_lock_log WINDOW w AS "
-                        "(PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
-                        "WHERE step <> 1 OR rise < 0"),
-        0);
+    assert_int_equal(database_number(f->sql,
+                                     "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
+                                     "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
+                                     "FROM trade_lock_log WINDOW w AS "
+                                     "(PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
+                                     "WHERE step <> 1 OR rise < 0"),
+                     0);
     /* With 1 where a test typed it. */
     headless = database_text(
         f->sql, "SELECT GROUP_CONCAT(serial_no, ' ', op_code, ' ', first, ' made at ', "

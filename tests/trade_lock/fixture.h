@@ -43,11 +43,11 @@ void assert_log_whole(const fixture *f);
 /* The server's own counter, over all connections. */
 long long server_counter(const fixture *f, const char *name);
 
-#define assert_status(got, expected)                                                     \
+#define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
-/* After a restore was accepted: every process hears of it with its next beat.  Asks for
- * fresh trades of this serial, with a number behind it, until one is granted, and ends it. */
+/* After a restore was accepted: every process hears of it with its next beat.  Asks for fresh
+ * trades of this serial, with a number behind it, until one is granted, and ends it. */
 void await_granting(tl_client *client, const char *serial, const char *cust);
 
 #endif

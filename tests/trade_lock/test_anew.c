@@ -1,5 +1,5 @@
-/* A process whose session was ended goes on under a new one; what it held under the old one
- * stays lost, however late it is looked at. */
+/* A process whose session was ended goes on under a new one; what it held under the old one stays
+ * lost, however late it is looked at. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 /* Nobody but the test ends a session here, on however slow a machine. */
-#define SETTINGS                                                                         \
-    "beat_ms=50ms\nsession_ms=60s\npool_wait_ms=400ms\ncommit_ms=2s\n"                   \
+#define SETTINGS                                                                                   \
+    "beat_ms=50ms\nsession_ms=60s\npool_wait_ms=400ms\ncommit_ms=2s\n"                             \
     "connect_timeout_s=10\n"
 #define PATIENCE_MS 60000
 
@@ -263,8 +263,7 @@ static MYSQL *caller_new(void)
     return caller;
 }
 
-/* With business rows, in the caller's transaction, and submitted: each time the ending is
- * late. */
+/* With business rows, in the caller's transaction, and submitted: each time the ending is late. */
 static void test_every_ending_is_late(void **state)
 {
     static const char *const serials[] = {"late-with", "late-in", "late-submitted"};
@@ -282,12 +281,10 @@ static void test_every_ending_is_late(void **state)
     for (int i = 0; i < 3; i++)
         locks[i] = granted(p.client, serials[i], "c1", &options);
     lose_session(&p);
-    assert_status(tl_lock_finish_with(locks[0], &ending, not_to_be_called, &calls, 2000),
-                  TL_LOST);
+    assert_status(tl_lock_finish_with(locks[0], &ending, not_to_be_called, &calls, 2000), TL_LOST);
     assert_int_equal(calls, 0);
     caller = caller_new();
-    assert_status(tl_lock_finish_in(locks[1], caller, &ending, TL_GUARD_ANY_IDLE),
-                  TL_ROLL_BACK);
+    assert_status(tl_lock_finish_in(locks[1], caller, &ending, TL_GUARD_ANY_IDLE), TL_ROLL_BACK);
     mysql_close(caller);
     expect_lost(locks[1], serials[1]);
     assert_status(tl_lock_finish_submit(locks[2], &ending, NULL, NULL), TL_OK);
@@ -351,9 +348,8 @@ static void test_ended_again_and_again(void **state)
         await_opened(serial);
         assert_int_equal(atomic_load(&p.losses), i + 1);
         /* The descriptor tells of each. */
-        assert_int_equal(
-            read(tl_client_loss_fd(p.client), &told_times, sizeof told_times),
-            sizeof told_times);
+        assert_int_equal(read(tl_client_loss_fd(p.client), &told_times, sizeof told_times),
+                         sizeof told_times);
         assert_int_equal(told_times, 1);
         assert_false(is_readable(tl_client_loss_fd(p.client)));
     }
@@ -400,8 +396,8 @@ struct asking {
     tl_status status;
 };
 
-/* Thread 0 asks; thread 1 ends the session while that travels, and lets it go on when the
- * process lives under the next one. */
+/* Thread 0 asks; thread 1 ends the session while that travels, and lets it go on when the process
+ * lives under the next one. */
 static void ask_across(void *context, int number)
 {
     struct asking *a = context;
@@ -443,10 +439,9 @@ static void test_a_grant_that_comes_too_late(void **state)
     travels("late-request", TAP_DELAY_REQUEST);
 }
 
-/* The answer to an ask is lost, and the server away until the session is over.  first: what
- * the same handle hears from the same process afterwards; second: and then. */
-static void settled_anew(const char *serial, tap_act act, tl_status first,
-                         tl_status second)
+/* The answer to an ask is lost, and the server away until the session is over.  first: what the
+ * same handle hears from the same process afterwards; second: and then. */
+static void settled_anew(const char *serial, tap_act act, tl_status first, tl_status second)
 {
     tl_lock_options options = sync_options("x");
     struct process p;
@@ -539,8 +534,8 @@ static tl_lock *claim_kept(tl_client *client)
     return kept;
 }
 
-/* Claims whose commit was not answered stay with the client: granted never, since their
- * session is over when it is asked again. */
+/* Claims whose commit was not answered stay with the client: granted never, since their session is
+ * over when it is asked again. */
 static void test_claims_that_were_kept(void **state)
 {
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -591,8 +586,8 @@ static void lost_mutex(void *context, const char *resource, tl_status why)
     atomic_fetch_add(&loss->count, 1);
 }
 
-static tl_mutex *mutex_of(tl_client *client, const char *resource, unsigned flags,
-                          int64_t lease_ms, struct loss *loss)
+static tl_mutex *mutex_of(tl_client *client, const char *resource, unsigned flags, int64_t lease_ms,
+                          struct loss *loss)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
     tl_mutex *mutex = NULL;
@@ -794,11 +789,10 @@ static void work_or_take_away(void *context, int number)
 
 static long long crowd_number(const char *where)
 {
-    return database_number(
-        f.sql,
-        "SELECT COUNT(*) FROM trade_lock WHERE cust_no = 'crowd' AND lane = 'S' "
-        "AND %s",
-        where);
+    return database_number(f.sql,
+                           "SELECT COUNT(*) FROM trade_lock WHERE cust_no = 'crowd' AND lane = 'S' "
+                           "AND %s",
+                           where);
 }
 
 /* Groups of steps of both sessions, while one takes the other's place. */
@@ -811,12 +805,10 @@ static void test_a_crowd(void **state)
     crew_threads((int)crew_number("threads", 24) + 1, work_or_take_away, &c);
     assert_int_equal(atomic_load(&c.process.losses), LOSSES);
     assert_int_equal(crowd_number("status = 'Y'"), atomic_load(&c.succeeded));
-    assert_int_equal(crowd_number("status = 'P'"),
-                     atomic_load(&c.lost) + atomic_load(&c.doubt));
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = "
-                               "'crowd' AND outcome = 'SUCCEEDED'"),
-        atomic_load(&c.lost));
+    assert_int_equal(crowd_number("status = 'P'"), atomic_load(&c.lost) + atomic_load(&c.doubt));
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = "
+                                            "'crowd' AND outcome = 'SUCCEEDED'"),
+                     atomic_load(&c.lost));
     print_message("a crowd: %d succeeded, %d lost, %d in doubt, %d times told\n",
                   atomic_load(&c.succeeded), atomic_load(&c.lost), atomic_load(&c.doubt),
                   atomic_load(&c.told_lost));

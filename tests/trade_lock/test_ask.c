@@ -185,11 +185,10 @@ static void test_repeatable(void **state)
         lock = granted(f.client, "m1", "c1", &options);
         assert_int_equal(tl_lock_view(lock)->epoch, i + 1);
         refused("m1", "c1", &options, TL_BUSY);
-        assert_status(
-            finish(lock, outcomes[i], i == 1 ? TL_PROOF_DECLARED : TL_PROOF_NONE),
-            i == 1   ? TL_FAILED
-            : i == 2 ? TL_IN_DOUBT
-                     : TL_SUCCEEDED);
+        assert_status(finish(lock, outcomes[i], i == 1 ? TL_PROOF_DECLARED : TL_PROOF_NONE),
+                      i == 1   ? TL_FAILED
+                      : i == 2 ? TL_IN_DOUBT
+                               : TL_SUCCEEDED);
         tl_lock_free(lock);
     }
     assert_row(&f, "m1", "c1", "WITHDRAW_RETRY", "-");
@@ -221,12 +220,11 @@ static void test_open_transaction_answers_at_once(void **state)
     MYSQL *holder = database_connect(f.db);
 
     (void)state;
-    database_run(
-        holder,
-        "BEGIN; INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-        "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
-        "('c1','d1','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
-        "NOW(6),NOW(6))");
+    database_run(holder,
+                 "BEGIN; INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                 "('c1','d1','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
+                 "NOW(6),NOW(6))");
     lock = ask(f.client, "d1", "c1", &options, &status);
     assert_status(status, TL_BUSY);
     assert_true(tl_lock_view(lock)->being_decided);
@@ -251,13 +249,12 @@ static void test_keys_never_meet(void **state)
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                             "cust_no IN ('a','A')"),
                      5);
-    database_run(
-        f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-               "thread_no, token, fence, rev, created_at, updated_at) VALUES "
-               "('a ','k','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
-               "NOW(6),NOW(6))");
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' "), 1);
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                        "thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                        "('a ','k','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
+                        "NOW(6),NOW(6))");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' "),
+                     1);
 }
 
 static void test_unknown_flags_of_a_client(void **state)
@@ -276,10 +273,9 @@ static void test_unknown_flags_of_a_client(void **state)
 /* A number that every change of a row or of the history changes. */
 static long long written(void)
 {
-    return database_number(
-        f.sql, "SELECT (SELECT SUM(CRC32(CONCAT_WS('|', rev, status, "
-               "HEX(token), fence, session_id, updated_at))) FROM trade_lock) "
-               "+ (SELECT COUNT(*) FROM trade_lock_log)");
+    return database_number(f.sql, "SELECT (SELECT SUM(CRC32(CONCAT_WS('|', rev, status, "
+                                  "HEX(token), fence, session_id, updated_at))) FROM trade_lock) "
+                                  "+ (SELECT COUNT(*) FROM trade_lock_log)");
 }
 
 static void test_a_refusal_writes_nothing(void **state)
@@ -315,8 +311,8 @@ static tl_lock_options mutex_options(void)
     return options;
 }
 
-/* Ends a fresh hold so that its row is what the letter says: Y, F, O opened, L live, D its
- * holder's time over. */
+/* Ends a fresh hold so that its row is what the letter says: Y, F, O opened, L live, D its holder's
+ * time over. */
 static void leave_as(const char *serial, tl_lock_options options, char state)
 {
     tl_lock *lock = granted(f.client, serial, "k", &options);
@@ -343,8 +339,7 @@ static void leave_as(const char *serial, tl_lock_options options, char state)
 
 static long long revisions(const char *serial)
 {
-    return database_number(
-        f.sql, "SELECT SUM(rev) FROM trade_lock WHERE serial_no = '%s'", serial);
+    return database_number(f.sql, "SELECT SUM(rev) FROM trade_lock WHERE serial_no = '%s'", serial);
 }
 
 static void mismatch(const char *serial, const tl_lock_options *options)
@@ -410,8 +405,8 @@ static void run_together(step **steps, size_t count)
     pool_put(f.client->connections, connection);
 }
 
-/* The statement of groups in which no mutex is asked for meets mutexes all the same: their
- * endings are in it, and a trade's ask with a mutex's key. */
+/* The statement of groups in which no mutex is asked for meets mutexes all the same: their endings
+ * are in it, and a trade's ask with a mutex's key. */
 static void mutexes_among_trades(const step *held)
 {
     step trade = *held, mutex = *held, other = *held, *steps[] = {&mutex, &trade, &other};
@@ -431,10 +426,9 @@ static void mutexes_among_trades(const step *held)
     assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kg", "k", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT repeatable = 1 AND session_id IS NULL AND "
-                                     "next_run_at IS NULL FROM trade_lock WHERE "
-                                     "serial_no = 'kg'"),
+    assert_int_equal(database_number(f.sql, "SELECT repeatable = 1 AND session_id IS NULL AND "
+                                            "next_run_at IS NULL FROM trade_lock WHERE "
+                                            "serial_no = 'kg'"),
                      1);
 }
 
@@ -464,9 +458,8 @@ static void test_kinds_do_not_meet_in_a_group(void **state)
     assert_false(trade.changed);
     assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT repeatable = 1 AND session_id IS NOT NULL "
-                                     "FROM trade_lock WHERE serial_no = 'kg'"),
+    assert_int_equal(database_number(f.sql, "SELECT repeatable = 1 AND session_id IS NOT NULL "
+                                            "FROM trade_lock WHERE serial_no = 'kg'"),
                      1);
     mutexes_among_trades(&fresh);
 }

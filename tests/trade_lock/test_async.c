@@ -79,9 +79,8 @@ static void test_many_share_statements(void **state)
     complete_all(MANY, TL_SUCCEEDED);
     tl_client_stats(f.client, &after);
     assert_true(after.statements - before.statements < 2 * MANY / 4);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'"),
-        MANY);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'"),
+                     MANY);
     for (int i = 0; i < MANY; i++)
         tl_lock_free(locks[i]);
 }
@@ -181,9 +180,8 @@ static void test_what_waits_is_in_nobodys_way(void **state)
     together.held = granted(f.client, "w-held", "c1", &options);
     together.opens = granted(f.client, "w-opens", "c1", &options);
     together.asks = lock_new(f.client, "w-later", "c1", &options);
-    database_run(holder,
-                 "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
-                 "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
+    database_run(holder, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
+                         "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
     assert_status(tl_lock_ask_submit(first, submit_together, NULL), TL_OK);
     while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
                                   "('w-later', 'w-opens')") < 3)

@@ -1,9 +1,9 @@
 /*
- * Blocks of statements, and a procedure, that meet an error in their midst: one that the server's handlers
- * see and one that passes them by (a recursion that is too deep, 1436), in the first
- * statement, in the second, and while the row is read.  Whatever happens, no transaction is
- * left open, what was answered is on the rows, and the next grant on the same connection is
- * one that others see.
+ * Blocks of statements, and a procedure, that meet an error in their midst: one that the server's
+ * handlers see and one that passes them by (a recursion that is too deep, 1436), in the first
+ * statement, in the second, and while the row is read.  Whatever happens, no transaction is left
+ * open, what was answered is on the rows, and the next grant on the same connection is one that
+ * others see.
  */
 #include "fixture.h"
 
@@ -91,19 +91,17 @@ static void plan(const char *place, const char *kind)
 /* It has happened. */
 static void assert_happened(void)
 {
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM accident WHERE place <> ''"), 0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM accident WHERE place <> ''"), 0);
 }
 
-/* Connections that sleep within a transaction.  The server shows its transactions as they
- * were up to a tenth of a second ago, so a heartbeat's may seem to be one for a moment. */
+/* Connections that sleep within a transaction.  The server shows its transactions as they were up
+ * to a tenth of a second ago, so a heartbeat's may seem to be one for a moment. */
 static long long asleep_within(void)
 {
-    return database_number(f.sql,
-                           "SELECT COUNT(*) FROM information_schema.innodb_trx t "
-                           "JOIN information_schema.processlist p ON "
-                           "p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE() AND "
-                           "p.command = 'Sleep'");
+    return database_number(f.sql, "SELECT COUNT(*) FROM information_schema.innodb_trx t "
+                                  "JOIN information_schema.processlist p ON "
+                                  "p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE() AND "
+                                  "p.command = 'Sleep'");
 }
 
 static void assert_nothing_left(const char *next)
@@ -113,8 +111,8 @@ static void assert_nothing_left(const char *next)
     long long asleep;
     tl_lock *after;
 
-    /* Two looks within a tenth of a second would see the same transactions, and later what
-     * their connections do: the one that counts is the one that was waited for. */
+    /* Two looks within a tenth of a second would see the same transactions, and later what their
+     * connections do: the one that counts is the one that was waited for. */
     while ((asleep = asleep_within()) > 0 && crew_now_ms() < until_ms)
         crew_sleep_ms(150);
     assert_int_equal(asleep, 0);
@@ -228,12 +226,7 @@ static void assert_both(const char *serial, const char *row, const char *retry_r
 }
 
 static const struct block blocks[] = {
-    {"open",
-     ask_for,
-     put_back,
-     TL_IN_DOUBT,
-     {"P 1 1/-", "P 1 1/F 1 0"},
-     {"first", "second", NULL}},
+    {"open", ask_for, put_back, TL_IN_DOUBT, {"P 1 1/-", "P 1 1/F 1 0"}, {"first", "second", NULL}},
     {"claim",
      leave_waiting,
      ask_again,
@@ -246,12 +239,7 @@ static const struct block blocks[] = {
      TL_GRANTED,
      {"F 1 1/-", "P 2 1/-"},
      {"first", "reading", NULL}},
-    {"ask-with",
-     think_of,
-     ask_with_note,
-     TL_GRANTED,
-     {"-/-", "P 1 1/-"},
-     {"asked", NULL, NULL}},
+    {"ask-with", think_of, ask_with_note, TL_GRANTED, {"-/-", "P 1 1/-"}, {"asked", NULL, NULL}},
     {"reclaim-with",
      leave_failed,
      ask_with_note,
@@ -345,17 +333,14 @@ static void test_purge(void **state)
         assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
     }
-    database_run(f.sql,
-                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR, "
-                 "send_until = NULL WHERE serial_no LIKE 'old-%%'");
+    database_run(f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR, "
+                        "send_until = NULL WHERE serial_no LIKE 'old-%%'");
     plan("purge", "deep");
     assert_status(tl_purge(client, year_ms, &purged), TL_SERVER_ERROR);
     assert_happened();
     assert_nothing_left("purge-next");
     assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'"),
-        3);
+        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'"), 3);
     assert_status(tl_purge(client, year_ms, &purged), TL_OK);
     assert_int_equal(purged.trades, 3);
 }

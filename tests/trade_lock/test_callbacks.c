@@ -141,8 +141,7 @@ static void meet_a_deadlock(MYSQL *connection)
     assert_int_equal(pthread_create(&thread, NULL, want_the_other_row, NULL), 0);
     while (!atomic_load(&other_has_all))
         usleep(1000);
-    assert_int_not_equal(
-        mysql_query(connection, "UPDATE account SET n = n + 1 WHERE id = 2"), 0);
+    assert_int_not_equal(mysql_query(connection, "UPDATE account SET n = n + 1 WHERE id = 2"), 0);
     assert_int_equal(mysql_errno(connection), 1213);
     pthread_join(thread, NULL);
 }
@@ -281,15 +280,13 @@ static void test_the_next_trade_is_not_concerned(void **state)
     for (unsigned i = 0; i < sizeof givers_up / sizeof givers_up[0]; i++)
         for (unsigned j = 0; j < sizeof answers / sizeof answers[0]; j++) {
             tl_lock_options options = sync_options("x");
-            struct work asking = {
-                .note = "ordered", .meddle = givers_up[i], .then = answers[j]};
+            struct work asking = {.note = "ordered", .meddle = givers_up[i], .then = answers[j]};
             tl_lock *lock;
 
             snprintf(serial, sizeof serial, "up-%u-%u", i, j);
             database_run(f.sql, "DELETE FROM ledger");
             lock = lock_new(f.client, serial, "c1", &options);
-            assert_status(tl_lock_ask_with(lock, do_work, &asking, 0),
-                          TL_CALLBACK_FAILED);
+            assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_CALLBACK_FAILED);
             assert_int_equal(asking.runs, 1);
             assert_int_equal(notes("stray"), 0);
             tl_lock_free(lock);
@@ -314,8 +311,7 @@ static void test_results_that_nobody_read(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tl_lock_options options = sync_options("x");
-        struct work asking = {
-            .note = "ordered", .meddle = leave_unread, .then = cases[i].then};
+        struct work asking = {.note = "ordered", .meddle = leave_unread, .then = cases[i].then};
         tl_lock *lock;
 
         snprintf(serial, sizeof serial, "unread-%u", i);
@@ -414,9 +410,8 @@ static const struct {
     tl_status (*first)(tl_lock *lock, struct work *work);
     tl_status (*later)(tl_lock *lock, struct work *work);
 } later_calls[] = {
-    {ask_with_rows, ask_with_rows}, {ask_with_rows, ask_plainly},
-    {end_with_rows, end_with_rows}, {end_with_rows, end_plainly},
-    {end_with_rows, settle_it},
+    {ask_with_rows, ask_with_rows}, {ask_with_rows, ask_plainly}, {end_with_rows, end_with_rows},
+    {end_with_rows, end_plainly},   {end_with_rows, settle_it},
 };
 
 /* Nor when it takes a later call to find out. */
@@ -453,8 +448,8 @@ static void test_what_was_committed_alone_is_told_later(void **state)
 
 /* ------------------------------------------------- what is left of the session -- */
 
-/* Of a session, as whoever is lent it finds it: all that it could change but the numbers that
- * every statement sets, and whether its clock is the server's. */
+/* Of a session, as whoever is lent it finds it: all that it could change but the numbers that every
+ * statement sets, and whether its clock is the server's. */
 static const char session_text[] =
     "SELECT CONCAT_WS(' ', DATABASE(), CURRENT_ROLE(),"
     " ABS(TIMESTAMPDIFF(MINUTE, SYSDATE(), NOW())), @left_behind,"
@@ -550,21 +545,19 @@ static void assert_same_session(const char *first, const char *next, const char 
 static void test_the_next_trade_has_a_session_of_its_own(void **state)
 {
     static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
-    static const tl_status told[] = {TL_GRANTED, TL_REFUSED, TL_GRANTED,
-                                     TL_CALLBACK_FAILED};
+    static const tl_status told[] = {TL_GRANTED, TL_REFUSED, TL_GRANTED, TL_CALLBACK_FAILED};
     struct meddling first = {.then = TL_OK};
     char serial[40];
 
     (void)state;
-    database_run(f.sql,
-                 "CREATE ROLE IF NOT EXISTS less;"
-                 "CREATE TABLE hurried (n INT) ENGINE=InnoDB;"
-                 "CREATE FUNCTION set_the_clock() RETURNS INT BEGIN SET timestamp = 5;"
-                 " RETURN 1; END;"
-                 "CREATE PROCEDURE set_and_fail(t INT, w INT) BEGIN SET timestamp = t;"
-                 " SET innodb_lock_wait_timeout = w; SIGNAL SQLSTATE '45000'; END;"
-                 "CREATE TRIGGER hurry BEFORE INSERT ON hurried FOR EACH ROW"
-                 " SET SESSION lock_wait_timeout = 86400");
+    database_run(f.sql, "CREATE ROLE IF NOT EXISTS less;"
+                        "CREATE TABLE hurried (n INT) ENGINE=InnoDB;"
+                        "CREATE FUNCTION set_the_clock() RETURNS INT BEGIN SET timestamp = 5;"
+                        " RETURN 1; END;"
+                        "CREATE PROCEDURE set_and_fail(t INT, w INT) BEGIN SET timestamp = t;"
+                        " SET innodb_lock_wait_timeout = w; SIGNAL SQLSTATE '45000'; END;"
+                        "CREATE TRIGGER hurry BEFORE INSERT ON hurried FOR EACH ROW"
+                        " SET SESSION lock_wait_timeout = 86400");
     assert_status(ask_and_meddle("as-made", &first), TL_GRANTED);
     for (unsigned i = 0; i < sizeof meddlings / sizeof *meddlings; i++)
         /* In turns all four answers, or TL_OK and one more. */
@@ -610,8 +603,8 @@ static void release_all(MYSQL *connection)
     say(connection, "SELECT RELEASE_ALL_LOCKS()");
 }
 
-/* By its name others find out whether a commit may still be under way: without it none is
- * tried, and nobody else gets such a connection. */
+/* By its name others find out whether a commit may still be under way: without it none is tried,
+ * and nobody else gets such a connection. */
 static void test_a_connection_without_its_name_commits_nothing(void **state)
 {
     static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
@@ -622,8 +615,7 @@ static void test_a_connection_without_its_name_commits_nothing(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof answers / sizeof *answers; i++) {
         tl_lock_options options = sync_options("x");
-        struct work asking = {
-            .note = "ordered", .meddle = release_all, .then = answers[i]};
+        struct work asking = {.note = "ordered", .meddle = release_all, .then = answers[i]};
         struct work ending = {.note = "booked"};
         tl_stats before = {.version = TL_STATS_VERSION}, after = before;
         tl_lock *lock;

@@ -1,6 +1,6 @@
 /*
- * What each path costs, by the counters of a server that serves nobody else: requests,
- * statements of each kind, and transactions that wrote something.
+ * What each path costs, by the counters of a server that serves nobody else: requests, statements
+ * of each kind, and transactions that wrote something.
  *
  *     --locks=10000   held by one session while its heartbeats are counted
  */
@@ -131,8 +131,7 @@ static struct counters read_counters(void)
 }
 
 /* What lies between two readings without the readings themselves. */
-static struct counters between(const struct counters *before,
-                               const struct counters *after)
+static struct counters between(const struct counters *before, const struct counters *after)
 {
     struct counters d;
 
@@ -144,21 +143,21 @@ static struct counters between(const struct counters *before,
     return d;
 }
 
-static void expect(const char *what, const struct counters *before,
-                   const struct counters *after, struct counters each)
+static void expect(const char *what, const struct counters *before, const struct counters *after,
+                   struct counters each)
 {
-    static const char *const names[COUNTERS] = {
-        "requests", "selects", "inserts", "updates", "begins", "commits", "written"};
+    static const char *const names[COUNTERS] = {"requests", "selects", "inserts", "updates",
+                                                "begins",   "commits", "written"};
     struct counters d = between(before, after);
 
     for (int i = 0; i < COUNTERS; i++)
         if (d.is[i] != each.is[i] * ROUNDS)
-            fail_msg("%s: %lld %s in %d rounds, not %lld each", what, d.is[i], names[i],
-                     ROUNDS, each.is[i]);
+            fail_msg("%s: %lld %s in %d rounds, not %lld each", what, d.is[i], names[i], ROUNDS,
+                     each.is[i]);
 }
 
-/* One INSERT, or one UPDATE, that commits by itself; its trigger keeps what was, but for
- * the first step, which stays in the row. */
+/* One INSERT, or one UPDATE, that commits by itself; its trigger keeps what was, but for the first
+ * step, which stays in the row. */
 static const struct counters ONE_INSERT = {{1, 0, 1, 0, 0, 0, 1}};
 static const struct counters FIRST_UPDATE = {{1, 0, 0, 1, 0, 0, 1}};
 static const struct counters ONE_UPDATE = {{1, 0, 1, 1, 0, 0, 1}};
@@ -166,8 +165,8 @@ static const struct counters ONE_UPDATE = {{1, 0, 1, 1, 0, 0, 1}};
 static const struct counters ONE_REPEAT = {{1, 0, 1 + 1, 0, 0, 0, 1}};
 /* The same for the rows of both lanes. */
 static const struct counters ONE_UPDATE_OF_BOTH = {{1, 0, 2, 1, 0, 0, 1}};
-/* An UPDATE cannot return what it wrote: where the caller named no fence the row is read
- * after it, in the same request. */
+/* An UPDATE cannot return what it wrote: where the caller named no fence the row is read after it,
+ * in the same request. */
 static const struct counters RECLAIM = {{1, 1, 1, 1, 0, 0, 1}};
 static const struct counters CLAIM = {{1, 1, 2, 1, 0, 0, 1}};
 /* Both rows, the second found by the first one's token, in one request. */
@@ -204,8 +203,8 @@ static void ask_all(const char *what, struct counters each)
     expect(what, &before, &after, each);
 }
 
-static void finish_all(const char *what, tl_outcome outcome, tl_proof proof,
-                       int retryable, tl_status answer, struct counters each)
+static void finish_all(const char *what, tl_outcome outcome, tl_proof proof, int retryable,
+                       tl_status answer, struct counters each)
 {
     struct counters before = read_counters(), after;
 
@@ -229,13 +228,11 @@ static void test_sync_lane(void **state)
     (void)state;
     make("once", 0, &options);
     ask_all("a first ask", ONE_INSERT);
-    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED,
-               FIRST_UPDATE);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 
     make("fails", 0, &options);
     ask_all("a first ask", ONE_INSERT);
-    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED,
-               FIRST_UPDATE);
+    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED, FIRST_UPDATE);
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 1;
     make("fails", 0, &options);
@@ -251,8 +248,7 @@ static void test_a_reclaim_of_what_was_seen(void **state)
     (void)state;
     make("seen", 0, &options);
     ask_all("a first ask", ONE_INSERT);
-    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED,
-               FIRST_UPDATE);
+    finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED, FIRST_UPDATE);
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 1;
     for (int i = 0; i < ROUNDS; i++) {
@@ -269,10 +265,9 @@ static void test_a_reclaim_of_what_was_seen(void **state)
 
         snprintf(serial, sizeof serial, "seen-%d", i);
         assert_int_equal(tl_lock_view(locks[i])->epoch, 2);
-        assert_true((long long)tl_lock_view(locks[i])->fence ==
-                    database_number(sql,
-                                    "SELECT fence FROM trade_lock WHERE serial_no = '%s'",
-                                    serial));
+        assert_true(
+            (long long)tl_lock_view(locks[i])->fence ==
+            database_number(sql, "SELECT fence FROM trade_lock WHERE serial_no = '%s'", serial));
     }
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
 }
@@ -290,8 +285,7 @@ static void test_exclusive(void **state)
         locks[i] = lock_new(client, "alone", cust, &options);
     }
     ask_all("an exclusive ask", ONE_INSERT);
-    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED,
-               FIRST_UPDATE);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }
 
 static void repeat(const char *prefix, const tl_lock_options *options, tl_outcome outcome)
@@ -330,30 +324,27 @@ static void test_retry_lane(void **state)
 
         make(prefix, 0, &options);
         ask_all("a first ask", ONE_INSERT);
-        finish_all("no answer", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, TL_IN_DOUBT,
-                   OPENING);
+        finish_all("no answer", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, TL_IN_DOUBT, OPENING);
         make(prefix, 0, &retry);
         ask_all("a claim", CLAIM);
-        finish_all("again", TL_OUTCOME_FAILURE, TL_PROOF_NONE, 0, TL_IN_DOUBT,
-                   OPENING_AGAIN);
+        finish_all("again", TL_OUTCOME_FAILURE, TL_PROOF_NONE, 0, TL_IN_DOUBT, OPENING_AGAIN);
         make(prefix, 0, &retry);
         ask_all("a claim of a retry row, F -> P", CLAIM);
         if (success)
-            finish_all("a retry's success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0,
-                       TL_SUCCEEDED, ONE_UPDATE_OF_BOTH);
+            finish_all("a retry's success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED,
+                       ONE_UPDATE_OF_BOTH);
         else
-            finish_all("a retry's failure", TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND, 0,
-                       TL_FAILED, ONE_UPDATE_OF_BOTH);
+            finish_all("a retry's failure", TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND, 0, TL_FAILED,
+                       ONE_UPDATE_OF_BOTH);
     }
 }
 
 /* A number that every change of a row or of the history changes. */
 static long long rows_written(void)
 {
-    return database_number(
-        sql, "SELECT (SELECT SUM(CRC32(CONCAT_WS('|', rev, status, "
-             "HEX(token), fence, session_id, updated_at))) FROM trade_lock) "
-             "+ (SELECT COUNT(*) FROM trade_lock_log)");
+    return database_number(sql, "SELECT (SELECT SUM(CRC32(CONCAT_WS('|', rev, status, "
+                                "HEX(token), fence, session_id, updated_at))) FROM trade_lock) "
+                                "+ (SELECT COUNT(*) FROM trade_lock_log)");
 }
 
 /* Arming is one statement more, and so is every refusal after its read. */
@@ -392,15 +383,14 @@ static void test_arming_and_refusals(void **state)
 /* Rows in process under this session, without asking for each. */
 static void hold_rows(const char *session, long first, long last)
 {
-    database_run(
-        sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
-        "next_run_at, created_at, updated_at) SELECT 'beats', CONCAT('b-', seq), "
-        "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
-        "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
-        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_%ld_to_%ld",
-        session, first, last);
+    database_run(sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+                 "next_run_at, created_at, updated_at) SELECT 'beats', CONCAT('b-', seq), "
+                 "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+                 "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_%ld_to_%ld",
+                 session, first, last);
 }
 
 static uint64_t beats_of(const tl_client *beating)
@@ -411,8 +401,8 @@ static uint64_t beats_of(const tl_client *beating)
     return stats.beats;
 }
 
-/* What heartbeats cost the server.  Some pass while the counters are read, on a slow
- * machine many; so how many there were is known within bounds. */
+/* What heartbeats cost the server.  Some pass while the counters are read, on a slow machine many;
+ * so how many there were is known within bounds. */
 struct beating {
     long long least, most;
     struct counters cost;
@@ -441,13 +431,12 @@ static void check_beats(const char *session, const struct beating *counted)
 {
     const long long *is = counted->cost.is;
     long long held = database_number(
-        sql, "SELECT COUNT(*) FROM trade_lock WHERE session_id = '%s' AND status = 'P'",
-        session);
+        sql, "SELECT COUNT(*) FROM trade_lock WHERE session_id = '%s' AND status = 'P'", session);
 
     print_message("%lld locks held, %lld to %lld beats: %lld UPDATEs, %lld transactions "
                   "that wrote, %lld INSERTs, %lld SELECTs\n",
-                  held, counted->least, counted->most, is[UPDATES], is[WRITTEN],
-                  is[INSERTS], is[SELECTS]);
+                  held, counted->least, counted->most, is[UPDATES], is[WRITTEN], is[INSERTS],
+                  is[SELECTS]);
 
     assert_in_range(is[UPDATES], counted->least, counted->most);
     assert_in_range(is[WRITTEN], counted->least, counted->most);
@@ -457,8 +446,8 @@ static void check_beats(const char *session, const struct beating *counted)
 static void test_one_statement_a_beat(void **state)
 {
     enum { BEATS = 10 };
-    char *file = database_option_file_at(base, server_socket(quiet),
-                                         "beat_ms=100ms\nsession_ms=30s\n");
+    char *file =
+        database_option_file_at(base, server_socket(quiet), "beat_ms=100ms\nsession_ms=30s\n");
     tl_client *beating = open_client(file);
     const char *session = tl_client_session(beating);
     struct beating few, many;
@@ -470,11 +459,10 @@ static void test_one_statement_a_beat(void **state)
     hold_rows(session, 2, crew_number("locks", 10000));
     many = count_beats(beating, BEATS);
     check_beats(session, &many);
-    /* Nothing is read more often, whatever is held; a round that follows two beats at once
-     * makes a difference of its own. */
+    /* Nothing is read more often, whatever is held; a round that follows two beats at once makes a
+     * difference of its own. */
     assert_true(many.cost.is[REQUESTS] * few.cost.is[UPDATES] <=
-                (few.cost.is[REQUESTS] + 2 * few.cost.is[UPDATES]) *
-                    many.cost.is[UPDATES]);
+                (few.cost.is[REQUESTS] + 2 * few.cost.is[UPDATES]) * many.cost.is[UPDATES]);
     tl_client_close(beating);
     remove(file);
     free(file);

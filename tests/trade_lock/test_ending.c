@@ -44,8 +44,7 @@ static tl_status insert_note(void *context, struct st_mysql *connection)
 {
     char sql[100];
 
-    snprintf(sql, sizeof sql, "INSERT INTO ledger (note) VALUES ('%s')",
-             (const char *)context);
+    snprintf(sql, sizeof sql, "INSERT INTO ledger (note) VALUES ('%s')", (const char *)context);
     return mysql_query(connection, sql) == 0 ? TL_OK : TL_SERVER_ERROR;
 }
 
@@ -71,8 +70,7 @@ static void test_rows_ride_along(void **state)
     (void)state;
     assert_status(tl_lock_ask_with(lock, insert_note, note_prepared, 0), TL_GRANTED);
     assert_int_equal(notes("prepared"), 1);
-    assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_booked, 5000),
-                  TL_SUCCEEDED);
+    assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_booked, 5000), TL_SUCCEEDED);
     assert_int_equal(notes("booked"), 1);
     assert_row(&f, "b1", "c1", "WITHDRAW", "Y 1 1");
     tl_lock_free(lock);
@@ -152,8 +150,8 @@ static tl_status reset_inside(void *context, struct st_mysql *connection)
     return TL_OK;
 }
 
-/* What was prepared on the connection is gone with its transaction; that is no reason to run
- * the callback again. */
+/* What was prepared on the connection is gone with its transaction; that is no reason to run the
+ * callback again. */
 static void test_a_callback_must_not_reset_the_connection(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -165,10 +163,8 @@ static void test_a_callback_must_not_reset_the_connection(void **state)
         tl_lock *before = lock_new(f.client, i ? "r1" : "r0", "c1", &options);
         tl_lock *lock = lock_new(f.client, i ? "r3" : "r2", "c1", &options);
 
-        assert_status(tl_lock_ask_with(before, insert_note, note_prepared, 0),
-                      TL_GRANTED);
-        assert_status(tl_lock_ask_with(lock, reset_inside, &resets, 0),
-                      TL_CALLBACK_FAILED);
+        assert_status(tl_lock_ask_with(before, insert_note, note_prepared, 0), TL_GRANTED);
+        assert_status(tl_lock_ask_with(lock, reset_inside, &resets, 0), TL_CALLBACK_FAILED);
         assert_non_null(strstr(tl_error_message(), "must not commit"));
         assert_row(&f, i ? "r3" : "r2", "c1", "WITHDRAW", "-");
         assert_status(tl_lock_finish_with(before, &ending, reset_inside, &resets, 1000),
@@ -204,9 +200,8 @@ static void test_an_ending_that_meets_itself(void **state)
     assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
     assert_status(tl_lock_finish(lock, &ending), TL_RELEASED);
     assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    database_run(f.sql,
-                 "UPDATE trade_lock SET next_run_at = '2000-01-01' WHERE serial_no "
-                 "= 'itself-2' AND next_run_at IS NOT NULL");
+    database_run(f.sql, "UPDATE trade_lock SET next_run_at = '2000-01-01' WHERE serial_no "
+                        "= 'itself-2' AND next_run_at IS NOT NULL");
     heir = granted(f.other, "itself-2", "c1", &retry);
     forget_the_ending(opened, ROWS_NONE);
     assert_status(finish(opened, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
@@ -323,8 +318,7 @@ static void ignore_a_deadlock(MYSQL *mine)
     assert_int_equal(pthread_create(&thread, NULL, want_the_other_row, NULL), 0);
     while (!atomic_load(&other_has_all))
         usleep(1000);
-    assert_int_not_equal(mysql_query(mine, "UPDATE account SET n = n + 1 WHERE id = 2"),
-                         0);
+    assert_int_not_equal(mysql_query(mine, "UPDATE account SET n = n + 1 WHERE id = 2"), 0);
     assert_int_equal(mysql_errno(mine), 1213);
     pthread_join(thread, NULL);
 }
@@ -427,8 +421,7 @@ static void test_one_statement_and_one_commit_each(void **state)
             options.flags = flags[kind];
             if (kind == 1)
                 options.channel = NULL;
-            snprintf(serial, sizeof serial, "n-%s-%d", kinds[kind],
-                     kind == 1 ? 0 : round);
+            snprintf(serial, sizeof serial, "n-%s-%d", kinds[kind], kind == 1 ? 0 : round);
             lock = granted(f.client, serial, "c7", &options);
             assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
             tl_lock_free(lock);

@@ -1,6 +1,6 @@
 /*
- * A new row's fence starts from the server's microseconds: as an answer brought them, or for
- * up to a second, as the client knows them from that answer.
+ * A new row's fence starts from the server's microseconds: as an answer brought them, or for up to
+ * a second, as the client knows them from that answer.
  */
 #include "fixture.h"
 
@@ -68,9 +68,9 @@ static void ask_and_end(int number)
     options.channel = NULL;
     snprintf(serial, sizeof serial, "f%d", number);
     lock = granted(f.client, serial, "c1", &options);
-    assert_true((long long)tl_lock_view(lock)->fence ==
-                database_number(
-                    f.sql, "SELECT fence FROM trade_lock WHERE serial_no='%s'", serial));
+    assert_true(
+        (long long)tl_lock_view(lock)->fence ==
+        database_number(f.sql, "SELECT fence FROM trade_lock WHERE serial_no='%s'", serial));
     assert_true(database_number(f.sql,
                                 "SELECT fence = rev AND first_rev = rev FROM trade_lock "
                                 "WHERE serial_no='%s'",
@@ -88,18 +88,15 @@ static void test_asks_in_a_row(void **state)
     /* An ending has added one. */
     assert_true(database_number(f.sql, "SELECT fence - 1 = " DATABASE_MADE_US
                                        " FROM trade_lock WHERE serial_no='f0'"));
-    assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE ABS(CAST(fence "
-                        "AS SIGNED) - " DATABASE_MADE_US ") > %d",
-                        30 * SECOND_US),
-        0);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE ABS(CAST(fence "
+                                     "AS SIGNED) - " DATABASE_MADE_US ") > %d",
+                                     30 * SECOND_US),
+                     0);
     /* Some did without the server's word, and would have met it by chance only. */
-    assert_true(
-        database_number(
-            f.sql,
-            "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_US) <
-        ASKS);
+    assert_true(database_number(
+                    f.sql, "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_US) <
+                ASKS);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * 256 threads of one client over the path of the groups: asks, refusals and endings of both
- * lanes that share statements and commits.  Small enough to run under both sanitizers.
+ * 256 threads of one client over the path of the groups: asks, refusals and endings of both lanes
+ * that share statements and commits.  Small enough to run under both sanitizers.
  *
  *     --threads=256 --rounds=3
  */
@@ -41,8 +41,8 @@ static struct {
                       {"claims and their endings", 0, 0},
                       {"reclaims and their endings", 0, 0}}};
 
-/* In every other round there are only asks and successes of which little is told, so that
- * groups have the plain form of their statement. */
+/* In every other round there are only asks and successes of which little is told, so that groups
+ * have the plain form of their statement. */
 static int is_plain(long round)
 {
     return round % 2 == 1;
@@ -194,14 +194,13 @@ static void check_row(const struct doubtful *d, const tl_lock *lock, uint32_t ep
     const tl_view *view = tl_lock_view(lock);
 
     CREW_CHECK(view->payload_size == 1 && *(const char *)view->payload == 'c');
-    CREW_CHECK(strcmp(view->serial_no, d->serial) == 0 &&
-               strcmp(view->cust_no, d->cust) == 0);
+    CREW_CHECK(strcmp(view->serial_no, d->serial) == 0 && strcmp(view->cust_no, d->cust) == 0);
     CREW_CHECK(view->epoch == epoch && view->status == 'P');
 }
 
 /* One of its rivals is granted the attempt, and has the row with it. */
-static void compete(const struct doubtful *d, const tl_lock_options *options,
-                    uint32_t epoch, int fails)
+static void compete(const struct doubtful *d, const tl_lock_options *options, uint32_t epoch,
+                    int fails)
 {
     tl_lock *lock = lock_new(scene.f.client, d->serial, d->cust, options);
     tl_status status = ask_on(lock);
@@ -216,8 +215,8 @@ static void compete(const struct doubtful *d, const tl_lock_options *options,
     tl_lock_free(lock);
 }
 
-/* The fence of a failure, as whoever is told of it sees it.  All ask at once, and one may
- * meet the row's lock in the hand of another's statement. */
+/* The fence of a failure, as whoever is told of it sees it.  All ask at once, and one may meet the
+ * row's lock in the hand of another's statement. */
 static uint64_t failed_fence(const struct doubtful *d)
 {
     tl_lock_options options = sync_options("c");
@@ -315,16 +314,16 @@ static void test_many_threads_share_statements(void **state)
     assert_status(tl_client_stats(scene.f.client, &stats), TL_OK);
     print_message("%d threads: %llu asks and %llu endings, %llu of them in %llu groups; "
                   "%llu statements\n",
-                  scene.threads, (unsigned long long)stats.asks,
-                  (unsigned long long)stats.finishes, (unsigned long long)stats.grouped,
-                  (unsigned long long)stats.groups, (unsigned long long)stats.statements);
+                  scene.threads, (unsigned long long)stats.asks, (unsigned long long)stats.finishes,
+                  (unsigned long long)stats.grouped, (unsigned long long)stats.groups,
+                  (unsigned long long)stats.statements);
     /* Several in a group, or this test has looked at something else. */
     assert_true(stats.grouped > 2 * stats.groups);
     for (size_t i = 0; i < sizeof scene.phases / sizeof scene.phases[0]; i++) {
         const struct phase *phase = &scene.phases[i];
 
-        print_message("%llu %s in %llu groups\n", (unsigned long long)phase->grouped,
-                      phase->what, (unsigned long long)phase->groups);
+        print_message("%llu %s in %llu groups\n", (unsigned long long)phase->grouped, phase->what,
+                      (unsigned long long)phase->groups);
         assert_true(phase->grouped > 2 * phase->groups);
     }
     assert_int_equal(stats.lost, 0);
@@ -343,22 +342,21 @@ static void test_many_threads_share_statements(void **state)
                                      "<> 'mutex'"),
                      2 * trades + (4 + 3) * doubtful + 2 * reclaimed);
     assert_int_equal(
-        database_number(
-            scene.f.sql,
-            "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
-            "ON r.cust_no = s.cust_no AND r.serial_no = "
-            "s.serial_no AND r.lane = 'R' WHERE s.lane = 'S' AND "
-            "s.status = 'Y' AND r.status = IF(s.epoch = 1, s.status, 'F') AND "
-            "(s.token = r.token) = (s.epoch = 1) AND "
-            "r.session_id IS NULL AND r.next_run_at IS NULL"),
+        database_number(scene.f.sql,
+                        "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
+                        "ON r.cust_no = s.cust_no AND r.serial_no = "
+                        "s.serial_no AND r.lane = 'R' WHERE s.lane = 'S' AND "
+                        "s.status = 'Y' AND r.status = IF(s.epoch = 1, s.status, 'F') AND "
+                        "(s.token = r.token) = (s.epoch = 1) AND "
+                        "r.session_id IS NULL AND r.next_run_at IS NULL"),
         doubtful);
     assert_log_whole(&scene.f);
 }
 
 /* --------------------------------------------------------------- who comes too late -- */
 
-/* As many as are on their way at once, who waits behind them in vain, and who comes when the
- * first of those has left. */
+/* As many as are on their way at once, who waits behind them in vain, and who comes when the first
+ * of those has left. */
 enum { HELD = 3, IN_VAIN = 6, LATER = 6 };
 #define PATIENCE_MS 600
 
@@ -419,9 +417,9 @@ static void hold_or_come_late(void *context, int number)
 }
 
 /*
- * All places are taken by steps whose requests are stuck; who waits for a place longer than
- * its time leaves, and nothing was done for it.  The places are handed on afterwards as if
- * nobody had left.
+ * All places are taken by steps whose requests are stuck; who waits for a place longer than its
+ * time leaves, and nothing was done for it.  The places are handed on afterwards as if nobody had
+ * left.
  */
 static void test_a_step_leaves_in_time(void **state)
 {
@@ -430,8 +428,7 @@ static void test_a_step_leaves_in_time(void **state)
 
     (void)state;
     snprintf(settings, sizeof settings,
-             "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n",
-             PATIENCE_MS);
+             "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", PATIENCE_MS);
     held.line = tap_start(server_socket(server_shared()));
     file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
     options.config_file = file;
@@ -444,11 +441,10 @@ static void test_a_step_leaves_in_time(void **state)
     }
     crew_threads(HELD + IN_VAIN + LATER, hold_or_come_late, NULL);
     /* Each trade was asked for once, and ended. */
-    assert_int_equal(
-        database_number(scene.f.sql,
-                        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no "
-                        "LIKE 'held-%%' OR serial_no LIKE 'late-%%'"),
-        2 * (HELD + IN_VAIN + LATER));
+    assert_int_equal(database_number(scene.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no "
+                                     "LIKE 'held-%%' OR serial_no LIKE 'late-%%'"),
+                     2 * (HELD + IN_VAIN + LATER));
     tl_client_close(held.client);
     tap_free(held.line);
     remove(file);

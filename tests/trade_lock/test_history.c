@@ -1,5 +1,5 @@
-/* What a step was stays as it was, wherever it is kept: in the row, as its first or its last
- * one, or apart. */
+/* What a step was stays as it was, wherever it is kept: in the row, as its first or its last one,
+ * or apart. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -27,17 +27,16 @@ static char *told;
 static char *read_steps(void)
 {
     return database_text(
-        f.sql,
-        "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS('|', BINARY cust_no, serial_no, op_code, "
-        "rev, "
-        "logged_at, step, status, thread_no, HEX(token), fence, epoch, attempts, claims, "
-        "sends, conflict, proof, account, " OR_NONE("log_no") OR_NONE("session_id")
-            OR_NONE("send_until") OR_NONE("max_hold_until") OR_NONE("next_run_at")
-                OR_NONE("parked") OR_NONE("channel_key") OR_NONE("channel_ref")
-                    OR_NONE("remark") "COALESCE(actor, '-'), '') "
-                                      "ORDER BY cust_no, serial_no, op_code, rev "
-                                      "SEPARATOR '\n'), '') "
-                                      "FROM trade_lock_log");
+        f.sql, "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS('|', BINARY cust_no, serial_no, op_code, "
+               "rev, "
+               "logged_at, step, status, thread_no, HEX(token), fence, epoch, attempts, claims, "
+               "sends, conflict, proof, account, " OR_NONE("log_no") OR_NONE("session_id")
+                   OR_NONE("send_until") OR_NONE("max_hold_until") OR_NONE("next_run_at")
+                       OR_NONE("parked") OR_NONE("channel_key") OR_NONE("channel_ref")
+                           OR_NONE("remark") "COALESCE(actor, '-'), '') "
+                                             "ORDER BY cust_no, serial_no, op_code, rev "
+                                             "SEPARATOR '\n'), '') "
+                                             "FROM trade_lock_log");
 }
 
 static int setup(void **state)
@@ -80,19 +79,17 @@ static void expect_new(const char *what, size_t count)
     told = now;
 }
 
-/* What the plain forms take for granted is so, alone and in groups: only who may send has
- * a time to do it in, and only a mutex forgets its holder. */
+/* What the plain forms take for granted is so, alone and in groups: only who may send has a time to
+ * do it in, and only a mutex forgets its holder. */
 static void expect_forms(void)
 {
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE step = "
-                                     "'ask' AND (sends > 0) <> (send_until IS NOT "
-                                     "NULL)"),
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE step = "
+                                            "'ask' AND (sends > 0) <> (send_until IS NOT "
+                                            "NULL)"),
                      0);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE step = "
-                                     "'end' AND serial_no <> 'retry' AND "
-                                     "(session_id IS NULL) <> (repeatable = 1)"),
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE step = "
+                                            "'end' AND serial_no <> 'retry' AND "
+                                            "(session_id IS NULL) <> (repeatable = 1)"),
                      0);
 }
 
@@ -112,8 +109,7 @@ static void end(tl_lock *lock, tl_outcome outcome, tl_proof proof, const char *r
 
 static void test_one_step_after_another(void **state)
 {
-    tl_lock_options plain = sync_options("x"), other = plain, again = plain,
-                    queued = plain;
+    tl_lock_options plain = sync_options("x"), other = plain, again = plain, queued = plain;
     tl_lock_options retry = retry_options();
     tl_lock *lock;
 
@@ -208,8 +204,7 @@ static void end_one(void *context, int number)
 /* Other threads end what these asked for, many in one statement. */
 static void test_groups(void **state)
 {
-    static struct group groups[] = {
-        {"told", "fastpay", 1}, {"mixed", NULL, 1}, {"plain", NULL, 0}};
+    static struct group groups[] = {{"told", "fastpay", 1}, {"mixed", NULL, 1}, {"plain", NULL, 0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
@@ -222,8 +217,8 @@ static void test_groups(void **state)
     }
 }
 
-/* By hand, behind a first step that the row keeps and behind one that it does not; and the
- * rows removed. */
+/* By hand, behind a first step that the row keeps and behind one that it does not; and the rows
+ * removed. */
 static void test_by_hand(void **state)
 {
     const long long rows = database_number(f.sql, "SELECT COUNT(*) FROM trade_lock");

@@ -95,18 +95,17 @@ static int is_open(tl_status status)
 }
 
 /* The line is up: the same call again, as long as a brief budget was too brief for it. */
-#define ASSERT_KNOWN(call, expected)                                                     \
-    do {                                                                                 \
-        int64_t known_until_ms = crew_now_ms() + PATIENCE_MS;                            \
-        tl_status known;                                                                 \
-        do                                                                               \
-            known = (call);                                                              \
-        while (is_open(known) && crew_now_ms() < known_until_ms);                        \
-        assert_status(known, expected);                                                  \
+#define ASSERT_KNOWN(call, expected)                                                               \
+    do {                                                                                           \
+        int64_t known_until_ms = crew_now_ms() + PATIENCE_MS;                                      \
+        tl_status known;                                                                           \
+        do                                                                                         \
+            known = (call);                                                                        \
+        while (is_open(known) && crew_now_ms() < known_until_ms);                                  \
+        assert_status(known, expected);                                                            \
     } while (0)
 
-static void refused(const char *serial, const tl_lock_options *options,
-                    tl_status expected)
+static void refused(const char *serial, const tl_lock_options *options, tl_status expected)
 {
     tl_status status;
     tl_lock *lock = ask(f.other, serial, "c1", options, &status);
@@ -117,8 +116,8 @@ static void refused(const char *serial, const tl_lock_options *options,
 
 static int64_t steps_of(const char *serial)
 {
-    return database_number(
-        f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s'", serial);
+    return database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='%s'",
+                           serial);
 }
 
 /* The server is there all the time: the library finds out by itself. */
@@ -186,9 +185,9 @@ static tl_status give_back(void *context, struct st_mysql *connection)
     return *(const tl_status *)context;
 }
 
-/* A reclaim with business rows that names no fence is read after its commit.  When that
- * reading fails the lock is granted all the same, and must not be forgotten.  Nor is a
- * claim, whose answer carries the row and was lost. */
+/* A reclaim with business rows that names no fence is read after its commit.  When that reading
+ * fails the lock is granted all the same, and must not be forgotten.  Nor is a claim, whose answer
+ * carries the row and was lost. */
 static void test_granted_but_not_read(void **state)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
@@ -225,8 +224,8 @@ static void test_granted_but_not_read(void **state)
     tl_lock_free(lock);
 }
 
-/* An ask that was lost did not happen, and the next one with rows was stopped by its
- * callback: all of that is known. */
+/* An ask that was lost did not happen, and the next one with rows was stopped by its callback: all
+ * of that is known. */
 static void test_stopped_after_a_lost_ask(void **state)
 {
     static const tl_status stops[][2] = {{TL_REFUSED, TL_REFUSED},
@@ -397,12 +396,11 @@ struct storm {
 
 static void kill_connections(struct storm *storm, MYSQL *sql)
 {
-    char *id =
-        database_text(sql,
-                      "SELECT id FROM information_schema.processlist WHERE db='%s' "
-                      "AND id NOT IN (CONNECTION_ID(), %lu) "
-                      "ORDER BY RAND() LIMIT 1",
-                      database_name(f.db), mysql_thread_id(f.sql));
+    char *id = database_text(sql,
+                             "SELECT id FROM information_schema.processlist WHERE db='%s' "
+                             "AND id NOT IN (CONNECTION_ID(), %lu) "
+                             "ORDER BY RAND() LIMIT 1",
+                             database_name(f.db), mysql_thread_id(f.sql));
     char statement[64];
 
     if (id != NULL) {
@@ -488,8 +486,8 @@ static void test_killed_connections(void **state)
     close_place(&near);
 }
 
-/* Asks that keep all places of the groups, an ask with little time that leads the next
- * group, and an ending with much time in it. */
+/* Asks that keep all places of the groups, an ask with little time that leads the next group, and
+ * an ending with much time in it. */
 enum { KEEPING = 3, HASTY = KEEPING, ENDING, FATES, CONTROLLER = FATES };
 #define HASTE_MS 3000
 
@@ -543,9 +541,9 @@ static void share_a_fate(void *context, int number)
     if (number == ENDING)
         await_asleep(&all->threads[HASTY]); /* who sleeps first is called first */
     atomic_store(&all->threads[number], gettid());
-    all->status[number] =
-        number != ENDING ? tl_lock_ask(all->locks[number], 0)
-                         : finish(all->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    all->status[number] = number != ENDING
+                              ? tl_lock_ask(all->locks[number], 0)
+                              : finish(all->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
 }
 
 /* Whoever has time goes on settling where the leader's time is over. */

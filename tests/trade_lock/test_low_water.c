@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LASTING                                                                          \
-    "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                     \
+#define LASTING                                                                                    \
+    "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                               \
     "connect_timeout_s=10\nread_timeout_s=60\n"
 #define PATIENCE_MS 60000
 /* In milliseconds: before long, and still to come when the row is written. */
@@ -56,8 +56,8 @@ __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
 }
 
 /* A row as an ask makes it, whose hold is over in so many milliseconds, or before. */
-static void insert_row(MYSQL *connection, const char *op, const char *serial,
-                       const char *status, int64_t ms)
+static void insert_row(MYSQL *connection, const char *op, const char *serial, const char *status,
+                       int64_t ms)
 {
     database_run(connection,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
@@ -69,9 +69,8 @@ static void insert_row(MYSQL *connection, const char *op, const char *serial,
                  serial, op, status, (long long)ms * 1000);
 }
 
-/* The janitors have been at everything since: a finished trade of another operation that
- * has become due meanwhile is behind its mark.  Operations are looked through in the order
- * of their names. */
+/* The janitors have been at everything since: a finished trade of another operation that has become
+ * due meanwhile is behind its mark.  Operations are looked through in the order of their names. */
 static void await_rounds(int rounds)
 {
     static int number;
@@ -174,8 +173,8 @@ static void test_an_open_transaction_stops_the_mark(void **state)
     mysql_close(slow);
 }
 
-/* One row that cannot be opened does not keep the others from it, however many finished
- * trades stand between them. */
+/* One row that cannot be opened does not keep the others from it, however many finished trades
+ * stand between them. */
 static void test_a_row_that_is_kept(void **state)
 {
     MYSQL *keeper = database_connect(f.db);
@@ -183,13 +182,12 @@ static void test_a_row_that_is_kept(void **state)
     (void)state;
     database_run(keeper, "START TRANSACTION");
     insert_row(keeper, "WITHDRAW", "kept", "P", -3000000);
-    database_run(f.sql,
-                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-                 "step, thread_no, token, fence, rev, next_run_at, created_at, "
-                 "updated_at) SELECT 'between', seq, 'WITHDRAW', 'S', 'Y', 'ask', "
-                 "UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 3000 "
-                 "- seq DIV 5 SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM "
-                 "seq_1_to_10500");
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                        "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                        "updated_at) SELECT 'between', seq, 'WITHDRAW', 'S', 'Y', 'ask', "
+                        "UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 3000 "
+                        "- seq DIV 5 SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM "
+                        "seq_1_to_10500");
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) - "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
     insert_row(f.sql, "WITHDRAW", "long-behind", "P", -120000);
@@ -214,8 +212,7 @@ static void test_a_clock_that_was_set_back(void **state)
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
     await_opened("earlier");
-    assert_int_equal(
-        database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
+    assert_int_equal(database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
 }
 
 /* Of what was restored nothing is known; all of it is looked through again. */
@@ -233,8 +230,8 @@ static void test_a_restored_server(void **state)
     await_granting(f.other, "accepted-too", "c1");
 }
 
-/* Whoever makes sure of a stretch is in nobody's way: neither an ending nor an ask for a
- * trade that is finished meets the locks. */
+/* Whoever makes sure of a stretch is in nobody's way: neither an ending nor an ask for a trade that
+ * is finished meets the locks. */
 static void test_the_proof_is_in_nobodys_way(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -248,10 +245,9 @@ static void test_the_proof_is_in_nobodys_way(void **state)
     tl_lock_free(again);
     database_run(janitors, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     database_run(janitors, "START TRANSACTION");
-    assert_true(database_number(janitors,
-                                "SELECT COUNT(*) FROM trade_lock FORCE INDEX (due) WHERE "
-                                "op_code='WITHDRAW' AND next_run_at >= '2000-01-01' AND "
-                                "next_run_at < '2200-01-01' LOCK IN SHARE MODE") >= 2);
+    assert_true(database_number(janitors, "SELECT COUNT(*) FROM trade_lock FORCE INDEX (due) WHERE "
+                                          "op_code='WITHDRAW' AND next_run_at >= '2000-01-01' AND "
+                                          "next_run_at < '2200-01-01' LOCK IN SHARE MODE") >= 2);
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     again = ask(f.other, "ended", "c1", &options, &status);
     assert_status(status, TL_ALREADY_DONE);
@@ -280,8 +276,7 @@ static void insert_session(const char *program, const char *session_id)
 
 static void end_session(const char *program)
 {
-    database_run(f.sql,
-                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE program='%s'",
+    database_run(f.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE program='%s'",
                  program);
 }
 
@@ -299,8 +294,8 @@ static void insert_many(const char *op, const char *session_id, int count)
                  op, count, session_id, count);
 }
 
-/* What a dead process held is found among the many trades that it finished, in as many
- * rounds as it takes, and though one of them cannot be opened yet. */
+/* What a dead process held is found among the many trades that it finished, in as many rounds as it
+ * takes, and though one of them cannot be opened yet. */
 static void test_the_last_of_many(void **state)
 {
     MYSQL *keeper = database_connect(f.db);
@@ -354,8 +349,8 @@ static void use_mutex(void *context, int number)
     }
 }
 
-/* Mutexes are left in doubt and taken again, in groups; then they have neither a holder nor
- * a moment, as those that are taken one by one. */
+/* Mutexes are left in doubt and taken again, in groups; then they have neither a holder nor a
+ * moment, as those that are taken one by one. */
 static void test_mutexes_in_groups(void **state)
 {
     struct mutexes m = {.client = f.client};
@@ -364,10 +359,9 @@ static void test_mutexes_in_groups(void **state)
     crew_barrier_init(&m.barrier, 16);
     crew_threads(16, use_mutex, &m);
     pthread_barrier_destroy(&m.barrier);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m1' "
-                                     "AND status='Y' AND session_id IS NULL AND "
-                                     "next_run_at IS NULL"),
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m1' "
+                                            "AND status='Y' AND session_id IS NULL AND "
+                                            "next_run_at IS NULL"),
                      16);
 }
 
@@ -386,8 +380,8 @@ static int count_rows(void *context, const tl_view *view)
     return 0;
 }
 
-/* Finished trades on both sides of the mark, one that is held, and one that SQL typed by
- * hand has put where no janitor looks: each is listed once. */
+/* Finished trades on both sides of the mark, one that is held, and one that SQL typed by hand has
+ * put where no janitor looks: each is listed once. */
 static void test_lists(void **state)
 {
     tl_filter filter = {.version = TL_FILTER_VERSION};
@@ -417,8 +411,7 @@ static int find_late(void *context, const tl_finding *finding)
 {
     int *late = context;
 
-    *late += strcmp(finding->check, "due work") == 0 &&
-             finding->level == TL_FINDING_WARNING &&
+    *late += strcmp(finding->check, "due work") == 0 && finding->level == TL_FINDING_WARNING &&
              strncmp(finding->found, "LATE,", 5) == 0;
     return 0;
 }
@@ -430,20 +423,18 @@ static void test_the_doctor_looks_further(void **state)
     int late = 0;
 
     (void)state;
-    database_run(f.sql,
-                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-                 "step, thread_no, token, fence, rev, next_run_at, created_at, "
-                 "updated_at) SELECT 'late', seq, 'LATE', 'S', IF(seq = 2500, 'P', "
-                 "'Y'), 'ask', UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - "
-                 "INTERVAL 90000 - seq SECOND, UTC_TIMESTAMP(6), "
-                 "UTC_TIMESTAMP(6) FROM seq_1_to_2500");
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                        "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                        "updated_at) SELECT 'late', seq, 'LATE', 'S', IF(seq = 2500, 'P', "
+                        "'Y'), 'ask', UUID(), RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - "
+                        "INTERVAL 90000 - seq SECOND, UTC_TIMESTAMP(6), "
+                        "UTC_TIMESTAMP(6) FROM seq_1_to_2500");
     (void)tl_doctor(f.client, find_late, &late);
     assert_int_equal(late, 1);
 }
 
 #define HASTY "beat_ms=100ms\nsession_ms=300ms\nread_timeout_s=60\n"
-#define OPERATIONS                                                                       \
-    "(SELECT COUNT(*) FROM trade_lock_low_water WHERE op_code LIKE 'OP-%%')"
+#define OPERATIONS "(SELECT COUNT(*) FROM trade_lock_low_water WHERE op_code LIKE 'OP-%%')"
 
 static void insert_operations(int from, int to)
 {
@@ -481,17 +472,16 @@ static int try_a_new_operation(tl_client *hasty, int try)
     pthread_join(thread, &done);
     assert_non_null(done);
     assert_int_equal(
-        database_number(
-            f.sql,
-            "SELECT swept_at IS NULL OR (SELECT COUNT(*) FROM trade_lock "
-            "WHERE op_code='%s_RETRY') = 2 FROM tl_session WHERE program='%s'",
-            op, op),
+        database_number(f.sql,
+                        "SELECT swept_at IS NULL OR (SELECT COUNT(*) FROM trade_lock "
+                        "WHERE op_code='%s_RETRY') = 2 FROM tl_session WHERE program='%s'",
+                        op, op),
         1);
     return within;
 }
 
-/* The first trade of an operation comes while a round is under way, and its process dies
- * before the round comes to the dead. */
+/* The first trade of an operation comes while a round is under way, and its process dies before the
+ * round comes to the dead. */
 static void test_a_new_operation_within_a_round(void **state)
 {
     tl_client *hasty;
@@ -505,8 +495,8 @@ static void test_a_new_operation_within_a_round(void **state)
     tl_client_close(hasty);
 }
 
-/* Among many operations, which take all of the time there is for what is overdue, a round
- * comes to the dead all the same. */
+/* Among many operations, which take all of the time there is for what is overdue, a round comes to
+ * the dead all the same. */
 static void test_many_operations(void **state)
 {
     (void)state;
@@ -517,8 +507,7 @@ static void test_many_operations(void **state)
     database_set(f.db, LASTING);
     janitor = client_new(&f, 0);
     await("COUNT(*) = 2 FROM trade_lock WHERE op_code='OP-10999_RETRY'");
-    await(
-        "COUNT(*) FROM tl_session WHERE program='one of many' AND swept_at IS NOT NULL");
+    await("COUNT(*) FROM tl_session WHERE program='one of many' AND swept_at IS NOT NULL");
     tl_client_close(janitor);
 }
 

@@ -1,5 +1,5 @@
-/* What is not the processes' fault: a server that is away or stands still, a connection
- * that dies in silence. */
+/* What is not the processes' fault: a server that is away or stands still, a connection that dies
+ * in silence. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -85,10 +85,9 @@ static void await_beats(const tl_client *client, unsigned beats)
 }
 
 /*
- * Everybody was silent for longer than a session time-out, and nobody is to blame: no
- * session is ended, no lane opened, every lock is ended by its holder.  The last client
- * finds its way back later than the others, whose patience begins anew with their own
- * return.
+ * Everybody was silent for longer than a session time-out, and nobody is to blame: no session is
+ * ended, no lane opened, every lock is ended by its holder.  The last client finds its way back
+ * later than the others, whose patience begins anew with their own return.
  */
 static void nobody_is_ended(const char *serial, void (*away)(void))
 {
@@ -119,17 +118,15 @@ static void nobody_is_ended(const char *serial, void (*away)(void))
     for (int i = 0; i < CLIENTS; i++)
         await_beats(clients[i], 50); /* longer than a session time-out */
     sql = database_connect(base);
-    assert_int_equal(database_number(sql,
-                                     "SELECT COUNT(*) FROM tl_session WHERE ended_at "
-                                     "IS NOT NULL AND ended_by <> session_id"),
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM tl_session WHERE ended_at "
+                                          "IS NOT NULL AND ended_by <> session_id"),
                      0);
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(tl_may_send(locks[i], 1));
         assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(locks[i]);
     }
-    assert_int_equal(
-        database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE lane='R'"), 0);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE lane='R'"), 0);
     for (int i = 0; i < CLIENTS; i++)
         tl_client_close(clients[i]);
     mysql_close(sql);
@@ -150,13 +147,13 @@ static void test_a_server_that_stood_still(void **state)
     nobody_is_ended("still", away_by_standing_still);
 }
 
-/* The heartbeat's connection dies without a word; the session is older than the time-out
- * of a silent server, and lives on by another connection. */
+/* The heartbeat's connection dies without a word; the session is older than the time-out of a
+ * silent server, and lives on by another connection. */
 static void test_a_connection_that_died_in_silence(void **state)
 {
     tap *line = tap_start(server_socket(own));
-    char *file = database_option_file_at(
-        base, tap_socket(line), "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n");
+    char *file = database_option_file_at(base, tap_socket(line),
+                                         "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n");
     tl_client *client = open_client(file);
     int64_t end_ms, least_ms = 6000;
 

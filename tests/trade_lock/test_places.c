@@ -1,6 +1,6 @@
 /*
- * How many steps go by themselves: few do, as long as connections are left, and where more
- * come they share statements, until there have been few for a while.
+ * How many steps go by themselves: few do, as long as connections are left, and where more come
+ * they share statements, until there have been few for a while.
  */
 #include "fixture.h"
 
@@ -33,8 +33,8 @@ static char *file;      /* its settings */
 
 static struct {
     char name[16];
-    /* So many come first; the next when those are on their way, and the last, by whom the tap
-     * has no rule, when two are done. */
+    /* So many come first; the next when those are on their way, and the last, by whom the tap has
+     * no rule, when two are done. */
     int few, ruled, all;
     tap_act acts[TAP_RULES];
     int expected; /* so many are stuck on their way */
@@ -132,8 +132,7 @@ static int all_sleep(void)
 static void see_who_is_stuck(void)
 {
     await(count_stuck, scene.expected);
-    for (int quiet = 0; quiet < 20 && count_done() == 0;
-         quiet = all_sleep() ? quiet + 1 : 0)
+    for (int quiet = 0; quiet < 20 && count_done() == 0; quiet = all_sleep() ? quiet + 1 : 0)
         crew_sleep_ms(5);
     scene.stuck = count_stuck();
 }
@@ -167,8 +166,7 @@ static void take_part_or_conduct(void *context, int number)
         take_part(number);
 }
 
-static void play(const char *name, int few, int ruled, int expected,
-                 void (*conduct)(void))
+static void play(const char *name, int few, int ruled, int expected, void (*conduct)(void))
 {
     snprintf(scene.name, sizeof scene.name, "%s", name);
     scene.few = few;
@@ -243,8 +241,8 @@ static void test_no_more_than_eight(void **state)
     close_near();
 }
 
-/* The eighth is back, and the ninth has had its verdict, while seven are stuck; and so has
- * the tenth, who came when nobody else was there any more. */
+/* The eighth is back, and the ninth has had its verdict, while seven are stuck; and so has the
+ * tenth, who came when nobody else was there any more. */
 static void release_one(void)
 {
     see_who_is_stuck();
@@ -254,8 +252,8 @@ static void release_one(void)
     tap_cut(line);
 }
 
-/* More came than may go by themselves, and of those who do most never come back: a group may
- * go beside them. */
+/* More came than may go by themselves, and of those who do most never come back: a group may go
+ * beside them. */
 static void test_nobody_waits_for_who_is_stuck(void **state)
 {
     (void)state;

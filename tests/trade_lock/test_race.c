@@ -1,6 +1,6 @@
 /*
- * Many threads of several processes at one trade, round after round: exactly one is
- * granted, and every other answer is the one that the row gives.
+ * Many threads of several processes at one trade, round after round: exactly one is granted, and
+ * every other answer is the one that the row gives.
  *
  *     --processes=4 --threads=4 --rounds=15 --sales=60
  */
@@ -70,13 +70,11 @@ static tl_lock_options options_of(int who)
 }
 
 /* The refused compare what they heard with what the winner says. */
-static void check_refusal(const struct board *board, const tl_lock *lock,
-                          tl_status status, int who)
+static void check_refusal(const struct board *board, const tl_lock *lock, tl_status status, int who)
 {
     const tl_view *view = tl_lock_view(lock);
 
-    if (contents_of(who) != board->winner_contents &&
-        !(status == TL_BUSY && view->being_decided)) {
+    if (contents_of(who) != board->winner_contents && !(status == TL_BUSY && view->being_decided)) {
         CREW_STATUS(status, TL_MISMATCH);
         return;
     }
@@ -148,8 +146,7 @@ static void ask_after(const struct hand *hand, int who, const char *serial, enum
     tl_status status;
     tl_lock *lock = ask(hand->client, serial, "race", &options, &status);
 
-    CREW_STATUS(status,
-                contents_of(who) == board->winner_contents ? expected[way] : TL_MISMATCH);
+    CREW_STATUS(status, contents_of(who) == board->winner_contents ? expected[way] : TL_MISMATCH);
     if (status == TL_ALREADY_DONE)
         CREW_CHECK(tl_lock_view(lock)->result_size == 7 &&
                    memcmp(tl_lock_view(lock)->result, "receipt", 7) == 0);
@@ -285,8 +282,7 @@ static void sell_process(void *context, int number)
     }
     /* The last process looks on. */
     hand.scene->f.sql = database_connect(hand.scene->f.db);
-    while (__atomic_load_n(&hand.scene->board->winner, __ATOMIC_SEQ_CST) <
-           hand.scene->processes) {
+    while (__atomic_load_n(&hand.scene->board->winner, __ATOMIC_SEQ_CST) < hand.scene->processes) {
         CREW_CHECK(database_number(hand.scene->f.sql,
                                    "SELECT COUNT(*) FROM (SELECT cust_no FROM trade_lock "
                                    "WHERE status = 'P' AND cust_no LIKE 'x%%' GROUP BY "
@@ -334,16 +330,14 @@ static void test_one_is_granted(void **state)
                                      "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
                                      "AND cust_no = 'race' AND status = 'Y'"),
                      scene.rounds);
-    assert_int_equal(
-        database_number(scene.f.sql,
-                        "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = "
-                        "'race' AND op_code = 'WITHDRAW' AND step = 'ask'"),
-        scene.rounds);
-    print_message(
-        "%d processes, %d threads in all, %ld trades: one granted of each, %llu "
-        "asks\n",
-        scene.processes, scene.processes * scene.threads, scene.rounds,
-        (unsigned long long)scene.board->asks);
+    assert_int_equal(database_number(scene.f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = "
+                                     "'race' AND op_code = 'WITHDRAW' AND step = 'ask'"),
+                     scene.rounds);
+    print_message("%d processes, %d threads in all, %ld trades: one granted of each, %llu "
+                  "asks\n",
+                  scene.processes, scene.processes * scene.threads, scene.rounds,
+                  (unsigned long long)scene.board->asks);
 }
 
 static void test_one_for_each_customer(void **state)

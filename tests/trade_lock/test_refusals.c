@@ -96,8 +96,8 @@ static void close_far(struct scene *scene)
     free(scene->file);
 }
 
-/* The first ask was refused, and the read that tells it why does not come through; the
- * second one sends nothing meanwhile, and its answer is right all the same. */
+/* The first ask was refused, and the read that tells it why does not come through; the second one
+ * sends nothing meanwhile, and its answer is right all the same. */
 static void play(const char *serial, const tl_lock_options *options, tl_status expected)
 {
     struct scene scene = {.options = options, .serial = serial};

@@ -95,17 +95,16 @@ static void test_declared_and_accepted(void **state)
 
     expected = in_process();
     database_propose(f.sql);
-    assert_status(tl_restore_accept(f.other, "bob", "statements agree", &doubtful),
-                  TL_OK);
+    assert_status(tl_restore_accept(f.other, "bob", "statements agree", &doubtful), TL_OK);
     assert_int_equal(doubtful, expected);
     assert_row(&f, "q1", "c1", "WITHDRAW", "P 1 2");
     await_answer("accepted", TL_GRANTED);
 }
 
-/* A worker's claim came through and its arming did not: what it sent is not known here,
- * whether it lives or not, and whoever comes next must ask the channel. */
-/* What is lost may be an arming: one send more than the row tells of, still under way, and
- * later than the sighting of nothing. */
+/* A worker's claim came through and its arming did not: what it sent is not known here, whether it
+ * lives or not, and whoever comes next must ask the channel. */
+/* What is lost may be an arming: one send more than the row tells of, still under way, and later
+ * than the sighting of nothing. */
 static void test_another_send_may_be_lost(void **state)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
@@ -122,9 +121,8 @@ static void test_another_send_may_be_lost(void **state)
     ending.outcome = TL_OUTCOME_UNKNOWN;
     assert_status(tl_lock_put_back(lock, &ending, &findings), TL_IN_DOUBT);
     tl_lock_free(lock);
-    database_run(f.sql,
-                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) - INTERVAL 1 "
-                 "HOUR WHERE serial_no = 'q3' AND lane = 'S'");
+    database_run(f.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) - INTERVAL 1 "
+                        "HOUR WHERE serial_no = 'q3' AND lane = 'S'");
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
@@ -145,9 +143,8 @@ static void test_another_send_may_be_lost(void **state)
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
     tl_lock_free(held);
     tl_lock_free(granted(f.client, "q4", "c1", &retry));
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT success_epoch = epoch FROM trade_lock "
-                                     "WHERE serial_no = 'q4' AND lane = 'S'"),
+    assert_int_equal(database_number(f.sql, "SELECT success_epoch = epoch FROM trade_lock "
+                                            "WHERE serial_no = 'q4' AND lane = 'S'"),
                      1);
 }
 
@@ -181,8 +178,8 @@ static void test_another_server_is_noticed(void **state)
     tl_client_close(late);
 }
 
-/* A client whose next heartbeat is far away, so that it is a new connection that shows
- * where it leads. */
+/* A client whose next heartbeat is far away, so that it is a new connection that shows where it
+ * leads. */
 static tl_client *slow_client(char **file)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -288,9 +285,8 @@ static void test_the_first_asks_together(void **state)
         char serial[16];
 
         snprintf(serial, sizeof serial, "together%d", i);
-        assert_status(
-            tl_lock_ask_submit(lock_new(client, serial, "over", &options), NULL, NULL),
-            TL_OK);
+        assert_status(tl_lock_ask_submit(lock_new(client, serial, "over", &options), NULL, NULL),
+                      TL_OK);
     }
     while (count < TOGETHER) {
         count += tl_client_completed(client, completions + count, TOGETHER - count);
@@ -406,14 +402,11 @@ static void test_nothing_fails_until_accepted(void **state)
     (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     /* The database itself refuses, before the client has noticed and after it. */
-    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED),
-                  TL_ASK_CHANNEL);
+    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_ASK_CHANNEL);
     assert_int_equal(try_by_hand("n1"), 31001);
     await_answer("declared-f", TL_ASK_CHANNEL);
-    assert_status(finish(queued, TL_OUTCOME_FAILURE, TL_PROOF_NEVER_LEFT),
-                  TL_ASK_CHANNEL);
-    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED),
-                  TL_ASK_CHANNEL);
+    assert_status(finish(queued, TL_OUTCOME_FAILURE, TL_PROOF_NEVER_LEFT), TL_ASK_CHANNEL);
+    assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_ASK_CHANNEL);
     assert_row(&f, "n1", "c1", "WITHDRAW", "P 1 1");
     assert_row(&f, "n2", "c1", "WITHDRAW", "P 1 0");
     /* Success is true whatever was lost, and who was refused still holds. */
@@ -436,9 +429,8 @@ static void end_one(void *context, int number)
     struct ending_crew *crew = context;
 
     crew->answers[number] =
-        number % 2 == 0
-            ? finish(crew->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
-            : finish(crew->locks[number], TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
+        number % 2 == 0 ? finish(crew->locks[number], TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
+                        : finish(crew->locks[number], TL_OUTCOME_FAILURE, TL_PROOF_DECLINED);
 }
 
 /* Endings that share a statement, of a process that has not noticed: each hears its own. */
@@ -621,8 +613,7 @@ static void accept_or_hold(void *context, int number)
 static void test_accepting_is_repeated(void **state)
 {
     MYSQL *holder = database_connect(f.db);
-    tl_stats before = {.version = TL_STATS_VERSION},
-             after = {.version = TL_STATS_VERSION};
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
 
     (void)state;
     database_propose(f.sql);
@@ -701,8 +692,7 @@ static void assert_audit(const char *serial, int violations)
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
     struct found found = {serial, 0};
 
-    assert_status(tl_audit(f.other, &payment, 1, count_violation, &found, &counts),
-                  TL_OK);
+    assert_status(tl_audit(f.other, &payment, 1, count_violation, &found, &counts), TL_OK);
     assert_int_equal(found.count, violations);
 }
 
@@ -756,8 +746,8 @@ static void test_a_payment_without_a_row(void **state)
     assert_done("p1", TL_ASK_RECLAIM, "whatever it was");
 }
 
-static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof,
-                        const char *row, int success)
+static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof, const char *row,
+                        int success)
 {
     tl_lock_options options = sync_options("all that is known");
     tl_lock *lock = granted(f.client, serial, "gone", &options);
@@ -769,14 +759,13 @@ static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof,
     if (row[0] == '-')
         return;
     assert_int_equal(
-        database_number(
-            f.sql,
-            "SELECT payload = 'all that is known' AND channel IS NOT NULL AND "
-            "channel_key IS NOT NULL AND fingerprint IS NOT NULL AND send_until > "
-            "UTC_TIMESTAMP(6) AND deadline_at <= UTC_TIMESTAMP(6) AND "
-            "(success_epoch <=> 1) = %d AND session_id IS NULL FROM trade_lock "
-            "WHERE serial_no = '%s' AND lane = 'S'",
-            success, serial),
+        database_number(f.sql,
+                        "SELECT payload = 'all that is known' AND channel IS NOT NULL AND "
+                        "channel_key IS NOT NULL AND fingerprint IS NOT NULL AND send_until > "
+                        "UTC_TIMESTAMP(6) AND deadline_at <= UTC_TIMESTAMP(6) AND "
+                        "(success_epoch <=> 1) = %d AND session_id IS NULL FROM trade_lock "
+                        "WHERE serial_no = '%s' AND lane = 'S'",
+                        success, serial),
         1);
 }
 

@@ -217,8 +217,8 @@ static void test_batches(void **state)
     assert_int_equal(due_ms, -1);
 }
 
-/* Somebody is at one lane's retry row and at another's sync row: the claim steps over both
- * and takes the rest. */
+/* Somebody is at one lane's retry row and at another's sync row: the claim steps over both and
+ * takes the rest. */
 static void test_claim_steps_over_locked_rows(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -283,8 +283,8 @@ static void test_standalone(void **state)
     assert_status(status, TL_ALREADY_DONE);
 }
 
-/* A standalone row in the place of a trade's retry row: it is not the trade's until the
- * trade has to be opened, and then it is nobody else's any more. */
+/* A standalone row in the place of a trade's retry row: it is not the trade's until the trade has
+ * to be opened, and then it is nobody else's any more. */
 static void test_standalone_beside_a_trade(void **state)
 {
     tl_lock_options options = sync_options("x"), alone = retry_options();

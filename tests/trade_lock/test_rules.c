@@ -1,5 +1,5 @@
-/* Rules that are easily broken in corners: precedence, what a send counts, what callbacks
- * may do, who holds whose row. */
+/* Rules that are easily broken in corners: precedence, what a send counts, what callbacks may do,
+ * who holds whose row. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -34,8 +34,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static tl_lock *refused(const char *serial, const tl_lock_options *options,
-                        tl_status expected)
+static tl_lock *refused(const char *serial, const tl_lock_options *options, tl_status expected)
 {
     tl_status status;
     tl_lock *lock = ask(f.other, serial, "c1", options, &status);
@@ -108,8 +107,8 @@ static char *in_doubt(const char *serial)
     return send_until(serial);
 }
 
-/* Whoever proves that its send did not happen leaves the row as it was before: until when
- * the others may send is theirs. */
+/* Whoever proves that its send did not happen leaves the row as it was before: until when the
+ * others may send is theirs. */
 static void test_a_send_that_did_not_happen_takes_no_time(void **state)
 {
     static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
@@ -142,8 +141,8 @@ static void test_a_send_that_did_not_happen_takes_no_time(void **state)
     tl_lock_free(lock);
 }
 
-/* What may have left stays counted: another answer, a holder that says nothing, and of two
- * armings the first. */
+/* What may have left stays counted: another answer, a holder that says nothing, and of two armings
+ * the first. */
 static void test_a_send_that_may_have_left_keeps_its_time(void **state)
 {
     char *first = in_doubt("kept0"), *after;
@@ -236,12 +235,11 @@ static void test_the_same_in_a_group(void **state)
     tl_lock_free(first);
 }
 
-/* The server's sentence about a duplicate key quotes the key; a serial may look like the
- * name of an index or of a table. */
+/* The server's sentence about a duplicate key quotes the key; a serial may look like the name of an
+ * index or of a table. */
 static void test_serials_that_look_like_names(void **state)
 {
-    static const char *const serials[] = {"one_per_customer", "trade_lock_log",
-                                          "PRIMARY"};
+    static const char *const serials[] = {"one_per_customer", "trade_lock_log", "PRIMARY"};
     tl_lock_options options = sync_options("x");
 
     (void)state;
@@ -263,8 +261,7 @@ static void test_mismatch_comes_before_being_decided(void **state)
     MYSQL *holder = database_connect(f.db);
 
     (void)state;
-    database_run(holder,
-                 "BEGIN; SELECT * FROM trade_lock WHERE serial_no = 'm1' FOR UPDATE");
+    database_run(holder, "BEGIN; SELECT * FROM trade_lock WHERE serial_no = 'm1' FOR UPDATE");
     tl_lock_free(refused("m1", &other, TL_MISMATCH));
     asked = refused("m1", &options, TL_BUSY);
     assert_true(tl_lock_view(asked)->being_decided);
@@ -292,8 +289,8 @@ static void test_reclaiming_an_absent_trade(void **state)
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 3;
     lock = granted(f.client, "a1", "c1", &options);
-    assert_status(tl_channel_key(wanted, TL_CHANNEL_KEY_MAX, tl_client_site(f.client),
-                                 "fastpay", &(tl_key){"a1", "c1", "WITHDRAW"}, 1),
+    assert_status(tl_channel_key(wanted, TL_CHANNEL_KEY_MAX, tl_client_site(f.client), "fastpay",
+                                 &(tl_key){"a1", "c1", "WITHDRAW"}, 1),
                   TL_OK);
     assert_string_equal(tl_lock_view(lock)->channel_key, wanted);
     tl_lock_free(lock);
@@ -453,8 +450,8 @@ static void test_a_waiting_ending_stops_nobody_else(void **state)
     mysql_close(holder);
 }
 
-/* A mutex reads its holder's session without a lock: neither does a heartbeat under way
- * make it busy, nor can asking delay a heartbeat. */
+/* A mutex reads its holder's session without a lock: neither does a heartbeat under way make it
+ * busy, nor can asking delay a heartbeat. */
 static void test_a_mutex_locks_no_session(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;

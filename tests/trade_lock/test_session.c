@@ -18,10 +18,9 @@
 
 #define BEAT_MS 50
 #define SESSION_MS 4000
-#define COMMON                                                                           \
-    "pool_wait_ms=500ms\ncommit_ms=500ms\nconnect_timeout_s=10\nread_timeout_s=30\n"
-/* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin
- * anew to count because two beats of its own were a moment too far apart. */
+#define COMMON "pool_wait_ms=500ms\ncommit_ms=500ms\nconnect_timeout_s=10\nread_timeout_s=30\n"
+/* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew to
+ * count because two beats of its own were a moment too far apart. */
 #define MORTAL COMMON "beat_ms=50ms\nsession_ms=4s\n"
 #define LASTING COMMON "beat_ms=1s\nsession_ms=30s\n"
 /* Over before a heartbeat that is not answered is given up and sent again. */
@@ -98,8 +97,8 @@ static tl_lock_options mutex_options(void)
 }
 
 /* Waits until the statement gives the wanted number. */
-__attribute__((format(printf, 2, 3))) static void await_number(long long wanted,
-                                                               const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void await_number(long long wanted, const char *format,
+                                                               ...)
 {
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     char statement[400];
@@ -120,8 +119,7 @@ __attribute__((format(printf, 2, 3))) static void await_number(long long wanted,
 
 static void await_ended(const char *session)
 {
-    await_number(1, "SELECT ended_at IS NOT NULL FROM tl_session WHERE session_id='%s'",
-                 session);
+    await_number(1, "SELECT ended_at IS NOT NULL FROM tl_session WHERE session_id='%s'", session);
 }
 
 static int is_readable(int fd)
@@ -207,8 +205,7 @@ static void test_confirmed_unreachable_lost(void **state)
     assert_false(is_readable(tl_client_loss_fd(far)));
 
     await_ended(session);
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
-                 "h1");
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "h1");
     tap_down(line, 0);
     await_loss(far, &losses);
     assert_false(tl_may_send(lock, 0));
@@ -233,8 +230,8 @@ static void stall_beats(tap *line, const char *session)
     tap_rule(line, session, 0, TAP_STALL_ALL, 0);
 }
 
-/* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's
- * already, before the ask or while it travels. */
+/* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's already,
+ * before the ask or while it travels. */
 static void test_nothing_is_granted_to_a_dead_session(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
@@ -294,8 +291,8 @@ static void release_later(void *context, int number)
 static void test_an_ask_that_outlives_its_session(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line),
-                                         "beat_ms=50ms\nsession_ms=800ms\n");
+    char *file =
+        database_option_file_at(base, tap_socket(line), "beat_ms=50ms\nsession_ms=800ms\n");
     tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
     tl_client *observer = near(TL_CLIENT_NO_JANITOR);
     tl_lock_options options = mutex_options();
@@ -344,13 +341,13 @@ static void end_meanwhile(void *context, int number)
     tap_release(delaying);
 }
 
-/* The answer comes after the lock's whole max_hold, and after somebody else has ended the
- * trade; the session lives.  "Granted" was true once, and is not true now. */
+/* The answer comes after the lock's whole max_hold, and after somebody else has ended the trade;
+ * the session lives.  "Granted" was true once, and is not true now. */
 static void test_a_grant_that_is_answered_too_late(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(
-        base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=60\n");
+    char *file = database_option_file_at(base, tap_socket(line),
+                                         "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=60\n");
     tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
     tl_lock_options options = sync_options("x");
     struct delayed one = {.status = TL_OK};
@@ -376,8 +373,7 @@ static void test_a_stalled_janitor(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
     char *file = database_option_file_at(
-        base, tap_socket(line),
-        "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
+        base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
     tl_client *far = open_client(file, 0, NULL), *dying = near(TL_CLIENT_NO_JANITOR);
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_lock_options options = sync_options("x");
@@ -444,8 +440,7 @@ static void test_a_stopped_process(void **state)
     kill(child, SIGSTOP);
     observer = near(0);
     /* Observed, ended, opened. */
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
-                 "z1");
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "z1");
     assert_int_equal(database_number(sql,
                                      "SELECT COUNT(*) FROM tl_session WHERE ended_at "
                                      "IS NOT NULL AND ended_by='%s'",
@@ -470,8 +465,7 @@ static void test_a_stopped_process(void **state)
 static void lose_by_hand(const char *serial, const char *statement)
 {
     struct losses losses = {0};
-    tl_client *client =
-        open_client(database_option_file(base), TL_CLIENT_NO_JANITOR, &losses);
+    tl_client *client = open_client(database_option_file(base), TL_CLIENT_NO_JANITOR, &losses);
     tl_client *other = near(TL_CLIENT_NO_JANITOR);
     tl_lock_options options = sync_options("x"), mutex = mutex_options();
     tl_lock *lock = granted(client, serial, "c1", &options), *asked;
@@ -499,8 +493,7 @@ static void test_a_session_ended_by_hand(void **state)
 {
     (void)state;
     /* One whose row is removed finds that the database was restored (test_restored.c). */
-    lose_by_hand("r2",
-                 "UPDATE tl_session SET ended_at=UTC_TIMESTAMP(6) WHERE session_id =");
+    lose_by_hand("r2", "UPDATE tl_session SET ended_at=UTC_TIMESTAMP(6) WHERE session_id =");
 }
 
 struct holder {
@@ -529,19 +522,18 @@ static void hold_many(void *context, int number)
 /* More P rows of the same session than asking for one by one would make in time. */
 static void add_rows(const char *session, long rows)
 {
-    database_run(
-        sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
-        "next_run_at, created_at, updated_at) SELECT 'm', CONCAT('more-', seq), "
-        "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
-        "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
-        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_%ld",
-        session, rows);
+    database_run(sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+                 "next_run_at, created_at, updated_at) SELECT 'm', CONCAT('more-', seq), "
+                 "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+                 "UTC_TIMESTAMP() + INTERVAL 1 DAY, UTC_TIMESTAMP() + INTERVAL 1 DAY, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_%ld",
+                 session, rows);
 }
 
-/* An heir counts what it opened at the end of its round, which another heir that finds
- * nothing left does not wait for. */
+/* An heir counts what it opened at the end of its round, which another heir that finds nothing left
+ * does not wait for. */
 static void await_opened(tl_client *const heirs[2], uint64_t wanted)
 {
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
@@ -553,8 +545,8 @@ static void await_opened(tl_client *const heirs[2], uint64_t wanted)
     }
 }
 
-/* Two heirs of a process that died with many locks: each lane is opened once, nothing is
- * left behind, and neither heir looks dead meanwhile. */
+/* Two heirs of a process that died with many locks: each lane is opened once, nothing is left
+ * behind, and neither heir looks dead meanwhile. */
 static void test_a_dead_process_with_many_locks(void **state)
 {
     struct holder *holder = crew_share(sizeof *holder);
@@ -609,15 +601,14 @@ static void test_a_janitor_with_one_connection(void **state)
 {
     tl_client *dying = near(TL_CLIENT_NO_JANITOR), *heir;
     tl_lock_options options = sync_options("x");
-    char *file = database_option_file_at(base, server_socket(server_shared()),
-                                         LASTING "pool_size=1\n");
+    char *file =
+        database_option_file_at(base, server_socket(server_shared()), LASTING "pool_size=1\n");
 
     (void)state;
     tl_lock_free(granted(dying, "one", "c1", &options));
     tl_client_close(dying);
     heir = open_client(file, 0, NULL);
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
-                 "one");
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "one");
     tl_client_close(heir);
     remove(file);
     free(file);

@@ -1,5 +1,5 @@
-/* A session that ends in order says whether it left a trade in process; only then others
- * look for one. */
+/* A session that ends in order says whether it left a trade in process; only then others look for
+ * one. */
 #include "fixture.h"
 
 #include "support/crew.h"
@@ -146,8 +146,8 @@ static void test_a_lock_that_was_forgotten(void **state)
 static void test_an_ask_whose_fate_is_unknown(void **state)
 {
     tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(
-        f.db, tap_socket(line), SETTINGS "pool_wait_ms=300ms\nconnect_timeout_s=1\n");
+    char *file = database_option_file_at(f.db, tap_socket(line),
+                                         SETTINGS "pool_wait_ms=300ms\nconnect_timeout_s=1\n");
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_lock_options lock_options = sync_options("x");
     tl_client *client = NULL;
@@ -205,13 +205,11 @@ static void test_a_restored_server(void **state)
         assert_true(crew_now_ms() < end_ms);
         tl_lock_free(ask(client, "restored", "c1", &options, &status));
     }
-    database_run(f.sql,
-                 "UPDATE tl_schema SET restored_at = NULL, accepted_no = restore_no");
+    database_run(f.sql, "UPDATE tl_schema SET restored_at = NULL, accepted_no = restore_no");
     assert_int_equal(close_and_ask(client), 0);
 }
 
-/* Its word is taken: nobody looks.  Were it wrong, the trade is found when its max_hold is
- * over. */
+/* Its word is taken: nobody looks.  Were it wrong, the trade is found when its max_hold is over. */
 static void test_a_wrong_word(void **state)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
@@ -222,15 +220,14 @@ static void test_a_wrong_word(void **state)
     session_of(client, session);
     tl_client_close(client);
     assert_int_equal(is_settled(session), 1);
-    database_run(
-        f.sql,
-        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-        "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
-        "next_run_at, created_at, updated_at) VALUES ('c1', 'wrong', 'WITHDRAW', "
-        "'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
-        "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, max_hold_until, UTC_TIMESTAMP(6), "
-        "UTC_TIMESTAMP(6))",
-        session);
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, sends, max_hold_until, "
+                 "next_run_at, created_at, updated_at) VALUES ('c1', 'wrong', 'WITHDRAW', "
+                 "'S', 'P', 'ask', UUID(), '%s', RANDOM_BYTES(16), 1, 1, 1, "
+                 "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, max_hold_until, UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6))",
+                 session);
     janitor = client_new(&f, 0);
     await_swept(session);
     assert_row(&f, "wrong", "c1", "WITHDRAW_RETRY", "-");

@@ -1,5 +1,5 @@
-/* What a handle tells of the row after its own ending is what the row says, and costs no read;
- * and endings and asks that contradict themselves. */
+/* What a handle tells of the row after its own ending is what the row says, and costs no read; and
+ * endings and asks that contradict themselves. */
 #include "fixture.h"
 
 #include <setjmp.h>
@@ -102,9 +102,8 @@ static uint64_t requests(void)
     return stats.statements;
 }
 
-static const tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_FAILURE,
-                                      TL_OUTCOME_UNKNOWN, TL_OUTCOME_PENDING,
-                                      TL_OUTCOME_NOT_SENT};
+static const tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_FAILURE, TL_OUTCOME_UNKNOWN,
+                                      TL_OUTCOME_PENDING, TL_OUTCOME_NOT_SENT};
 #define OUTCOMES (sizeof outcomes / sizeof outcomes[0])
 
 static const char *serial_of(const char *prefix, size_t i, int says)
@@ -156,8 +155,7 @@ static void test_after_a_compensating_attempt(void **state)
             (void)tl_lock_finish(lock, &ending);
             assert_told(lock, serial);
             if (outcomes[i] == TL_OUTCOME_SUCCESS)
-                assert_string_equal(tl_lock_view(lock)->remark,
-                                    says ? "said by the ending" : "");
+                assert_string_equal(tl_lock_view(lock)->remark, says ? "said by the ending" : "");
             tl_lock_free(lock);
         }
 }

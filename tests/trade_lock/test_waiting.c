@@ -80,10 +80,10 @@ static void await_queued(struct queue *q, int count)
 
         CREW_CHECK(crew_now_ms() < end_ms);
         crew_sleep_ms(5);
-        seen = stats_of(q->client).asks >= q->asked_before + (uint64_t)count &&
-                       crew_is_asleep(thread)
-                   ? seen + 1
-                   : 0;
+        seen =
+            stats_of(q->client).asks >= q->asked_before + (uint64_t)count && crew_is_asleep(thread)
+                ? seen + 1
+                : 0;
     }
 }
 
@@ -212,9 +212,9 @@ static void test_one_asks_for_all(void **state)
     (void)state;
     crew_threads(WAITERS, wait_in_crowd, &crowd);
     assert_int_equal(crowd.expired, WAITERS);
-    /* With pauses of 5 to 200 ms one asks about ten times in a second, two statements
-     * each; at the deadline each asks at most once more.  All of them asking would be
-     * more than six hundred in a second. */
+    /* With pauses of 5 to 200 ms one asks about ten times in a second, two statements each; at the
+     * deadline each asks at most once more.  All of them asking would be more than six hundred in a
+     * second. */
     polls = 30 + (crew_now_ms() - begun_ms) / 100;
     assert_in_range(statements_of(f.client) - before, 1, 2 * (WAITERS + polls));
 

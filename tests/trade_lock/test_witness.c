@@ -1,7 +1,7 @@
 /*
- * The lock as a mutex, watched by a witness that knows nothing of it: a number in shared
- * memory that is read, and written one higher after a pause.  Two inside at once overlap
- * or lose an update.  The same without the lock must show both, or the witness is blind.
+ * The lock as a mutex, watched by a witness that knows nothing of it: a number in shared memory
+ * that is read, and written one higher after a pause.  Two inside at once overlap or lose an
+ * update.  The same without the lock must show both, or the witness is blind.
  *
  *     --processes=8 --threads=8 --rounds=50
  */
@@ -112,12 +112,11 @@ static long run(struct scene *scene)
     scene->witness = crew_share(sizeof *scene->witness);
     assert_int_equal(crew_run(scene->processes, process, scene), 0);
     total = scene->processes * scene->threads * scene->rounds;
-    print_message(
-        "%s the lock: %d processes, %d threads in all, %ld rounds each: %ld times "
-        "inside, %ld of them not alone, %ld updates lost\n",
-        scene->locked ? "with" : "without", scene->processes,
-        scene->processes * scene->threads, scene->rounds, total, scene->witness->overlaps,
-        total - scene->witness->value);
+    print_message("%s the lock: %d processes, %d threads in all, %ld rounds each: %ld times "
+                  "inside, %ld of them not alone, %ld updates lost\n",
+                  scene->locked ? "with" : "without", scene->processes,
+                  scene->processes * scene->threads, scene->rounds, total, scene->witness->overlaps,
+                  total - scene->witness->value);
     return total;
 }
 

@@ -120,12 +120,11 @@ void house_account(house *self, const char *cust, int64_t balance_minor)
                  cust, (long long)balance_minor);
 }
 
-tl_status house_run(house *self, const char *serial, const char *cust,
-                    int64_t amount_minor, uint32_t reclaim_epoch, tl_answer *answer)
+tl_status house_run(house *self, const char *serial, const char *cust, int64_t amount_minor,
+                    uint32_t reclaim_epoch, tl_answer *answer)
 {
     tl_request request = TL_REQUEST_INIT;
-    withdraw_order order = {
-        .amount_minor = amount_minor, .currency = "EUR", .payee = "Anna"};
+    withdraw_order order = {.amount_minor = amount_minor, .currency = "EUR", .payee = "Anna"};
     char *payload = withdraw_order_write(&order);
     tl_status status;
 
@@ -151,9 +150,8 @@ void house_expect(house *self, const char *serial, const char *cust, int64_t amo
 /* Trades that a worker has to do with still. */
 static long long count_open(house *self)
 {
-    return database_number(self->sql,
-                           "SELECT COUNT(*) FROM trade_lock_state WHERE "
-                           "lane = 'S' AND status = 'P' AND state <> 'PARKED'");
+    return database_number(self->sql, "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                                      "lane = 'S' AND status = 'P' AND state <> 'PARKED'");
 }
 
 tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
@@ -187,8 +185,7 @@ void house_row(house *self, const char *serial, const char *expected)
     free(row);
 }
 
-void house_retry_row(house *self, const char *serial, const char *status,
-                     const char *parked)
+void house_retry_row(house *self, const char *serial, const char *status, const char *parked)
 {
     char *row = database_text(self->sql,
                               "SELECT CONCAT(status, ' ', COALESCE(parked, '')) FROM "
@@ -204,8 +201,7 @@ void house_retry_row(house *self, const char *serial, const char *status,
 void house_key(house *self, const char *serial, char key[TL_CHANNEL_KEY_MAX + 1])
 {
     char *text = database_text(
-        self->sql,
-        "SELECT channel_key FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+        self->sql, "SELECT channel_key FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
         serial);
 
     assert_non_null(text);

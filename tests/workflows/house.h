@@ -1,6 +1,6 @@
 /*
- * A payment house for tests: a database with the business tables, a real simulator, a
- * client, and the sample workflow registered for one kind of channel.
+ * A payment house for tests: a database with the business tables, a real simulator, a client, and
+ * the sample workflow registered for one kind of channel.
  */
 #ifndef TESTS_WORKFLOWS_HOUSE_H
 #define TESTS_WORKFLOWS_HOUSE_H
@@ -12,13 +12,12 @@
 #define HOUSE_WINDOW_MS 60000
 #define ALARMS_MAX 64
 
-/* Fast enough for tests, slow enough for a busy machine.  Who is to die gets a session of
- * its own: nobody else shall. */
-#define HOUSE_SETTINGS_OF(session_ms)                                                    \
-    "site=test\nbeat_ms=100ms\nsession_ms=" session_ms                                   \
-    "\nmax_hold_ms=2s\nexecute_ms=800ms\n"                                               \
-    "commit_ms=1s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=30s\ngrace_ms=200ms\n"   \
-    "clock_margin_ms=50ms\n"                                                             \
+/* Fast enough for tests, slow enough for a busy machine.  Who is to die gets a session of its own:
+ * nobody else shall. */
+#define HOUSE_SETTINGS_OF(session_ms)                                                              \
+    "site=test\nbeat_ms=100ms\nsession_ms=" session_ms "\nmax_hold_ms=2s\nexecute_ms=800ms\n"      \
+    "commit_ms=1s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=30s\ngrace_ms=200ms\n"             \
+    "clock_margin_ms=50ms\n"                                                                       \
     "business_lock_wait_s=1\n"
 #define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
 /* The longest that a worker may take for what is left to it. */
@@ -52,8 +51,8 @@ void house_reopen(house *self);
 void house_account(house *self, const char *cust, int64_t balance_minor);
 
 /* One withdrawal in EUR, payee "Anna". */
-tl_status house_run(house *self, const char *serial, const char *cust,
-                    int64_t amount_minor, uint32_t reclaim_epoch, tl_answer *answer);
+tl_status house_run(house *self, const char *serial, const char *cust, int64_t amount_minor,
+                    uint32_t reclaim_epoch, tl_answer *answer);
 /* The same; the answer is only compared. */
 void house_expect(house *self, const char *serial, const char *cust, int64_t amount_minor,
                   tl_status expected);
@@ -63,8 +62,7 @@ tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms);
 
 /* "P 1 1 -" = status, epoch, sends, proof of the sync row; "none" when it is absent. */
 void house_row(house *self, const char *serial, const char *expected);
-void house_retry_row(house *self, const char *serial, const char *status,
-                     const char *parked);
+void house_retry_row(house *self, const char *serial, const char *status, const char *parked);
 /* The channel key on the row. */
 void house_key(house *self, const char *serial, char key[TL_CHANNEL_KEY_MAX + 1]);
 /* balance and frozen, as "900 100". */
@@ -76,7 +74,7 @@ int house_alarmed(house *self, const char *part);
 /* Every payment of the simulator is in the ledger and the reverse; nobody paid twice. */
 void house_books(house *self, int64_t payments);
 
-#define assert_status(got, expected)                                                     \
+#define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
 #endif

@@ -1,5 +1,5 @@
-/* What each answer of the channel means; and what libcurl's endings mean, on real sockets
- * that refuse, hang up and stay silent. */
+/* What each answer of the channel means; and what libcurl's endings mean, on real sockets that
+ * refuse, hang up and stay silent. */
 #include "channel.h"
 
 #include "cmocka_all.h"
@@ -47,11 +47,9 @@ static void pay_answers(void **state)
     static const meaning meanings[] = {
         {200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_EXECUTE_SUCCEEDED},
         {200, "{\"outcome\":\"succeeded\"}", TL_EXECUTE_UNKNOWN},
-        {200,
-         "{\"outcome\":\"declined\",\"code\":\"51\",\"reason\":\"no\",\"final\":true}",
+        {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"reason\":\"no\",\"final\":true}",
          TL_EXECUTE_DECLINED},
-        {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"final\":false}",
-         TL_EXECUTE_UNKNOWN},
+        {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"final\":false}", TL_EXECUTE_UNKNOWN},
         {200, "{\"outcome\":\"declined\",\"code\":\"51\"}", TL_EXECUTE_UNKNOWN},
         {200, "{\"outcome\":\"what\"}", TL_EXECUTE_UNKNOWN},
         {200, "not json", TL_EXECUTE_UNKNOWN},
@@ -88,8 +86,7 @@ static void pay_answers_carry_their_details(void **state)
     int mismatch;
 
     (void)state;
-    pay_means(200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P77\"}", reply,
-              &mismatch);
+    pay_means(200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P77\"}", reply, &mismatch);
     assert_string_equal(reply->channel_ref, "P77");
     assert_int_equal(reply->result_size, strlen("{\"channel_ref\":\"P77\"}"));
     assert_memory_equal(reply->result, "{\"channel_ref\":\"P77\"}", reply->result_size);
@@ -122,8 +119,7 @@ static void query_answers(void **state)
         http_exchange *exchange = answered(meanings[i].code);
         json_t *body = json_loads(meanings[i].body, 0, NULL);
 
-        assert_int_equal(channel_query_means(exchange, body, reply),
-                         meanings[i].expected);
+        assert_int_equal(channel_query_means(exchange, body, reply), meanings[i].expected);
         json_decref(body);
         free(exchange);
     }
@@ -145,8 +141,7 @@ static void cancel_answers(void **state)
         http_exchange *exchange = answered(meanings[i].code);
         json_t *body = json_loads(meanings[i].body, 0, NULL);
 
-        assert_int_equal(channel_cancel_means(exchange, body, reply),
-                         meanings[i].expected);
+        assert_int_equal(channel_cancel_means(exchange, body, reply), meanings[i].expected);
         json_decref(body);
         free(exchange);
     }
@@ -195,12 +190,10 @@ static void peer_start(peer *self, int accepts, const char *answer)
     self->answer = answer;
     self->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(self->listener >= 0);
-    assert_int_equal(bind(self->listener, (struct sockaddr *)&address, sizeof address),
-                     0);
+    assert_int_equal(bind(self->listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(self->listener, 16), 0);
     assert_int_equal(getsockname(self->listener, (struct sockaddr *)&address, &size), 0);
-    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%d/v1/pay",
-             ntohs(address.sin_port));
+    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%d/v1/pay", ntohs(address.sin_port));
     if (accepts)
         assert_int_equal(pthread_create(&self->thread, NULL, peer_main, self), 0);
 }
@@ -295,8 +288,7 @@ static void a_whole_answer_and_a_redirect(void **state)
     assert_int_equal(fate_of(whole.url, 2000, &code), HTTP_ANSWERED);
     assert_int_equal(code, 200);
     peer_stop(&whole);
-    peer_start(&whole, 1,
-               "HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
+    peer_start(&whole, 1, "HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
     assert_int_equal(fate_of(whole.url, 2000, &code), HTTP_ANSWERED);
     assert_int_equal(code, 307);
     peer_stop(&whole);
@@ -333,8 +325,7 @@ static void nothing_is_begun_when_nothing_is_left(void **state)
     peer_start(&willing, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     assert_int_equal(fate_of(willing.url, 0, &code), HTTP_NOT_SENT);
     assert_int_equal(fate_of(willing.url, -5000, &code), HTTP_NOT_SENT);
-    snprintf(url, sizeof url, "%.*s", (int)(strlen(willing.url) - strlen("/v1/pay")),
-             willing.url);
+    snprintf(url, sizeof url, "%.*s", (int)(strlen(willing.url) - strlen("/v1/pay")), willing.url);
     assert_int_equal(channel_new(&asked, NULL, url), TL_OK);
     attempt = attempt_of(-1);
     assert_int_equal(tl_attempt_left_ms(&attempt), 0);

@@ -1,6 +1,6 @@
 /*
- * One UUID through the life of a trade: the service's log, the worker's log, the rows and
- * their history.
+ * One UUID through the life of a trade: the service's log, the worker's log, the rows and their
+ * history.
  */
 #include "house.h"
 
@@ -53,8 +53,7 @@ static void keep(void *context, const tl_log_line *from)
 static void site_open(struct site *site, const char *program, withdraw_kind kind)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    withdraw_options sample = {
-        .channel_url = self.url, .kind = kind, .window_ms = HOUSE_WINDOW_MS};
+    withdraw_options sample = {.channel_url = self.url, .kind = kind, .window_ms = HOUSE_WINDOW_MS};
 
     memset(site, 0, sizeof *site);
     pthread_mutex_init(&site->mutex, NULL);
@@ -137,8 +136,8 @@ static void work(void)
     tl_worker_free(worker);
 }
 
-/* The site's lines about a trade, all of them under its UUID and without its customer;
- * whether there is one of this level with these words in it. */
+/* The site's lines about a trade, all of them under its UUID and without its customer; whether
+ * there is one of this level with these words in it. */
 static int told(struct site *site, const char *serial, const char *uuid, tl_level level,
                 const char *words)
 {
@@ -248,10 +247,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_sent_again,
                                         open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled,
-                                        open_plain, close_sites),
-        cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent,
+        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled, open_plain,
                                         close_sites),
+        cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -109,8 +109,7 @@ static void refuses_sends_beyond_the_window(void **state)
 
     (void)state;
     w.policy.deadline_ms++;
-    refused(&w, TL_UNSAFE,
-            "(100697) reach beyond the window of channel fastpay (100696)");
+    refused(&w, TL_UNSAFE, "(100697) reach beyond the window of channel fastpay (100696)");
 }
 
 static void refuses_a_short_grace(void **state)

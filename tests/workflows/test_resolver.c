@@ -1,6 +1,6 @@
 /*
- * Every row of the resolver's table.  The rows are data: the facts that differ from a
- * plain trade in doubt, and the action that must follow.
+ * Every row of the resolver's table.  The rows are data: the facts that differ from a plain trade
+ * in doubt, and the action that must follow.
  */
 #include "resolver.h"
 
@@ -19,20 +19,17 @@
 #define CHANNEL .channel = {.name = "c", .idempotent = 1, .can_query = 1}
 #define PLAIN .channel = {.name = "c", .can_query = 1}
 #define MUTE .channel = {.name = "c", .idempotent = 1}
-#define FINAL                                                                            \
-    .channel = {.name = "c", .idempotent = 1, .can_query = 1, .not_found_final = 1}
-#define CANCELS                                                                          \
-    .channel = {.name = "c", .idempotent = 1, .can_query = 1, .cancel_final = 1},        \
-    .has_cancel = 1
+#define FINAL .channel = {.name = "c", .idempotent = 1, .can_query = 1, .not_found_final = 1}
+#define CANCELS                                                                                    \
+    .channel = {.name = "c", .idempotent = 1, .can_query = 1, .cancel_final = 1}, .has_cancel = 1
 #define CANCELS_LOOSELY CHANNEL, .has_cancel = 1
-#define REPLAYS                                                                          \
-    .channel = {.name = "c", .idempotent = 1, .can_query = 1, .replays_first_answer = 1}
+#define REPLAYS .channel = {.name = "c", .idempotent = 1, .can_query = 1, .replays_first_answer = 1}
 
 /* Two operators said that it failed. */
 #define DECIDED .decided = TL_VERDICT_FAILED
 /* Nobody can send any more, the first "not found" is older than the grace. */
-#define COUNTS                                                                           \
-    .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,             \
+#define COUNTS                                                                                     \
+    .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,                       \
     .not_found_since_us = LONG_AGO_US
 
 /* Somebody can still send. */
@@ -42,8 +39,7 @@
 #define DOES(what) .step = what
 #define FAILS(by) .step = RESOLVE_FAIL, .proof = by
 #define PARKS(because) .step = RESOLVE_PARK, .reason = because
-#define WAITS(sent, until_us)                                                            \
-    .step = RESOLVE_WAIT, .outcome = sent, .not_before_us = until_us
+#define WAITS(sent, until_us) .step = RESOLVE_WAIT, .outcome = sent, .not_before_us = until_us
 
 typedef struct row {
     const char *name;
@@ -59,15 +55,12 @@ typedef struct row {
 
 static const row rows[] = {
     /* 1: evidence ends it, before anything is asked. */
-    {"success evidence",
-     {CHANNEL, .sends = 1, .success_evidence = 1},
-     DOES(RESOLVE_SUCCEED)},
+    {"success evidence", {CHANNEL, .sends = 1, .success_evidence = 1}, DOES(RESOLVE_SUCCEED)},
     {"success evidence, nothing sent as far as we know",
      {CHANNEL, .sends = 0, .success_evidence = 1},
      DOES(RESOLVE_SUCCEED)},
     {"success evidence beats failure evidence",
-     {CHANNEL, .sends = 1, .success_evidence = 1, .failure_evidence = 1,
-      .decline_evidence = 1},
+     {CHANNEL, .sends = 1, .success_evidence = 1, .failure_evidence = 1, .decline_evidence = 1},
      DOES(RESOLVE_SUCCEED)},
     {"success evidence ends a parked trade",
      {CHANNEL, .sends = 1, .success_evidence = 1, .parked = 1},
@@ -88,18 +81,15 @@ static const row rows[] = {
      {CHANNEL, .sends = 2, .failure_evidence = 1, COUNTS},
      FAILS(TL_PROOF_DECLINED)},
     {"final failure evidence of what was paid",
-     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1,
-      .query = TL_QUERY_SUCCEEDED},
+     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1, .query = TL_QUERY_SUCCEEDED},
      DOES(RESOLVE_SUCCEED)},
     {"final failure evidence of what is pending",
-     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1,
-      .query = TL_QUERY_PENDING},
+     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1, .query = TL_QUERY_PENDING},
      WAITS(TL_OUTCOME_PENDING, 0),
      .reset = 1,
      .seen = 1},
     {"final failure evidence, and no answer",
-     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1,
-      .query = TL_QUERY_UNREACHABLE},
+     {CHANNEL, .sends = 2, .failure_evidence = 1, .queried = 1, .query = TL_QUERY_UNREACHABLE},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"a decline on file counts for a single send",
      {MUTE, .sends = 1, .decline_evidence = 1},
@@ -119,9 +109,7 @@ static const row rows[] = {
     {"nothing sent, at the deadline",
      {PLAIN, .sends = 0, .deadline_us = NOW_US},
      FAILS(TL_PROOF_NEVER_LEFT)},
-    {"nothing sent, but parked: never sent for",
-     {PLAIN, .sends = 0, .parked = 1},
-     PARKS(NULL)},
+    {"nothing sent, but parked: never sent for", {PLAIN, .sends = 0, .parked = 1}, PARKS(NULL)},
     {"nothing sent, parked, after the deadline: may be ended",
      {PLAIN, .sends = 0, .parked = 1, .deadline_us = BEFORE_US},
      FAILS(TL_PROOF_NEVER_LEFT)},
@@ -167,23 +155,21 @@ static const row rows[] = {
      .reset = 1,
      .refused = 1},
     {"decided failed although pending",
-     {PLAIN, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
-      .query = TL_QUERY_PENDING},
+     {PLAIN, .sends = 1, DECIDED, .although_pending = 1, .queried = 1, .query = TL_QUERY_PENDING},
      FAILS(TL_PROOF_OPERATORS)},
     {"decided failed although pending: cancelled first",
-     {CANCELS, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
-      .query = TL_QUERY_PENDING},
+     {CANCELS, .sends = 1, DECIDED, .although_pending = 1, .queried = 1, .query = TL_QUERY_PENDING},
      DOES(RESOLVE_CANCEL)},
     {"decided failed, not found: cancelled first",
      {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND},
      DOES(RESOLVE_CANCEL)},
     {"decided failed, and cancelled",
-     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .cancelled = 1, .cancel = TL_CANCEL_CANCELLED},
+     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND, .cancelled = 1,
+      .cancel = TL_CANCEL_CANCELLED},
      FAILS(TL_PROOF_OPERATORS)},
     {"decided failed, and the cancel has no answer",
-     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .cancelled = 1, .cancel = TL_CANCEL_UNKNOWN},
+     {CANCELS, .sends = 1, DECIDED, .queried = 1, .query = TL_QUERY_NOT_FOUND, .cancelled = 1,
+      .cancel = TL_CANCEL_UNKNOWN},
      FAILS(TL_PROOF_OPERATORS)},
     {"decided failed, and too late to cancel: paid, whatever was said of pending",
      {CANCELS, .sends = 1, DECIDED, .although_pending = 1, .queried = 1,
@@ -194,25 +180,17 @@ static const row rows[] = {
      .seen = 1,
      .reset = 1,
      .refused = 1},
-    {"two operators: paid",
-     {PLAIN, .sends = 1, .decided = TL_VERDICT_PAID},
-     DOES(RESOLVE_SUCCEED)},
+    {"two operators: paid", {PLAIN, .sends = 1, .decided = TL_VERDICT_PAID}, DOES(RESOLVE_SUCCEED)},
     {"two operators: failed, and evidence of success",
      {PLAIN, .sends = 1, DECIDED, .success_evidence = 1},
      DOES(RESOLVE_SUCCEED)},
-    {"nothing is sent after a cancel",
-     {PLAIN, .sends = 0, .cancel_tried = 1},
-     PARKS(PARK_NO_WAY)},
+    {"nothing is sent after a cancel", {PLAIN, .sends = 0, .cancel_tried = 1}, PARKS(PARK_NO_WAY)},
 
     /* 3: the channel is asked first. */
     {"in doubt: ask", {CHANNEL, .sends = 1}, DOES(RESOLVE_QUERY)},
     {"in doubt on a plain channel: ask", {PLAIN, .sends = 1}, DOES(RESOLVE_QUERY)},
-    {"in doubt, parked: may be asked",
-     {PLAIN, .sends = 1, .parked = 1},
-     DOES(RESOLVE_QUERY)},
-    {"in doubt, conflict: may be asked",
-     {PLAIN, .sends = 1, .conflict = 1},
-     DOES(RESOLVE_QUERY)},
+    {"in doubt, parked: may be asked", {PLAIN, .sends = 1, .parked = 1}, DOES(RESOLVE_QUERY)},
+    {"in doubt, conflict: may be asked", {PLAIN, .sends = 1, .conflict = 1}, DOES(RESOLVE_QUERY)},
     {"in doubt after the deadline: ask",
      {CHANNEL, .sends = 1, .deadline_us = BEFORE_US},
      DOES(RESOLVE_QUERY)},
@@ -234,32 +212,31 @@ static const row rows[] = {
      {PLAIN, .sends = 1, .queried = 1, .query = TL_QUERY_UNREACHABLE},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"unreachable, long after: still in doubt",
-     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_UNREACHABLE,
-      .send_until_us = LONG_AGO_US, .not_found_since_us = LONG_AGO_US},
+     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_UNREACHABLE, .send_until_us = LONG_AGO_US,
+      .not_found_since_us = LONG_AGO_US},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"an answer out of range is none",
      {FINAL, .sends = 1, .queried = 1, .query = 77},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"not found while somebody could still send",
-     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = AFTER_US, .not_found_since_us = LONG_AGO_US},
+     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = AFTER_US,
+      .not_found_since_us = LONG_AGO_US},
      WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
     {"not found for the first time",
-     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = BEFORE_US},
+     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, NOW_US + GRACE_MS * INT64_C(1000)),
      .first = 1},
     {"not found within the grace",
-     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = LONG_AGO_US, .not_found_since_us = BEFORE_US},
+     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,
+      .not_found_since_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, BEFORE_US + GRACE_MS * INT64_C(1000))},
     /* The same key again needs no absence that counts, where that would prove nothing. */
     {"not found, idempotent: the same key again, though somebody could still send",
      {CHANNEL, .sends = 1, EARLY},
      DOES(RESOLVE_SEND)},
     {"not found, idempotent, for the first time",
-     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = BEFORE_US, .deadline_us = AFTER_US},
+     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = BEFORE_US,
+      .deadline_us = AFTER_US},
      DOES(RESOLVE_SEND)},
     {"not found, idempotent, at the last attempt: as where nobody can be asked",
      {CHANNEL, .sends = 1, EARLY, .attempts = 5},
@@ -268,8 +245,8 @@ static const row rows[] = {
      {CHANNEL, .sends = 1, EARLY, .deadline_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, AFTER_US)},
     {"not found, idempotent, after the deadline, for the first time",
-     {CHANNEL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = BEFORE_US, .deadline_us = BEFORE_US},
+     {CHANNEL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = BEFORE_US,
+      .deadline_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, NOW_US + GRACE_MS * INT64_C(1000)),
      .first = 1},
     {"not found, idempotent, conflict: never sent for",
@@ -294,15 +271,13 @@ static const row rows[] = {
      {FINAL, .sends = 1, COUNTS, .seen_by_channel = 1},
      PARKS(PARK_CONTRADICTION)},
     {"not found too early, though the channel has known it",
-     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND,
-      .send_until_us = AFTER_US, .seen_by_channel = 1},
+     {FINAL, .sends = 1, .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = AFTER_US,
+      .seen_by_channel = 1},
      PARKS(PARK_CONTRADICTION)},
 
     /* 4: a "not found" that counts. */
     {"counts, final", {FINAL, .sends = 1, COUNTS}, FAILS(TL_PROOF_NOT_FOUND)},
-    {"counts, final, parked",
-     {FINAL, .sends = 1, COUNTS, .parked = 1},
-     FAILS(TL_PROOF_NOT_FOUND)},
+    {"counts, final, parked", {FINAL, .sends = 1, COUNTS, .parked = 1}, FAILS(TL_PROOF_NOT_FOUND)},
     {"counts: cancel", {CANCELS, .sends = 1, COUNTS}, DOES(RESOLVE_CANCEL)},
     {"counts: a cancel tried before is tried again",
      {CANCELS, .sends = 1, COUNTS, .cancel_tried = 1},
@@ -325,16 +300,13 @@ static const row rows[] = {
      WAITS(TL_OUTCOME_UNKNOWN, 0),
      .cancel = 1},
     {"cancel: no answer, attempts used up",
-     {CANCELS, .sends = 1, COUNTS, .cancelled = 1, .cancel = TL_CANCEL_UNKNOWN,
-      .attempts = 5},
+     {CANCELS, .sends = 1, COUNTS, .cancelled = 1, .cancel = TL_CANCEL_UNKNOWN, .attempts = 5},
      PARKS(PARK_ATTEMPTS),
      .cancel = 1},
     {"no cancel any more, but one was tried: never send",
      {CHANNEL, .sends = 1, COUNTS, .cancel_tried = 1},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
-    {"counts, idempotent: the same key again",
-     {CHANNEL, .sends = 1, COUNTS},
-     DOES(RESOLVE_SEND)},
+    {"counts, idempotent: the same key again", {CHANNEL, .sends = 1, COUNTS}, DOES(RESOLVE_SEND)},
     {"counts, idempotent, before the deadline",
      {CHANNEL, .sends = 1, COUNTS, .deadline_us = AFTER_US},
      DOES(RESOLVE_SEND)},
@@ -374,32 +346,28 @@ static const row rows[] = {
      {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, COUNTS},
      DOES(RESOLVE_QUERY)},
     {"sent twice: declined and confirmed, but sent just now",
-     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1,
-      .queried = 1, .query = TL_QUERY_FAILED, .send_until_us = LONG_AGO_US},
+     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1, .queried = 1,
+      .query = TL_QUERY_FAILED, .send_until_us = LONG_AGO_US},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"sent twice: failed, while a send may be on its way",
-     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_FAILED,
-      .send_until_us = BEFORE_US},
+     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_FAILED, .send_until_us = BEFORE_US},
      WAITS(TL_OUTCOME_UNKNOWN, BEFORE_US + GRACE_MS * INT64_C(1000))},
     {"sent twice: failed, late enough",
-     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_FAILED,
-      .send_until_us = LONG_AGO_US},
+     {CHANNEL, .sends = 2, .queried = 1, .query = TL_QUERY_FAILED, .send_until_us = LONG_AGO_US},
      FAILS(TL_PROOF_DECLINED)},
     {"sent once: failed",
-     {CHANNEL, .sends = 1, .queried = 1, .query = TL_QUERY_FAILED,
-      .send_until_us = BEFORE_US},
+     {CHANNEL, .sends = 1, .queried = 1, .query = TL_QUERY_FAILED, .send_until_us = BEFORE_US},
      FAILS(TL_PROOF_DECLINED)},
     {"sent twice: declined, but an earlier send paid",
-     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1,
-      .queried = 1, .query = TL_QUERY_SUCCEEDED},
+     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1, .queried = 1,
+      .query = TL_QUERY_SUCCEEDED},
      DOES(RESOLVE_SUCCEED)},
     {"sent twice: declined and not found is in doubt",
-     {FINAL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1,
-      COUNTS},
+     {FINAL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1, COUNTS},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"sent twice: declined and unreachable is in doubt",
-     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1,
-      .queried = 1, .query = TL_QUERY_UNREACHABLE},
+     {CHANNEL, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED, .declined = 1, .queried = 1,
+      .query = TL_QUERY_UNREACHABLE},
      WAITS(TL_OUTCOME_UNKNOWN, 0)},
     {"sent twice: a replayed decline is the first one",
      {REPLAYS, .sends = 2, .sent = 1, .execute = TL_EXECUTE_DECLINED},
@@ -481,8 +449,7 @@ static int check_row(const row *r)
         wrong |= action.findings.not_found_first != r->first ||
                  action.findings.not_found_reset != r->reset ||
                  action.findings.seen_by_channel != r->seen ||
-                 action.findings.cancel_tried != r->cancel ||
-                 action.refused != r->refused;
+                 action.findings.cancel_tried != r->cancel || action.refused != r->refused;
     if (wrong)
         print_error("%s: step %d proof %c reason %s outcome %d not before %lld findings "
                     "%d %d %d %d\n",
@@ -505,10 +472,9 @@ static void every_row(void **state)
 }
 
 /*
- * The laws behind the rows, over every combination of the facts that are yes or no:
- * nothing is ever sent a second time on a channel that pays twice; nothing is sent for a
- * parked trade, in conflict, or after a cancel; no failure without evidence, an answer, or
- * an absence that counts.
+ * The laws behind the rows, over every combination of the facts that are yes or no: nothing is ever
+ * sent a second time on a channel that pays twice; nothing is sent for a parked trade, in conflict,
+ * or after a cancel; no failure without evidence, an answer, or an absence that counts.
  */
 enum { BITS = 15 };
 
@@ -546,8 +512,8 @@ static void check_laws(const resolver_facts *facts)
         assert_false(facts->parked || facts->conflict || facts->cancel_tried);
         assert_true(facts->deadline_us > facts->now_us);
         assert_true(facts->sends == 0 || facts->channel.idempotent);
-        /* A channel that can be asked was asked, and said so late enough where that would
-         * prove something. */
+        /* A channel that can be asked was asked, and said so late enough where that would prove
+         * something. */
         if (facts->sends > 0 && facts->channel.can_query)
             assert_true(facts->queried && facts->query == TL_QUERY_NOT_FOUND &&
                         !facts->seen_by_channel && !facts->channel.not_found_final &&

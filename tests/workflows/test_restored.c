@@ -1,5 +1,5 @@
-/* A restored server: nothing fails before it is accepted, and nothing that was lost is paid
- * again after it. */
+/* A restored server: nothing fails before it is accepted, and nothing that was lost is paid again
+ * after it. */
 #include "house.h"
 
 #include "cmocka_all.h"
@@ -36,8 +36,7 @@ static void accept_now(house *self)
 {
     database_propose(self->sql);
     assert_status(tl_restore_accept(self->client, "bob", "compared", NULL), TL_OK);
-    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == 0;
-         i++)
+    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == 0; i++)
         usleep(20000);
     assert_true(tl_restore_accepted_us(self->client) > 0);
 }
@@ -45,8 +44,7 @@ static void accept_now(house *self)
 /* ------------------------------------------------------------------ the first lane -- */
 
 /* The restore comes to be known between the grant and the answer. */
-static tl_execute decline_after_a_restore(void *context, const tl_attempt *attempt,
-                                          tl_reply *reply)
+static tl_execute decline_after_a_restore(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)attempt;
     declare(context);
@@ -85,9 +83,8 @@ static void a_decline_is_no_failure_yet(void **state)
     tl_answer_clear(&answer);
     house_row(self, "W1", "P 1 1 -");
     /* As a remark: it may have been one of two sends. */
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                     "outcome = 'DECLINED' AND final = 0"),
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                                "outcome = 'DECLINED' AND final = 0"),
                      1);
     accept_now(self);
     house_row(self, "W1", "P 1 2 -");
@@ -134,12 +131,10 @@ static void grow_old(house *self)
 {
     const int64_t before_us = tl_restore_accepted_us(self->client);
 
-    database_run(self->sql,
-                 "UPDATE tl_schema SET accepted_at = accepted_at - INTERVAL 2 DAY; "
-                 "UPDATE trade_lock SET created_at = created_at - INTERVAL 3 DAY, "
-                 "rev = rev + 1, step = 'test' WHERE lane = 'S'");
-    for (int i = 0;
-         i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == before_us; i++)
+    database_run(self->sql, "UPDATE tl_schema SET accepted_at = accepted_at - INTERVAL 2 DAY; "
+                            "UPDATE trade_lock SET created_at = created_at - INTERVAL 3 DAY, "
+                            "rev = rev + 1, step = 'test' WHERE lane = 'S'");
+    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == before_us; i++)
         usleep(20000);
     assert_true(tl_restore_accepted_us(self->client) < before_us);
 }
@@ -202,12 +197,11 @@ static void a_failure_that_stands_is_tried_anew(void **state)
         usleep(20000);
     } while (status == TL_ASK_CHANNEL || status == TL_UNKNOWN);
     assert_status(status, TL_SUCCEEDED);
-    assert_int_equal(
-        database_number(self->sql,
-                        "SELECT t.updated_at > s.accepted_at + INTERVAL 2200000 "
-                        "MICROSECOND FROM trade_lock t, tl_schema s WHERE "
-                        "t.serial_no = 'W1' AND t.lane = 'S'"),
-        1);
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT t.updated_at > s.accepted_at + INTERVAL 2200000 "
+                                     "MICROSECOND FROM trade_lock t, tl_schema s WHERE "
+                                     "t.serial_no = 'W1' AND t.lane = 'S'"),
+                     1);
     house_books(self, 1);
 }
 
@@ -216,10 +210,8 @@ static void a_failure_that_stands_is_tried_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOUSE(a_decline_is_no_failure_yet),
-        HOUSE(what_never_left_may_have),
-        HOUSE(a_lost_reclaim_is_asked_about),
-        HOUSE(so_it_is_where_the_failure_is_late),
+        HOUSE(a_decline_is_no_failure_yet),         HOUSE(what_never_left_may_have),
+        HOUSE(a_lost_reclaim_is_asked_about),       HOUSE(so_it_is_where_the_failure_is_late),
         HOUSE(a_failure_that_stands_is_tried_anew),
     };
 

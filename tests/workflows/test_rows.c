@@ -87,8 +87,7 @@ static void line_fails(const char *line, const char *sentence)
     read_line(&all, line);
     assert_int_equal(all.count, 1);
     if (all.list[0].kind != ROW_BAD || strcmp(all.list[0].sentence, sentence) != 0)
-        fail_msg("'%s': %s", line,
-                 all.list[0].sentence != NULL ? all.list[0].sentence : "(taken)");
+        fail_msg("'%s': %s", line, all.list[0].sentence != NULL ? all.list[0].sentence : "(taken)");
     rows_free(&all);
 }
 
@@ -132,27 +131,19 @@ static void answers_bad_lines(void **state)
     (void)state;
     line_fails("", "in.csv:2: the line is empty");
     line_fails("W1,C1,WITHDRAW,1,EUR", "in.csv:2: the line does not have 6 columns");
-    line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x",
-               "in.csv:2: the line does not have 6 columns");
+    line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x", "in.csv:2: the line does not have 6 columns");
     line_fails("W1,C1,WITHDRAW,1,EUR,\"Anna", "in.csv:2: a quote is not closed");
-    line_fails("W1,C1,WITHDRAW,1,EUR,An\"na",
-               "in.csv:2: a quote stands in the wrong place");
-    line_fails("W1,C1,WITHDRAW,1,EUR,\"An\"na",
-               "in.csv:2: a quote stands in the wrong place");
-    line_fails("W1,C1,WITH\rDRAW,1,EUR,Anna",
-               "in.csv:2: a carriage return stands within the line");
-    line_fails("W1,C1,DEPOSIT,1,EUR,Anna",
-               "in.csv:2: the operation is not known; WITHDRAW is");
-    line_fails("W1,C1,withdraw,1,EUR,Anna",
-               "in.csv:2: the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,WITHDRAW,1,EUR,An\"na", "in.csv:2: a quote stands in the wrong place");
+    line_fails("W1,C1,WITHDRAW,1,EUR,\"An\"na", "in.csv:2: a quote stands in the wrong place");
+    line_fails("W1,C1,WITH\rDRAW,1,EUR,Anna", "in.csv:2: a carriage return stands within the line");
+    line_fails("W1,C1,DEPOSIT,1,EUR,Anna", "in.csv:2: the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,withdraw,1,EUR,Anna", "in.csv:2: the operation is not known; WITHDRAW is");
     line_fails("W1,C1,WITHDRAW,-1,EUR,Anna", "in.csv:2: the amount is negative");
     line_fails("W1,C1,WITHDRAW,1,EURO,Anna",
                "in.csv:2: the currency must be three capital letters");
-    line_fails("W1,C1,WITHDRAW,1,eur,Anna",
-               "in.csv:2: the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,eur,Anna", "in.csv:2: the currency must be three capital letters");
     line_fails("W1,C1,WITHDRAW,1,EUR,", "in.csv:2: the payee is empty");
-    line_fails("W1,C1,WITHDRAW,1,EUR,A\tb",
-               "in.csv:2: the payee has a control character");
+    line_fails("W1,C1,WITHDRAW,1,EUR,A\tb", "in.csv:2: the payee has a control character");
     line_fails("W1,C1,WITHDRAW,1,EUR,Zo\xeb", "in.csv:2: the payee is not UTF-8");
 }
 
@@ -194,8 +185,8 @@ static void a_bad_line_spoils_only_itself(void **state)
 
 static void refuses_another_header(void **state)
 {
-    static const char *const headers[] = {
-        "serial,cust,op\n", "\n", "W1,C1,WITHDRAW,1,E,A\n", ROWS_HEADER ",more\n"};
+    static const char *const headers[] = {"serial,cust,op\n", "\n", "W1,C1,WITHDRAW,1,E,A\n",
+                                          ROWS_HEADER ",more\n"};
     char problem[256];
     rows all;
 
@@ -239,12 +230,12 @@ static void writes_what_can_be_read_again(void **state)
     strcpy(all.list[0].final, "succeeded");
     assert_int_equal(answers_write(file, &all), 0);
     fclose(file);
-    assert_string_equal(text, ANSWERS_HEADER
-                        "\n"
-                        "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\",succeeded,"
-                        "succeeded,new,\n"
-                        "W2,C1,,,,,bad,,bad,"
-                        "in.csv:3: the line does not have 6 columns\n");
+    assert_string_equal(text,
+                        ANSWERS_HEADER "\n"
+                                       "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\",succeeded,"
+                                       "succeeded,new,\n"
+                                       "W2,C1,,,,,bad,,bad,"
+                                       "in.csv:3: the line does not have 6 columns\n");
     free(text);
     rows_free(&all);
 }

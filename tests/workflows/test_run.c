@@ -201,8 +201,8 @@ static void what_is_accepted_is_paid_later(void **state)
     house_books(self, 1);
 }
 
-/* Idempotent: a payment that never arrived is sent again under the same key, in the attempt
- * that did not find it. */
+/* Idempotent: a payment that never arrived is sent again under the same key, in the attempt that
+ * did not find it. */
 static void the_same_key_is_sent_again(void **state)
 {
     house *self = *state;
@@ -222,8 +222,7 @@ static void the_same_key_is_sent_again(void **state)
     house_books(self, 1);
 }
 
-/* A second send that the channel did not look at delays nothing, and every attempt asks
- * first. */
+/* A second send that the channel did not look at delays nothing, and every attempt asks first. */
 static void a_rate_limited_repetition_is_sent_again(void **state)
 {
     house *self = *state;
@@ -317,16 +316,15 @@ static void the_deadline_comes_nearer_within_an_attempt(void **state)
     tl_answer_clear(&answer);
     assert_true(told.executed_ms <= 30000 && told.executed_ms > 0);
     house_work(self, 1, HOUSE_PATIENCE_MS);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
-                                     "'PAYOUT' AND status = 'Y' AND sends = 2"),
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
+                                                "'PAYOUT' AND status = 'Y' AND sends = 2"),
                      1);
     assert_true(told.queried_ms <= 30000);
     assert_true(told.executed_ms <= told.queried_ms - QUERY_MS + 1);
 }
 
-/* A decline of the second send must be confirmed where answers are not replayed; this
- * channel replays them, so it counts. */
+/* A decline of the second send must be confirmed where answers are not replayed; this channel
+ * replays them, so it counts. */
 static void a_replayed_decline_counts(void **state)
 {
     house *self = *state;
@@ -485,8 +483,8 @@ static uint64_t asks_of(house *self)
     return stats.asks;
 }
 
-/* W1 is tried anew while another transaction changes it: the run looks at the row as it
- * was, and asks for it as it has become.  Nobody asked the channel about that one. */
+/* W1 is tried anew while another transaction changes it: the run looks at the row as it was, and
+ * asks for it as it has become.  Nobody asked the channel about that one. */
 static void expect_not_anew(house *self, const char *change, const char *key)
 {
     struct late_run run = {.self = self, .answer = TL_ANSWER_INIT};
@@ -603,9 +601,8 @@ static void a_failing_apply_is_booked_by_evidence(void **state)
     database_run(self->sql, "RENAME TABLE ledger TO hidden");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     assert_true(house_alarmed(self, "the books refused the outcome SUCCEEDED"));
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                     "outcome = 'SUCCEEDED'"),
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                                "outcome = 'SUCCEEDED'"),
                      1);
     house_row(self, "W1", "P 1 1 -");
     house_balance(self, "C1", "1000 100");
@@ -641,8 +638,7 @@ static void bad_requests_are_named(void **state)
     request.key = (tl_key){"W1", "C1", "DEPOSIT"};
     request.payload = "x";
     request.payload_size = 1;
-    assert_status(tl_workflow_run(self->workflows, &request, &answer),
-                  TL_UNKNOWN_OPERATION);
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_UNKNOWN_OPERATION);
     assert_string_equal(tl_error_message(), "operation DEPOSIT is not registered");
     request.key.op_code = WITHDRAW_OP;
     request.key.serial_no = "W 1";
@@ -687,8 +683,8 @@ static void *wait_for_trade(void *context)
     return NULL;
 }
 
-/* Of those who wait for one key one asks the server, and each is told at the end who was
- * in the way.  A slow machine asks less often, never more. */
+/* Of those who wait for one key one asks the server, and each is told at the end who was in the
+ * way.  A slow machine asks less often, never more. */
 static void one_asks_for_all_who_wait(void **state)
 {
     house *self = *state;
@@ -713,8 +709,7 @@ static void one_asks_for_all_who_wait(void **state)
     assert_status(tl_client_stats(self->client, &before), TL_OK);
     for (int i = 0; i < WAITERS; i++) {
         waiting[i] = (struct waiting){.house = self, .payload = payload};
-        assert_int_equal(
-            pthread_create(&waiting[i].thread, NULL, wait_for_trade, &waiting[i]), 0);
+        assert_int_equal(pthread_create(&waiting[i].thread, NULL, wait_for_trade, &waiting[i]), 0);
     }
     for (int i = 0; i < WAITERS; i++) {
         pthread_join(waiting[i].thread, NULL);
@@ -730,8 +725,7 @@ static void one_asks_for_all_who_wait(void **state)
     free(payload);
 }
 
-#define IDEMPOTENT(test)                                                                 \
-    cmocka_unit_test_setup_teardown(test, open_idempotent, close_house)
+#define IDEMPOTENT(test) cmocka_unit_test_setup_teardown(test, open_idempotent, close_house)
 #define WINDOW(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
 #define PLAIN(test) cmocka_unit_test_setup_teardown(test, open_plain, close_house)
 

@@ -30,8 +30,7 @@ static void jitter_only_adds(void **state)
         assert_in_range(delay_ms, 1234, 1234 + 308);
     }
     /* A year does not overflow. */
-    assert_true(schedule_jitter_ms(INT64_C(31622400000), 50, UINT32_MAX) >=
-                INT64_C(31622400000));
+    assert_true(schedule_jitter_ms(INT64_C(31622400000), 50, UINT32_MAX) >= INT64_C(31622400000));
 }
 
 static void jitter_spreads(void **state)

@@ -1,5 +1,5 @@
-/* What a workflow's answer and log tell: of an execute that took too long, of a key that was
- * used for something else, of the row after one's own ending. */
+/* What a workflow's answer and log tell: of an execute that took too long, of a key that was used
+ * for something else, of the row after one's own ending. */
 #include "support/crew.h"
 #include "support/database.h"
 

@@ -1,6 +1,6 @@
 /*
- * The retry worker as a process meets it: told to stop, killed by a trade, beside other
- * workers, with work that nobody serves, and with a server that dies while money moves.
+ * The retry worker as a process meets it: told to stop, killed by a trade, beside other workers,
+ * with work that nobody serves, and with a server that dies while money moves.
  *
  * Run with the word "poison" it is such a worker itself: it dies at the serial "POISON".
  */
@@ -34,8 +34,7 @@ static int close_house(void **state)
 
 /* ----------------------------------------------------------------- a poisoned trade -- */
 
-static tl_execute never_executed(void *context, const tl_attempt *attempt,
-                                 tl_reply *reply)
+static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -84,8 +83,7 @@ static int poison_main(const char *config_file)
     options.program = "poisoned";
     with.threads = 4;
     with.idle_max_ms = 50;
-    if (tl_client_open(&client, &options) != TL_OK ||
-        tl_workflows_new(&workflows, client) != TL_OK)
+    if (tl_client_open(&client, &options) != TL_OK || tl_workflows_new(&workflows, client) != TL_OK)
         return 3;
     register_dying(workflows);
     if (tl_worker_start(&worker, workflows, &with) != TL_OK)
@@ -103,8 +101,7 @@ static pid_t start_poisoned(house *self)
 
     assert_true(pid >= 0);
     if (pid == 0) {
-        execl("/proc/self/exe", "test", "poison", database_option_file(self->db),
-              (char *)NULL);
+        execl("/proc/self/exe", "test", "poison", database_option_file(self->db), (char *)NULL);
         _exit(5);
     }
     return pid;
@@ -126,9 +123,8 @@ static void only_the_poisoned_trade_is_parked(void **state)
     house_expect(self, "POISON", "C1", 10, TL_IN_DOUBT);
     database_set(self->db, HOUSE_SETTINGS_OF("2s"));
     pid = start_poisoned(self);
-    while (database_number(self->sql,
-                           "SELECT COUNT(*) FROM trade_lock_state WHERE "
-                           "lane = 'S' AND state IN ('SUCCEEDED', 'PARKED')") < 7) {
+    while (database_number(self->sql, "SELECT COUNT(*) FROM trade_lock_state WHERE "
+                                      "lane = 'S' AND state IN ('SUCCEEDED', 'PARKED')") < 7) {
         assert_true(now_ms() < end_ms);
         if (waitpid(pid, &status, WNOHANG) == pid) {
             assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -188,8 +184,7 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
     house_rule(self, "{\"kind\":\"slow\",\"endpoint\":\"query\",\"count\":0,"
                      "\"delay_ms\":400}");
     worker = start_worker(self, 2, 0);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'",
-               2);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 2);
     tl_worker_stop(worker);
     assert_status(tl_worker_wait(worker, 0), TL_TIMEOUT);
     assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
@@ -218,8 +213,7 @@ static void two_workers_share_the_work(void **state)
     }
     first = start_worker(self, 4, 0);
     second = start_worker(self, 4, 0);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               40);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'", 40);
     tl_worker_stop(first);
     tl_worker_stop(second);
     assert_status(tl_worker_wait(first, HOUSE_PATIENCE_MS), TL_OK);
@@ -230,8 +224,7 @@ static void two_workers_share_the_work(void **state)
     assert_int_equal(one.lost + two.lost, 0);
     tl_worker_free(first);
     tl_worker_free(second);
-    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"),
-                     1);
+    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"), 1);
     house_books(self, 40);
 }
 
@@ -303,8 +296,7 @@ static void attempts_used_up_are_parked(void **state)
 
 static server *dying;
 
-static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt,
-                                       tl_reply *reply)
+static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

@@ -1,5 +1,5 @@
-/* The articles' own ways, in C, each against a table of its own.  Contended, each waits for
- * the one key in its own way too: by trying again, or in the server. */
+/* The articles' own ways, in C, each against a table of its own.  Contended, each waits for the one
+ * key in its own way too: by trying again, or in the server. */
 #include "bench.h"
 
 #include <mysql.h>
@@ -13,8 +13,8 @@ static int open_pool(const bench_options *options)
 
 /* ------------------------------------------------------------ the main article -- */
 
-/* Find, then insert; in a transaction of its own.  Contended, the row is there: it is
- * taken over when it is not in process, as the article's compensation does. */
+/* Find, then insert; in a transaction of its own.  Contended, the row is there: it is taken over
+ * when it is not in process, as the article's compensation does. */
 static int article_lock(MYSQL *connection, const char *cust, const char *serial)
 {
     int taken = 1;
@@ -96,12 +96,11 @@ static int article_cycle(unsigned caller, uint64_t number)
     return 1;
 }
 
-const contestant contestant_article = {
-    .name = "article",
-    .what = "SELECT, INSERT, COMMIT; SELECT, UPDATE, COMMIT",
-    .open = article_open,
-    .cycle = article_cycle,
-    .close = sql_close};
+const contestant contestant_article = {.name = "article",
+                                       .what = "SELECT, INSERT, COMMIT; SELECT, UPDATE, COMMIT",
+                                       .open = article_open,
+                                       .cycle = article_cycle,
+                                       .close = sql_close};
 
 /* ----------------------------------- a unique key: the insert is the lock -- */
 
@@ -114,17 +113,16 @@ static int unique_cycle(unsigned caller, uint64_t number)
     bench_key(caller, number, serial, cust);
     do {
         at = sql_take(&connection);
-        error =
-            sql_tryf(connection, "INSERT INTO uni_key_lock (lock_name) VALUES ('%s/%s')",
-                     cust, serial);
+        error = sql_tryf(connection, "INSERT INTO uni_key_lock (lock_name) VALUES ('%s/%s')", cust,
+                         serial);
         sql_give(at);
         if (error != 0)
             bench_refused(attempt++);
     } while (error != 0);
     do {
         at = sql_take(&connection);
-        error = sql_tryf(connection, "DELETE FROM uni_key_lock WHERE lock_name = '%s/%s'",
-                         cust, serial);
+        error = sql_tryf(connection, "DELETE FROM uni_key_lock WHERE lock_name = '%s/%s'", cust,
+                         serial);
         if (error == 0 && mysql_affected_rows(connection) != 1)
             bench_fail("the name was not there");
         sql_give(at);
@@ -189,12 +187,11 @@ static int for_update_cycle(unsigned caller, uint64_t number)
     return 1;
 }
 
-const contestant contestant_for_update = {
-    .name = "for-update",
-    .what = "SELECT FOR UPDATE, COMMIT; nothing is written",
-    .open = open_pool,
-    .cycle = for_update_cycle,
-    .close = sql_close};
+const contestant contestant_for_update = {.name = "for-update",
+                                          .what = "SELECT FOR UPDATE, COMMIT; nothing is written",
+                                          .open = open_pool,
+                                          .cycle = for_update_cycle,
+                                          .close = sql_close};
 
 static int get_lock_cycle(unsigned caller, uint64_t number)
 {
@@ -213,8 +210,7 @@ static int get_lock_cycle(unsigned caller, uint64_t number)
 }
 
 const contestant contestant_get_lock = {.name = "get-lock",
-                                        .what =
-                                            "GET_LOCK, RELEASE_LOCK; nothing is durable",
+                                        .what = "GET_LOCK, RELEASE_LOCK; nothing is durable",
                                         .open = open_pool,
                                         .cycle = get_lock_cycle,
                                         .close = sql_close};

@@ -1,7 +1,7 @@
 /*
- * One contestant, some callers, some seconds: how many lock + unlock cycles, how long each
- * took, and what they cost client and server.  The script tools/benchmark starts the
- * servers, runs the contestants in turn and makes the tables.
+ * One contestant, some callers, some seconds: how many lock + unlock cycles, how long each took,
+ * and what they cost client and server.  The script tools/benchmark starts the servers, runs the
+ * contestants in turn and makes the tables.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -12,8 +12,7 @@ typedef struct bench_options {
     const char *part;        /* of the benchmark; printed with the result */
     const char *option_file; /* tradelock's settings and the connection */
     const char *socket, *user, *database;
-    const char
-        *hand_database; /* of the hand-written side, where both are in one process */
+    const char *hand_database; /* of the hand-written side, where both are in one process */
     const char *redis_socket;
     const char *directory; /* on the servers' file system */
     unsigned callers, connections;
@@ -46,13 +45,12 @@ typedef struct contestant {
 } contestant;
 
 extern const contestant contestant_tradelock, contestant_mutex, contestant_handwritten,
-    contestant_article, contestant_unique_key, contestant_optimistic,
-    contestant_for_update, contestant_get_lock, contestant_redis, contestant_select,
-    contestant_refusal, contestant_with_rows, contestant_workflow,
-    contestant_workflow_hand, contestant_claims, contestant_both_lanes, contestant_hold,
-    contestant_values_prepared, contestant_values_text, contestant_bulk,
-    contestant_json_table, contestant_hot_cold, contestant_fsync, contestant_in_turn,
-    contestant_workflow_in_turn;
+    contestant_article, contestant_unique_key, contestant_optimistic, contestant_for_update,
+    contestant_get_lock, contestant_redis, contestant_select, contestant_refusal,
+    contestant_with_rows, contestant_workflow, contestant_workflow_hand, contestant_claims,
+    contestant_both_lanes, contestant_hold, contestant_values_prepared, contestant_values_text,
+    contestant_bulk, contestant_json_table, contestant_hot_cold, contestant_fsync,
+    contestant_in_turn, contestant_workflow_in_turn;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);
@@ -61,8 +59,8 @@ void bench_sleep_us(int64_t wait_us);
 /* The key of a cycle: a serial number nobody had, of one of many customers. */
 void bench_key(unsigned caller, uint64_t number, char serial[64], char cust[32]);
 
-/* Contended runs: somebody else has the key.  Counts, and pauses as long as tradelock
- * itself would before the try of this number (from 0). */
+/* Contended runs: somebody else has the key.  Counts, and pauses as long as tradelock itself would
+ * before the try of this number (from 0). */
 void bench_refused(unsigned attempt);
 
 /* One more number of the result. */

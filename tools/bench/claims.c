@@ -1,5 +1,5 @@
-/* The retry lane: workers that claim due work, where callers are workers, each batch as large
- * as one claims; and trades that go through both lanes. */
+/* The retry lane: workers that claim due work, where callers are workers, each batch as large as
+ * one claims; and trades that go through both lanes. */
 #include "bench.h"
 #include "client.h"
 

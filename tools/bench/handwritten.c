@@ -1,7 +1,6 @@
 /*
- * What a careful team writes by hand, writing the very same rows: a prepared INSERT and a
- * prepared compare-and-set in autocommit, on a pool of connections.  History is kept by
- * the same triggers.
+ * What a careful team writes by hand, writing the very same rows: a prepared INSERT and a prepared
+ * compare-and-set in autocommit, on a pool of connections.  History is kept by the same triggers.
  */
 #include "bench.h"
 
@@ -113,15 +112,13 @@ static MYSQL_BIND bytes_bind(void *bytes, unsigned long *size)
 
 static void execute(MYSQL_STMT *statement, MYSQL_BIND *binds)
 {
-    if (mysql_stmt_bind_param(statement, binds) != 0 ||
-        mysql_stmt_execute(statement) != 0)
+    if (mysql_stmt_bind_param(statement, binds) != 0 || mysql_stmt_execute(statement) != 0)
         bench_fail("execute: %s", mysql_stmt_error(statement));
 }
 
-/* What one trade writes with.  As in the library, each step has a token that nobody guesses,
- * the row tells the thread and the service, and what was asked for has a fingerprint:
- * constants in the statement would be cheaper to parse and to log, and other rows than the
- * library's. */
+/* What one trade writes with.  As in the library, each step has a token that nobody guesses, the
+ * row tells the thread and the service, and what was asked for has a fingerprint: constants in the
+ * statement would be cheaper to parse and to log, and other rows than the library's. */
 typedef struct trade {
     char serial[64], cust[32];
     struct {
@@ -132,8 +129,7 @@ typedef struct trade {
 } trade;
 
 static char payload[] = "100.00 EUR";
-static char channel_key[] =
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+static char channel_key[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 static void make_trade(trade *t, unsigned caller, uint64_t number)
 {
@@ -152,8 +148,7 @@ static void make_trade(trade *t, unsigned caller, uint64_t number)
 
 static void run_insert(unsigned at, int which, trade *t)
 {
-    unsigned long sizes[3], uuid_size = sizeof(uuid_t),
-                            print_size = sizeof t->fingerprint,
+    unsigned long sizes[3], uuid_size = sizeof(uuid_t), print_size = sizeof t->fingerprint,
                             payload_size = sizeof payload - 1;
     /* The last one is of paid_insert_sql alone. */
     MYSQL_BIND binds[9] = {text_bind(t->cust, &sizes[0]),
@@ -187,10 +182,9 @@ static void run_update(unsigned at, trade *t)
 static int run_change(unsigned at, int which, trade *t)
 {
     unsigned long sizes[2], token_size = sizeof(uuid_t);
-    MYSQL_BIND binds[4] = {
-        bytes_bind(which == TAKE ? t->token.ask : t->token.end, &token_size),
-        text_bind(t->cust, &sizes[0]), text_bind(t->serial, &sizes[1]),
-        bytes_bind(t->token.ask, &token_size)};
+    MYSQL_BIND binds[4] = {bytes_bind(which == TAKE ? t->token.ask : t->token.end, &token_size),
+                           text_bind(t->cust, &sizes[0]), text_bind(t->serial, &sizes[1]),
+                           bytes_bind(t->token.ask, &token_size)};
 
     execute(statements[at][which], binds);
     return mysql_stmt_affected_rows(statements[at][which]) == 1;
@@ -288,12 +282,11 @@ static int workflow_cycle(unsigned caller, uint64_t number)
     return 1;
 }
 
-const contestant contestant_workflow_hand = {
-    .name = "workflow-hand",
-    .what = "the transactions of `workflow`, hand-written",
-    .open = open_pool,
-    .cycle = workflow_cycle,
-    .close = close_pool};
+const contestant contestant_workflow_hand = {.name = "workflow-hand",
+                                             .what = "the transactions of `workflow`, hand-written",
+                                             .open = open_pool,
+                                             .cycle = workflow_cycle,
+                                             .close = close_pool};
 
 /* -------------------------------------------------- reading one key, for refusals -- */
 

@@ -1,5 +1,5 @@
-/* One client that holds many locks: what each costs in memory, and whether the heartbeat
- * feels them. */
+/* One client that holds many locks: what each costs in memory, and whether the heartbeat feels
+ * them. */
 #include "bench.h"
 #include "client.h"
 
@@ -66,17 +66,15 @@ static double client_heap(void)
 static double table_bytes(MYSQL *connection)
 {
     sql_run(connection, "ANALYZE TABLE trade_lock, trade_lock_past");
-    return sql_number(connection,
-                      "SELECT SUM(data_length + index_length) FROM "
-                      "information_schema.tables WHERE table_schema = DATABASE() AND "
-                      "table_name IN ('trade_lock', 'trade_lock_past')");
+    return sql_number(connection, "SELECT SUM(data_length + index_length) FROM "
+                                  "information_schema.tables WHERE table_schema = DATABASE() AND "
+                                  "table_name IN ('trade_lock', 'trade_lock_past')");
 }
 
 static void hold_all(void)
 {
     MYSQL *connection = sql_connect(&bench);
-    double heap = client_heap(), resident = server_resident(),
-           bytes = table_bytes(connection);
+    double heap = client_heap(), resident = server_resident(), bytes = table_bytes(connection);
     server_counts before, after;
     uint64_t start_us = bench_now_us();
 
@@ -86,8 +84,7 @@ static void hold_all(void)
     bench_note("held", bench.held);
     bench_note("per_second", bench.held / ((double)(bench_now_us() - start_us) / 1e6));
     bench_note("heap_per_lock", (client_heap() - heap) / bench.held);
-    bench_note("server_memory_per_lock",
-               (after.memory_bytes - before.memory_bytes) / bench.held);
+    bench_note("server_memory_per_lock", (after.memory_bytes - before.memory_bytes) / bench.held);
     bench_note("server_resident_per_lock", (server_resident() - resident) / bench.held);
     bench_note("table_bytes_per_lock", (table_bytes(connection) - bytes) / bench.held);
     mysql_close(connection);
@@ -101,8 +98,8 @@ static int by_size(const void *left, const void *right)
 }
 
 /*
- * A confirmed beat makes the session's certain life longer at that moment: life counts from
- * before the beat was sent, so what is missing then is how long the beat took.
+ * A confirmed beat makes the session's certain life longer at that moment: life counts from before
+ * the beat was sent, so what is missing then is how long the beat took.
  */
 static void watch_beats(void)
 {
@@ -112,8 +109,7 @@ static void watch_beats(void)
     size_t count = 0;
 
     /* A busy machine may be late with the first one. */
-    while (bench_now_us() < until_us ||
-           (count == 0 && bench_now_us() < until_us + BEAT_WAIT_US)) {
+    while (bench_now_us() < until_us || (count == 0 && bench_now_us() < until_us + BEAT_WAIT_US)) {
         int64_t alive_ms = tl_client_alive_ms(bench_client);
 
         if (alive_ms > last_ms && count < SAMPLES_MAX)
@@ -146,8 +142,7 @@ static void measure(void)
     (void)tl_client_stats(bench_client, &later);
     beats = (double)(later.beats - stats.beats);
     bench_note("beats", beats);
-    bench_note("beats_unreachable",
-               (double)(later.beats_unreachable - stats.beats_unreachable));
+    bench_note("beats_unreachable", (double)(later.beats_unreachable - stats.beats_unreachable));
     bench_note("statements_per_beat", (after.statements - before.statements) / beats);
     bench_note("redo_bytes_per_beat", (after.redo_bytes - before.redo_bytes) / beats);
     bench_note("server_cpu_ms_per_beat", 1000 * (after.cpu_s - before.cpu_s) / beats);

@@ -61,8 +61,7 @@ static void run_cycles(uint64_t cycles, int64_t run_ms, double *took_us, double 
 
 static void measure(void)
 {
-    static const char *const names[SIDES] = {"tradelock_per_second",
-                                             "handwritten_per_second"};
+    static const char *const names[SIDES] = {"tradelock_per_second", "handwritten_per_second"};
     double took_us[SIDES], done[SIDES];
 
     if (bench.cycles == 0)
@@ -74,8 +73,7 @@ static void measure(void)
         bench_note(names[i], done[i] / took_us[i] * 1e6);
     }
     bench_note("done", done[LIBRARY] + done[BY_HAND]);
-    bench_note("ratio",
-               (done[LIBRARY] / took_us[LIBRARY]) / (done[BY_HAND] / took_us[BY_HAND]));
+    bench_note("ratio", (done[LIBRARY] / took_us[LIBRARY]) / (done[BY_HAND] / took_us[BY_HAND]));
 }
 
 const contestant contestant_in_turn = {

@@ -29,8 +29,7 @@ static int cycle(unsigned caller, uint64_t number)
     static const char block[512];
 
     (void)caller;
-    if (pwrite(file, block, sizeof block, (off_t)(number % 32768) * 512) !=
-            (ssize_t)sizeof block ||
+    if (pwrite(file, block, sizeof block, (off_t)(number % 32768) * 512) != (ssize_t)sizeof block ||
         fdatasync(file) != 0)
         bench_fail("fdatasync: %s", strerror(errno));
     return 1;

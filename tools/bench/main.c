@@ -96,8 +96,7 @@ void bench_key(unsigned caller, uint64_t number, char serial[64], char cust[32])
         snprintf(cust, 32, "%s", "C1");
         return;
     }
-    snprintf(serial, 64, "%s-%u-%llu", bench.run_name, caller,
-             (unsigned long long)number);
+    snprintf(serial, 64, "%s-%u-%llu", bench.run_name, caller, (unsigned long long)number);
     /* Spread over customers as traffic is, the same in every run. */
     snprintf(cust, 32, "C%06llu",
              (unsigned long long)((number * 7919 + caller * 104729u) % 100000));
@@ -134,8 +133,7 @@ static void note_us(bench_caller *c, uint64_t took_us)
         c->longest_us = took_us;
 }
 
-/* A cycle counts in the phase in which it ended, as what it cost does, which the server
- * counted. */
+/* A cycle counts in the phase in which it ended, as what it cost does, which the server counted. */
 static void *run_caller(void *argument)
 {
     bench_caller *c = argument;
@@ -155,8 +153,7 @@ static void *run_caller(void *argument)
     return NULL;
 }
 
-static void note_percentile(const char *name, const uint32_t *bins, uint64_t total,
-                            double share)
+static void note_percentile(const char *name, const uint32_t *bins, uint64_t total, double share)
 {
     uint64_t wanted = (uint64_t)((double)total * share), seen = 0, bin = 0;
 
@@ -254,8 +251,7 @@ static void join_callers(const bench_caller *callers)
         pthread_join(callers[i].thread, NULL);
 }
 
-static void measure_time(const contestant *of, bench_caller *callers, moment *before,
-                         moment *after)
+static void measure_time(const contestant *of, bench_caller *callers, moment *before, moment *after)
 {
     start_callers(of, callers);
     bench_sleep_us(bench.warm_up_ms * 1000);
@@ -297,9 +293,8 @@ static void run_cycles(const contestant *of)
 
 static void run(const contestant *of)
 {
-    result =
-        json_pack("{s:s, s:s, s:i, s:i}", "part", bench.part, "contestant", of->name,
-                  "callers", (int)bench.callers, "connections", (int)bench.connections);
+    result = json_pack("{s:s, s:s, s:i, s:i}", "part", bench.part, "contestant", of->name,
+                       "callers", (int)bench.callers, "connections", (int)bench.connections);
     if (result == NULL)
         bench_fail("out of memory");
     server_open(&bench);
@@ -310,8 +305,7 @@ static void run(const contestant *of)
         run_cycles(of);
     if (of->after != NULL)
         of->after();
-    json_dumpf(result, stdout,
-               JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    json_dumpf(result, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(result);
     of->close();
@@ -365,18 +359,14 @@ static const contestant *find(const char *name)
 }
 
 static const struct option option_names[] = {
-    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},
-    {"connections", 1, NULL, 'c'},   {"run-ms", 1, NULL, 'r'},
-    {"warm-up-ms", 1, NULL, 'w'},    {"cycles", 1, NULL, 'y'},
-    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'},
-    {"ask-held-ms", 1, NULL, 'a'},   {"session-ms", 1, NULL, 't'},
-    {"held", 1, NULL, 'l'},          {"group", 1, NULL, 'g'},
-    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},
-    {"config", 1, NULL, 'f'},        {"socket", 1, NULL, 's'},
-    {"user", 1, NULL, 'u'},          {"database", 1, NULL, 'd'},
-    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},
-    {"redis", 1, NULL, 'e'},         {"dir", 1, NULL, 'D'},
-    {"help", 0, NULL, 'H'},          {NULL, 0, NULL, 0}};
+    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},      {"connections", 1, NULL, 'c'},
+    {"run-ms", 1, NULL, 'r'},        {"warm-up-ms", 1, NULL, 'w'},   {"cycles", 1, NULL, 'y'},
+    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'}, {"ask-held-ms", 1, NULL, 'a'},
+    {"session-ms", 1, NULL, 't'},    {"held", 1, NULL, 'l'},         {"group", 1, NULL, 'g'},
+    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},         {"config", 1, NULL, 'f'},
+    {"socket", 1, NULL, 's'},        {"user", 1, NULL, 'u'},         {"database", 1, NULL, 'd'},
+    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},   {"redis", 1, NULL, 'e'},
+    {"dir", 1, NULL, 'D'},           {"help", 0, NULL, 'H'},         {NULL, 0, NULL, 0}};
 
 /* The options that are text and taken as they are; NULL for others. */
 static const char **text_option(int option)

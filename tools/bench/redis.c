@@ -47,8 +47,7 @@ static int cycle(unsigned caller, uint64_t number)
 
     bench_key(caller, number, serial, cust);
     do {
-        reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust,
-                             serial, caller);
+        reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust, serial, caller);
         if (reply == NULL)
             bench_fail("Redis is gone");
         done = reply->type == REDIS_REPLY_STATUS;
@@ -56,8 +55,8 @@ static int cycle(unsigned caller, uint64_t number)
         if (!done)
             bench_refused(attempt++);
     } while (!done);
-    reply = redisCommand(connections[caller], "EVALSHA %s 1 %s/%s %u", unlock_sha, cust,
-                         serial, caller);
+    reply = redisCommand(connections[caller], "EVALSHA %s 1 %s/%s %u", unlock_sha, cust, serial,
+                         caller);
     if (reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer != 1)
         bench_fail("Redis did not unlock");
     freeReplyObject(reply);
@@ -71,9 +70,9 @@ static void close_redis(void)
     free(connections);
 }
 
-const contestant contestant_redis = {
-    .name = "redis",
-    .what = "SET NX PX, compare-and-delete script, appendfsync always",
-    .open = open_redis,
-    .cycle = cycle,
-    .close = close_redis};
+const contestant contestant_redis = {.name = "redis",
+                                     .what =
+                                         "SET NX PX, compare-and-delete script, appendfsync always",
+                                     .open = open_redis,
+                                     .cycle = cycle,
+                                     .close = close_redis};

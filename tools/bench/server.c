@@ -1,12 +1,11 @@
 /*
- * What the server counts, read at the borders of the measurement alone, so that the
- * warm-up is not in it.
+ * What the server counts, read at the borders of the measurement alone, so that the warm-up is not
+ * in it.
  *
- * Which counter: Questions counts what clients send, prepared executions and compound
- * blocks (BEGIN NOT ATOMIC ... END) as one each, and nothing of what triggers do; Com_...
- * and Queries count inside of triggers too, and Handler_commit counts the commits of
- * statements inside a transaction.  Of commits trx_rw_commits counts those that had
- * something to make durable, and plain reads not.
+ * Which counter: Questions counts what clients send, prepared executions and compound blocks (BEGIN
+ * NOT ATOMIC ... END) as one each, and nothing of what triggers do; Com_... and Queries count
+ * inside of triggers too, and Handler_commit counts the commits of statements inside a transaction.
+ * Of commits trx_rw_commits counts those that had something to make durable, and plain reads not.
  */
 #include "bench.h"
 
@@ -80,9 +79,8 @@ static double cpu_seconds(void)
     fclose(file);
     text[size] = '\0';
     end = strrchr(text, ')'); /* of the name, which may be anything */
-    if (end == NULL ||
-        sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-               &system) != 2)
+    if (end == NULL || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                              &user, &system) != 2)
         return 0;
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }

@@ -68,8 +68,7 @@ double sql_number(struct st_mysql *connection, const char *text)
     MYSQL_ROW row;
     double number;
 
-    if (mysql_query(connection, text) != 0 ||
-        (result = mysql_store_result(connection)) == NULL)
+    if (mysql_query(connection, text) != 0 || (result = mysql_store_result(connection)) == NULL)
         bench_fail("%s: %.200s", mysql_error(connection), text);
     row = mysql_fetch_row(result);
     if (row == NULL || row[0] == NULL)
@@ -86,8 +85,8 @@ struct st_mysql *sql_connect(const bench_options *options)
 
     if (connection == NULL)
         bench_fail("out of memory");
-    /* Without one a thread waits for ever when the network is cut: nobody who pays leaves
-     * it out. */
+    /* Without one a thread waits for ever when the network is cut: nobody who pays leaves it
+     * out. */
     mysql_options(connection, MYSQL_OPT_READ_TIMEOUT, &seconds);
     mysql_options(connection, MYSQL_OPT_WRITE_TIMEOUT, &seconds);
     if (mysql_real_connect(connection, NULL, options->user, NULL, options->database, 0,

@@ -1,7 +1,7 @@
 /*
- * Ways to carry many steps in one statement and one commit, on one connection: what the
- * library's groups could be made of.  A cycle asks for --group new trades with one
- * statement and ends them with another, on the same schema, history included.
+ * Ways to carry many steps in one statement and one commit, on one connection: what the library's
+ * groups could be made of.  A cycle asks for --group new trades with one statement and ends them
+ * with another, on the same schema, history included.
  */
 #include "bench.h"
 
@@ -25,8 +25,7 @@ static const char prepared_row[] =
     "1, UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until, "
     "max_hold_until, "
     "REPEAT('f', 32), ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
-/* As sql/query/group.sql, with the columns that an ending always sets; the token is the
- * verdict. */
+/* As sql/query/group.sql, with the columns that an ending always sets; the token is the verdict. */
 static const char update[] =
     " ON DUPLICATE KEY UPDATE token = IF(VALUES(step) = 'end' AND status = 'P' AND fence "
     "= "
@@ -103,8 +102,7 @@ static void add(const char *format, ...)
             bench_fail("out of memory");
     }
     va_start(arguments, format);
-    text_size +=
-        (size_t)vsnprintf(text + text_size, text_space - text_size, format, arguments);
+    text_size += (size_t)vsnprintf(text + text_size, text_space - text_size, format, arguments);
     va_end(arguments);
 }
 
@@ -189,9 +187,8 @@ static void add_text_row(const row *r, int ends)
         "UTC_TIMESTAMP(6) + INTERVAL %s * 1000 MICROSECOND, max_hold_until, "
         "max_hold_until, REPEAT('f', 32), %s%s', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
         r->cust, r->serial, ends ? "Y" : "P", ends ? "end" : "ask",
-        ends ? "NULL" : "'01234567-89ab-4cde-8f01-23456789abcd'",
-        hex(ends ? r->next : r->token), r->fence, ends ? "NULL" : "60000",
-        ends ? "x'" : "'", ends ? hex(r->token) : "100.00 EUR");
+        ends ? "NULL" : "'01234567-89ab-4cde-8f01-23456789abcd'", hex(ends ? r->next : r->token),
+        r->fence, ends ? "NULL" : "60000", ends ? "x'" : "'", ends ? hex(r->token) : "100.00 EUR");
 }
 
 static void run_text(int ends)
@@ -254,8 +251,7 @@ static void bind_value(MYSQL_BIND *bind, enum enum_field_types type, const void 
     bind->length = size;
 }
 
-static void bind_row(MYSQL_BIND *b, unsigned long size[PARAMETERS], const row *r,
-                     int ends)
+static void bind_row(MYSQL_BIND *b, unsigned long size[PARAMETERS], const row *r, int ends)
 {
     static const char session[] = "01234567-89ab-4cde-8f01-23456789abcd";
 
@@ -263,23 +259,19 @@ static void bind_row(MYSQL_BIND *b, unsigned long size[PARAMETERS], const row *r
     bind_value(&b[1], MYSQL_TYPE_STRING, r->serial, &size[1], strlen(r->serial));
     bind_value(&b[2], MYSQL_TYPE_STRING, ends ? "Y" : "P", &size[2], 1);
     bind_value(&b[3], MYSQL_TYPE_STRING, ends ? "end" : "ask", &size[3], 3);
-    bind_value(&b[4], MYSQL_TYPE_STRING, ends ? NULL : session, &size[4],
-               sizeof session - 1);
+    bind_value(&b[4], MYSQL_TYPE_STRING, ends ? NULL : session, &size[4], sizeof session - 1);
     bind_value(&b[5], MYSQL_TYPE_BLOB, ends ? r->next : r->token, &size[5], TOKEN);
     bind_value(&b[6], MYSQL_TYPE_LONGLONG, &r->fence, &size[6], sizeof r->fence);
-    bind_value(&b[7], MYSQL_TYPE_LONGLONG, ends ? NULL : &hold_ms, &size[7],
-               sizeof hold_ms);
-    bind_value(&b[8], MYSQL_TYPE_BLOB, ends ? (const void *)r->token : "100.00 EUR",
-               &size[8], ends ? TOKEN : 10);
+    bind_value(&b[7], MYSQL_TYPE_LONGLONG, ends ? NULL : &hold_ms, &size[7], sizeof hold_ms);
+    bind_value(&b[8], MYSQL_TYPE_BLOB, ends ? (const void *)r->token : "100.00 EUR", &size[8],
+               ends ? TOKEN : 10);
 }
 
 static void execute_rows(unsigned answers)
 {
-    if (mysql_stmt_bind_param(statement, binds) != 0 ||
-        mysql_stmt_execute(statement) != 0)
+    if (mysql_stmt_bind_param(statement, binds) != 0 || mysql_stmt_execute(statement) != 0)
         bench_fail("execute: %s", mysql_stmt_error(statement));
-    if (mysql_stmt_store_result(statement) != 0 ||
-        mysql_stmt_num_rows(statement) != answers)
+    if (mysql_stmt_store_result(statement) != 0 || mysql_stmt_num_rows(statement) != answers)
         bench_fail("%u rows came back", (unsigned)mysql_stmt_num_rows(statement));
     mysql_stmt_free_result(statement);
 }
@@ -322,8 +314,7 @@ static int open_bulk(const bench_options *options)
 {
     open_plain(options);
     start_text();
-    add("INSERT INTO trade_lock %sVALUES %s%s%s", columns, prepared_row, update,
-        returning);
+    add("INSERT INTO trade_lock %sVALUES %s%s%s", columns, prepared_row, update, returning);
     prepare_built();
     binds = calloc(PARAMETERS, sizeof *binds);
     if (binds == NULL)
@@ -422,8 +413,8 @@ static void run_json(int ends)
     for (unsigned i = 0; i < bench.group; i++) {
         const row *r = &rows[i];
 
-        add("%s[\"%s\",\"%s\",\"%s\",\"%s\",%s,\"%s\",%llu,%s,\"%s\"]", i > 0 ? "," : "[",
-            r->cust, r->serial, ends ? "Y" : "P", ends ? "end" : "ask",
+        add("%s[\"%s\",\"%s\",\"%s\",\"%s\",%s,\"%s\",%llu,%s,\"%s\"]", i > 0 ? "," : "[", r->cust,
+            r->serial, ends ? "Y" : "P", ends ? "end" : "ask",
             ends ? "null" : "\"01234567-89ab-4cde-8f01-23456789abcd\"",
             hex(ends ? r->next : r->token), r->fence, ends ? "null" : "60000",
             ends ? hex(r->token) : "3130302e303020455552");
@@ -458,9 +449,9 @@ static void add_hot_row(const row *r, int ends)
         "UTC_TIMESTAMP(6) + INTERVAL %s * 1000 MICROSECOND, max_hold_until, "
         "max_hold_until, %s%s%s, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
         r->cust, r->serial, ends ? "Y" : "P", ends ? "end" : "ask",
-        ends ? "NULL" : "'01234567-89ab-4cde-8f01-23456789abcd'",
-        hex(ends ? r->next : r->token), r->fence, ends ? "NULL" : "60000",
-        ends ? "x'" : "", ends ? hex(r->token) : "NULL", ends ? "'" : "");
+        ends ? "NULL" : "'01234567-89ab-4cde-8f01-23456789abcd'", hex(ends ? r->next : r->token),
+        r->fence, ends ? "NULL" : "60000", ends ? "x'" : "", ends ? hex(r->token) : "NULL",
+        ends ? "'" : "");
 }
 
 static void add_hot(int ends)
@@ -475,8 +466,8 @@ static void add_hot(int ends)
     }
     /* The same, but for the column in which the token of the hold rides. */
     add("%.*s", (int)(strstr(update, "VALUES(payload)") - update), update);
-    add("VALUES(held)%s%s",
-        strstr(update, "VALUES(payload)") + sizeof "VALUES(payload)" - 1, returning);
+    add("VALUES(held)%s%s", strstr(update, "VALUES(payload)") + sizeof "VALUES(payload)" - 1,
+        returning);
 }
 
 /* Two tables and one commit, in one round trip. */

@@ -150,8 +150,8 @@ static void *ask_held(void *argument)
 static int open_client(const bench_options *options)
 {
     client_open(0);
-    slow.holds = options->hold_open_ms > 0 &&
-                 pthread_create(&slow.holder, NULL, hold_open, NULL) == 0;
+    slow.holds =
+        options->hold_open_ms > 0 && pthread_create(&slow.holder, NULL, hold_open, NULL) == 0;
     slow.asks = slow.holds && options->ask_held_ms > 0 &&
                 pthread_create(&slow.asker, NULL, ask_held, NULL) == 0;
     return 0;
@@ -181,8 +181,7 @@ static int cycle(unsigned caller, uint64_t number)
 }
 
 const contestant contestant_tradelock = {.name = "tradelock",
-                                         .what =
-                                             "ask and finish, one client for all callers",
+                                         .what = "ask and finish, one client for all callers",
                                          .open = open_client,
                                          .cycle = cycle,
                                          .close = close_client,

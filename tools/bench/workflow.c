@@ -1,5 +1,5 @@
-/* The whole way of a payment, as services go it: a registered workflow whose channel answers
- * at once, an order with the lock and a booking with the ending. */
+/* The whole way of a payment, as services go it: a registered workflow whose channel answers at
+ * once, an order with the lock and a booking with the ending. */
 #include "bench.h"
 #include "client.h"
 

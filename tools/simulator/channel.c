@@ -85,9 +85,8 @@ static void *settler_run(void *context)
     return NULL;
 }
 
-struct channel *channel_open(const char *ledger_path, enum channel_kind kind,
-                             int64_t window_ms, struct stop_signal *stop,
-                             struct problem *problem)
+struct channel *channel_open(const char *ledger_path, enum channel_kind kind, int64_t window_ms,
+                             struct stop_signal *stop, struct problem *problem)
 {
     struct channel *channel = memory_new(sizeof(*channel));
 
@@ -179,8 +178,8 @@ static void pay_again(const struct key_entry *entry, const struct order *order,
 }
 
 /* A send that is taken as a payment of its own.  Needs: mutex held. */
-static void pay_new(struct channel *channel, const struct order *order,
-                    const struct pay_way *way, int64_t now_ms, struct verdict *verdict)
+static void pay_new(struct channel *channel, const struct order *order, const struct pay_way *way,
+                    int64_t now_ms, struct verdict *verdict)
 {
     struct record record;
 
@@ -216,8 +215,8 @@ static void pay_new(struct channel *channel, const struct order *order,
     }
 }
 
-void channel_pay(struct channel *channel, const struct order *order,
-                 const struct pay_way *way, struct verdict *verdict)
+void channel_pay(struct channel *channel, const struct order *order, const struct pay_way *way,
+                 struct verdict *verdict)
 {
     int64_t now_ms;
     struct key_entry *entry;
@@ -229,8 +228,7 @@ void channel_pay(struct channel *channel, const struct order *order,
     now_ms = time_now_ms();
     entry = state_entry(channel, order->channel_key);
     again = entry->answer != OUTCOME_NONE && channel->kind != KIND_PLAIN &&
-            (channel->kind == KIND_IDEMPOTENT ||
-             now_ms - entry->answer_ms < channel->window_ms);
+            (channel->kind == KIND_IDEMPOTENT || now_ms - entry->answer_ms < channel->window_ms);
     if (again)
         pay_again(entry, order, verdict);
     else if (entry->cancelled)
@@ -266,8 +264,7 @@ bool channel_settled(struct channel *channel, struct verdict *verdict)
     return item != NULL;
 }
 
-void channel_query(struct channel *channel, const char *channel_key,
-                   struct verdict *verdict)
+void channel_query(struct channel *channel, const char *channel_key, struct verdict *verdict)
 {
     const struct key_entry *entry;
 
@@ -294,8 +291,7 @@ void channel_query(struct channel *channel, const char *channel_key,
     pthread_mutex_unlock(&channel->mutex);
 }
 
-void channel_cancel(struct channel *channel, const char *channel_key,
-                    struct verdict *verdict)
+void channel_cancel(struct channel *channel, const char *channel_key, struct verdict *verdict)
 {
     struct key_entry *entry;
     struct record record;

@@ -1,8 +1,8 @@
 /*
- * The simulated channel itself: which keys it knows, what was paid, declined, accepted
- * and cancelled.  It decides under one mutex and writes each decision to the ledger; its
- * whole state is rebuilt from there.  It knows nothing of HTTP and injects no faults: a
- * caller that wants one says how a payment is to be taken (struct pay_way).
+ * The simulated channel itself: which keys it knows, what was paid, declined, accepted and
+ * cancelled.  It decides under one mutex and writes each decision to the ledger; its whole state is
+ * rebuilt from there.  It knows nothing of HTTP and injects no faults: a caller that wants one says
+ * how a payment is to be taken (struct pay_way).
  *
  * A verdict may be told to a client only after channel_durable() said yes to its seq.
  */
@@ -78,36 +78,33 @@ struct channel_counts {
 
 struct channel;
 
-struct channel *channel_open(const char *ledger_path, enum channel_kind kind,
-                             int64_t window_ms, struct stop_signal *stop,
-                             struct problem *problem);
+struct channel *channel_open(const char *ledger_path, enum channel_kind kind, int64_t window_ms,
+                             struct stop_signal *stop, struct problem *problem);
 /* Wakes everybody who waits for a settlement; they return false. */
 void channel_stop(struct channel *channel);
-/* Accepted payments that are not due stay in the ledger.  Accepts NULL.
- * Needs: channel_stop() was called, no other call is running. */
+/* Accepted payments that are not due stay in the ledger.  Accepts NULL. Needs: channel_stop() was
+ * called, no other call is running. */
 void channel_close(struct channel *channel);
 
-/* Counts a request: which one is it at this endpoint with this key, from 1.  Fills in the
- * serial and customer when the key is known, else leaves them empty. */
+/* Counts a request: which one is it at this endpoint with this key, from 1.  Fills in the serial
+ * and customer when the key is known, else leaves them empty. */
 int64_t channel_count_request(struct channel *channel, enum endpoint endpoint,
                               const char *channel_key, char serial_no[ORDER_NAME_MAX + 1],
                               char cust_no[ORDER_NAME_MAX + 1]);
 
-void channel_pay(struct channel *channel, const struct order *order,
-                 const struct pay_way *way, struct verdict *verdict);
-/* Waits for the settling of what was accepted without telling the client.  Changes the
- * verdict to the final one; false when the program stops before. */
+void channel_pay(struct channel *channel, const struct order *order, const struct pay_way *way,
+                 struct verdict *verdict);
+/* Waits for the settling of what was accepted without telling the client.  Changes the verdict to
+ * the final one; false when the program stops before. */
 bool channel_settled(struct channel *channel, struct verdict *verdict);
-void channel_query(struct channel *channel, const char *channel_key,
-                   struct verdict *verdict);
-void channel_cancel(struct channel *channel, const char *channel_key,
-                    struct verdict *verdict);
+void channel_query(struct channel *channel, const char *channel_key, struct verdict *verdict);
+void channel_cancel(struct channel *channel, const char *channel_key, struct verdict *verdict);
 
 /* Notes what a client was told about the key. */
 void channel_told(struct channel *channel, const char *channel_key, int told);
 
-/* Waits until the record is durable.  False when the ledger cannot be written any more:
- * the program was told to stop, and nothing may be answered. */
+/* Waits until the record is durable.  False when the ledger cannot be written any more: the program
+ * was told to stop, and nothing may be answered. */
 bool channel_durable(struct channel *channel, int64_t seq);
 void channel_count(struct channel *channel, struct channel_counts *counts);
 

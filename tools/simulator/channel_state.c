@@ -53,8 +53,7 @@ static void trade_count(struct channel *channel, const struct order *order)
 }
 
 /* Due times mostly grow, so the search from the end is short.  Needs: mutex held. */
-static void open_insert(struct channel *channel, const struct record *record,
-                        bool watched)
+static void open_insert(struct channel *channel, const struct record *record, bool watched)
 {
     struct pending *fresh = memory_new(sizeof(*fresh)), *before;
 
@@ -74,8 +73,7 @@ static void open_insert(struct channel *channel, const struct record *record,
 }
 
 /* What the sender of an accepted payment hears at its end.  Needs: mutex held. */
-static void open_remove(struct channel *channel, struct pending *item,
-                        const struct record *record)
+static void open_remove(struct channel *channel, struct pending *item, const struct record *record)
 {
     struct verdict *result = &item->result;
 
@@ -93,8 +91,7 @@ static void open_remove(struct channel *channel, struct pending *item,
     } else {
         result->outcome = OUTCOME_DECLINED;
         strcpy(result->code, record->code[0] ? record->code : "cancelled");
-        strcpy(result->reason,
-               record->code[0] ? record->reason : "the payment was cancelled");
+        strcpy(result->reason, record->code[0] ? record->reason : "the payment was cancelled");
     }
     TAILQ_INSERT_TAIL(&channel->settled, item, link);
     pthread_cond_broadcast(&channel->changed);
@@ -140,8 +137,7 @@ bool state_apply(struct channel *channel, const struct record *record, bool watc
     bool settles = record->accepted_seq != 0;
 
     if (settles && !open_settle(channel, record))
-        return problem_set(problem, "accepted_seq %" PRId64 " is not open",
-                           record->accepted_seq);
+        return problem_set(problem, "accepted_seq %" PRId64 " is not open", record->accepted_seq);
     entry->seq = record->seq;
     channel->counts.last_seq = record->seq;
     if (!entry->known_ms) {
@@ -170,8 +166,7 @@ bool state_apply(struct channel *channel, const struct record *record, bool watc
     }
     /* A settlement of an earlier send does not change what the latest one is answered. */
     if (!settles || entry->accepted_seq == record->accepted_seq)
-        entry->answer =
-            record->type == RECORD_PAID ? OUTCOME_SUCCEEDED : OUTCOME_DECLINED;
+        entry->answer = record->type == RECORD_PAID ? OUTCOME_SUCCEEDED : OUTCOME_DECLINED;
     if (record->type == RECORD_PAID) {
         entry->payments++;
         strcpy(entry->channel_ref, record->channel_ref);

@@ -1,6 +1,6 @@
 /*
- * What the channel knows, and the one function that changes it.  Private to channel.c
- * and channel_state.c.
+ * What the channel knows, and the one function that changes it.  Private to channel.c and
+ * channel_state.c.
  */
 #ifndef SIM_CHANNEL_STATE_H
 #define SIM_CHANNEL_STATE_H
@@ -15,9 +15,8 @@
 struct key_entry {
     char channel_key[ORDER_NAME_MAX + 1]; /* first: the tree compares it */
     struct order *order;                  /* of the answer below; NULL without a record */
-    enum outcome
-        answer;   /* NONE, SUCCEEDED, DECLINED or ACCEPTED: what a repetition gets */
-    bool replied; /* ACCEPTED: a repetition is told so, else that it is in progress */
+    enum outcome answer; /* NONE, SUCCEEDED, DECLINED or ACCEPTED: what a repetition gets */
+    bool replied;        /* ACCEPTED: a repetition is told so, else that it is in progress */
     bool cancelled;
     int told;
     int64_t seq;          /* of the last record */
@@ -73,10 +72,9 @@ struct channel {
 struct key_entry *state_entry(struct channel *channel, const char *channel_key);
 
 /*
- * The one place that changes what the channel knows of money, for a decision made now and
- * for a line read at the start alike.  watched: a sender will wait for the settlement of
- * this accepted record.  False only for a ledger that contradicts itself.
- * Needs: mutex held.
+ * The one place that changes what the channel knows of money, for a decision made now and for a
+ * line read at the start alike.  watched: a sender will wait for the settlement of this accepted
+ * record.  False only for a ledger that contradicts itself. Needs: mutex held.
  */
 bool state_apply(struct channel *channel, const struct record *record, bool watched,
                  struct problem *problem);

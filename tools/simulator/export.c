@@ -22,8 +22,7 @@ static void write_text(FILE *csv, const char *text)
     fputc('"', csv);
 }
 
-static bool write_paid(void *context, const struct record *record,
-                       struct problem *problem)
+static bool write_paid(void *context, const struct record *record, struct problem *problem)
 {
     const struct order *order = &record->order;
     FILE *csv = context;
@@ -44,16 +43,14 @@ static bool write_paid(void *context, const struct record *record,
     return !ferror(csv) || problem_set(problem, "cannot write the CSV");
 }
 
-bool export_csv(const char *ledger_path, int64_t limit, FILE *csv,
-                struct problem *problem)
+bool export_csv(const char *ledger_path, int64_t limit, FILE *csv, struct problem *problem)
 {
     FILE *file = fopen(ledger_path, "re");
     int64_t end;
     bool fine;
 
     if (!file)
-        return problem_set(problem, "cannot open the ledger %s: %s", ledger_path,
-                           strerror(errno));
+        return problem_set(problem, "cannot open the ledger %s: %s", ledger_path, strerror(errno));
     fputs("seq,paid_at,channel_ref,channel_key,serial_no,cust_no,op_code,amount_minor,"
           "currency,payee\n",
           csv);

@@ -8,9 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes header and payments of the first `limit` bytes, or of all when it is negative.
- * The ledger may be in use. */
-bool export_csv(const char *ledger_path, int64_t limit, FILE *csv,
-                struct problem *problem);
+/* Writes header and payments of the first `limit` bytes, or of all when it is negative. The ledger
+ * may be in use. */
+bool export_csv(const char *ledger_path, int64_t limit, FILE *csv, struct problem *problem);
 
 #endif

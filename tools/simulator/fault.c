@@ -122,8 +122,7 @@ static bool read_kind(const json_t *body, struct rule *rule, struct problem *pro
             break;
     }
     if (i == FAULT_KIND_COUNT)
-        return problem_set(problem,
-                           "kind must be the name of a fault, such as drop_after");
+        return problem_set(problem, "kind must be the name of a fault, such as drop_after");
     rule->fault.kind = (enum fault_kind)i;
     rule->endpoint = kinds[i].endpoints & ON_PAY ? ENDPOINT_PAY : ENDPOINT_QUERY;
     if (!endpoint)
@@ -144,9 +143,9 @@ static bool read_kind(const json_t *body, struct rule *rule, struct problem *pro
 
 static bool read_rule(const json_t *body, struct rule *rule, struct problem *problem)
 {
-    static const char *const known[] = {
-        "kind",    "endpoint", "channel_key", "serial_no", "cust_no", "skip", "count",
-        "per_key", "delay_ms", "for_ms",      "code",      "reason",  NULL};
+    static const char *const known[] = {"kind", "endpoint", "channel_key", "serial_no", "cust_no",
+                                        "skip", "count",    "per_key",     "delay_ms",  "for_ms",
+                                        "code", "reason",   NULL};
 
     if (!json_is_object(body))
         return problem_set(problem, "a fault rule must be one JSON object");
@@ -159,12 +158,11 @@ static bool read_rule(const json_t *body, struct rule *rule, struct problem *pro
            field_bool(body, "per_key", FIELD_MAY, &rule->per_key, problem) &&
            field_int(body, "delay_ms", FIELD_MAY, 0, DELAY_MAX_MS, &rule->fault.delay_ms,
                      problem) &&
-           field_int(body, "for_ms", FIELD_MAY, 0, DELAY_MAX_MS, &rule->fault.for_ms,
-                     problem) &&
+           field_int(body, "for_ms", FIELD_MAY, 0, DELAY_MAX_MS, &rule->fault.for_ms, problem) &&
            field_text(body, "code", FIELD_MAY, rule->fault.code, sizeof(rule->fault.code),
                       problem) &&
-           field_text(body, "reason", FIELD_MAY, rule->fault.reason,
-                      sizeof(rule->fault.reason), problem);
+           field_text(body, "reason", FIELD_MAY, rule->fault.reason, sizeof(rule->fault.reason),
+                      problem);
 }
 
 /* The usual delay of a kind. */
@@ -208,8 +206,8 @@ bool faults_chance(struct faults *faults, const json_t *body, struct problem *pr
     seed = (int64_t)faults->settings.seed;
     fine = fields_known(body, known, problem) &&
            field_int(body, "seed", FIELD_MAY, 0, INT64_MAX, &seed, problem);
-    if (fine && (!json_is_number(rate) || json_number_value(rate) < 0 ||
-                 json_number_value(rate) > 1))
+    if (fine &&
+        (!json_is_number(rate) || json_number_value(rate) < 0 || json_number_value(rate) > 1))
         fine = problem_set(problem, "rate must be a number from 0 to 1");
     if (fine) {
         faults->settings.rate = json_number_value(rate);
@@ -228,18 +226,16 @@ json_t *faults_list(struct faults *faults)
     TAILQ_FOREACH(rule, &faults->rules, link)
     {
         json_array_append_new(
-            list,
-            memory_need(json_pack(
-                "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I}", "rule",
-                (json_int_t)rule->number, "kind", kinds[rule->fault.kind].name,
-                "endpoint", endpoint_name(rule->endpoint), "channel_key",
-                rule->channel_key, "serial_no", rule->serial_no, "cust_no", rule->cust_no,
-                "skip", (json_int_t)rule->skip, "count", (json_int_t)rule->count,
-                "per_key", rule->per_key, "used", (json_int_t)rule->used)));
+            list, memory_need(json_pack(
+                      "{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I}", "rule",
+                      (json_int_t)rule->number, "kind", kinds[rule->fault.kind].name, "endpoint",
+                      endpoint_name(rule->endpoint), "channel_key", rule->channel_key, "serial_no",
+                      rule->serial_no, "cust_no", rule->cust_no, "skip", (json_int_t)rule->skip,
+                      "count", (json_int_t)rule->count, "per_key", rule->per_key, "used",
+                      (json_int_t)rule->used)));
     }
-    result =
-        memory_need(json_pack("{s:f, s:I, s:o}", "rate", faults->settings.rate, "seed",
-                              (json_int_t)faults->settings.seed, "rules", list));
+    result = memory_need(json_pack("{s:f, s:I, s:o}", "rate", faults->settings.rate, "seed",
+                                   (json_int_t)faults->settings.seed, "rules", list));
     pthread_mutex_unlock(&faults->mutex);
     return result;
 }
@@ -280,9 +276,8 @@ static uint64_t hash(const char *text)
 }
 
 /* A number from the seed and the request; `purpose` keeps separate draws independent. */
-static uint64_t draw(const struct fault_settings *settings,
-                     const struct fault_subject *subject, int64_t number,
-                     const char *purpose)
+static uint64_t draw(const struct fault_settings *settings, const struct fault_subject *subject,
+                     int64_t number, const char *purpose)
 {
     char text[ORDER_NAME_MAX + 96];
 
@@ -317,21 +312,18 @@ static void draw_by_chance(const struct fault_settings *settings,
 
     fault->by_chance = true;
     /* The lag belongs to the key, not to one query, else it would seem to come back. */
-    if (subject->endpoint == ENDPOINT_QUERY &&
-        happens(settings, draw(settings, subject, 0, "lag")))
+    if (subject->endpoint == ENDPOINT_QUERY && happens(settings, draw(settings, subject, 0, "lag")))
         fault->lag_ms = settings->lag_ms;
     if (!happens(settings, draw(settings, subject, subject->number, "whether")))
         return;
-    fault->kind =
-        choose(subject->endpoint, draw(settings, subject, subject->number, "which"));
+    fault->kind = choose(subject->endpoint, draw(settings, subject, subject->number, "which"));
     fault->delay_ms = kind_delay_ms(settings, fault->kind);
     decline = &declines[draw(settings, subject, subject->number, "code") % DECLINE_COUNT];
     strcpy(fault->code, decline->code);
     strcpy(fault->reason, decline->reason);
 }
 
-void faults_draw(struct faults *faults, const struct fault_subject *subject,
-                 struct fault *fault)
+void faults_draw(struct faults *faults, const struct fault_subject *subject, struct fault *fault)
 {
     struct rule *rule;
 

@@ -1,8 +1,7 @@
 /*
- * What goes wrong on purpose.  Rules come first, in the order in which they were added;
- * then chance, which is a pure function of the seed, the endpoint, the channel key and
- * which request of that key this is, so that a run can be repeated whatever the order of
- * threads.
+ * What goes wrong on purpose.  Rules come first, in the order in which they were added; then
+ * chance, which is a pure function of the seed, the endpoint, the channel key and which request of
+ * that key this is, so that a run can be repeated whatever the order of threads.
  */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
@@ -63,8 +62,7 @@ struct faults *faults_new(const struct fault_settings *settings);
 void faults_free(struct faults *faults);
 
 /* Adds a rule from its JSON form (README.md); *rule is its number. */
-bool faults_add(struct faults *faults, const json_t *body, int64_t *rule,
-                struct problem *problem);
+bool faults_add(struct faults *faults, const json_t *body, int64_t *rule, struct problem *problem);
 /* Changes chance: {"rate": 0 to 1, "seed": ...}; without a seed the old one stays. */
 bool faults_chance(struct faults *faults, const json_t *body, struct problem *problem);
 /* No more rules and no more chance; returns how many rules there were. */
@@ -73,8 +71,7 @@ int64_t faults_clear(struct faults *faults);
 json_t *faults_list(struct faults *faults);
 
 /* FAULT_NONE for most.  Uses up one of the rule's count when a rule fits. */
-void faults_draw(struct faults *faults, const struct fault_subject *subject,
-                 struct fault *fault);
+void faults_draw(struct faults *faults, const struct fault_subject *subject, struct fault *fault);
 
 const char *fault_name(enum fault_kind kind);
 

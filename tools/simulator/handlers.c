@@ -79,8 +79,7 @@ static bool fault_before(struct work *work)
         reply_nothing(work);
         break;
     case FAULT_RATE_LIMIT:
-        reply_json(work, 429, "rate_limited",
-                   json_pack("{s:s}", "outcome", "rate_limited"));
+        reply_json(work, 429, "rate_limited", json_pack("{s:s}", "outcome", "rate_limited"));
         break;
     case FAULT_DUPLICATE:
         reply_json(work, 409, "duplicate_in_progress",
@@ -112,8 +111,8 @@ static bool fault_after(struct work *work)
     return true;
 }
 
-/* Notes the request, draws its fault and logs its arrival.  The order is NULL for queries
- * and cancels, whose serial and customer are those of the key, if it is known. */
+/* Notes the request, draws its fault and logs its arrival.  The order is NULL for queries and
+ * cancels, whose serial and customer are those of the key, if it is known. */
 static void begin(struct work *work, enum endpoint endpoint, const char *channel_key,
                   const struct order *order)
 {
@@ -123,15 +122,14 @@ static void begin(struct work *work, enum endpoint endpoint, const char *channel
     work->house->requests[endpoint]++;
     subject.endpoint = endpoint;
     subject.channel_key = channel_key;
-    subject.number = channel_count_request(work->house->channel, endpoint, channel_key,
-                                           serial_no, cust_no);
+    subject.number =
+        channel_count_request(work->house->channel, endpoint, channel_key, serial_no, cust_no);
     subject.serial_no = order ? order->serial_no : serial_no;
     subject.cust_no = order ? order->cust_no : cust_no;
     request_log_line(work->house->log, "received", work->request->number,
-                     json_pack("{s:s, s:s, s:s, s:s, s:I}", "endpoint",
-                               endpoint_name(endpoint), "channel_key", channel_key,
-                               "serial_no", subject.serial_no, "cust_no", subject.cust_no,
-                               "number", (json_int_t)subject.number));
+                     json_pack("{s:s, s:s, s:s, s:s, s:I}", "endpoint", endpoint_name(endpoint),
+                               "channel_key", channel_key, "serial_no", subject.serial_no,
+                               "cust_no", subject.cust_no, "number", (json_int_t)subject.number));
     work->received = true;
     faults_draw(work->house->faults, &subject, &work->fault);
 }
@@ -145,15 +143,13 @@ static bool durable(struct work *work, const struct verdict *verdict)
     return false;
 }
 
-static json_t *declined_json(const char *field, const char *word,
-                             const struct verdict *verdict)
+static json_t *declined_json(const char *field, const char *word, const struct verdict *verdict)
 {
     return json_pack("{s:s, s:s, s:s, s:b}", field, word, "code", verdict->code, "reason",
                      verdict->reason, "final", 1);
 }
 
-static void reply_pay(struct work *work, const struct order *order,
-                      const struct verdict *verdict)
+static void reply_pay(struct work *work, const struct order *order, const struct verdict *verdict)
 {
     const char *word = outcome_names[verdict->outcome];
     int told = TOLD_FINAL;
@@ -204,8 +200,7 @@ static json_t *read_body(struct work *work)
     json_error_t error;
     json_t *body;
 
-    body = json_loadb(work->request->body, work->request->size, JSON_REJECT_DUPLICATES,
-                      &error);
+    body = json_loadb(work->request->body, work->request->size, JSON_REJECT_DUPLICATES, &error);
     if (!body) {
         problem_set(&problem, "the body is not JSON: %s", error.text);
         reply_bad(work, problem.text);
@@ -285,9 +280,8 @@ static void handle_query(struct work *work, const char *channel_key)
     case OUTCOME_SUCCEEDED:
         reply_json(work, 200, "succeeded",
                    json_pack("{s:s, s:s, s:I, s:I}", "status", "succeeded", "channel_ref",
-                             verdict.channel_ref, "amount_minor",
-                             (json_int_t)verdict.amount_minor, "payments",
-                             (json_int_t)verdict.payments));
+                             verdict.channel_ref, "amount_minor", (json_int_t)verdict.amount_minor,
+                             "payments", (json_int_t)verdict.payments));
         break;
     case OUTCOME_DECLINED:
         reply_json(work, 200, "failed", declined_json("status", "failed", &verdict));
@@ -320,9 +314,9 @@ static void handle_cancel(struct work *work, const char *channel_key)
     if (verdict.outcome == OUTCOME_CANCELLED)
         reply_json(work, 200, "cancelled", json_pack("{s:s}", "outcome", "cancelled"));
     else
-        reply_json(work, 200, "already_done",
-                   json_pack("{s:s, s:s}", "outcome", "already_done", "channel_ref",
-                             verdict.channel_ref));
+        reply_json(
+            work, 200, "already_done",
+            json_pack("{s:s, s:s}", "outcome", "already_done", "channel_ref", verdict.channel_ref));
     channel_told(channel, channel_key, TOLD_FINAL);
 }
 
@@ -371,27 +365,26 @@ static void handle_stats(struct work *work)
         reply_nothing(work);
         return;
     }
-    requests = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o}", "pay", count_json(&house->requests[ENDPOINT_PAY]),
-        "query", count_json(&house->requests[ENDPOINT_QUERY]), "cancel",
-        count_json(&house->requests[ENDPOINT_CANCEL]), "other",
-        count_json(&house->other_requests), "bad", count_json(&house->bad_requests));
+    requests =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "pay", count_json(&house->requests[ENDPOINT_PAY]),
+                  "query", count_json(&house->requests[ENDPOINT_QUERY]), "cancel",
+                  count_json(&house->requests[ENDPOINT_CANCEL]), "other",
+                  count_json(&house->other_requests), "bad", count_json(&house->bad_requests));
     outcomes = memory_need(json_object());
     for (int outcome = OUTCOME_SUCCEEDED; outcome < OUTCOME_COUNT; outcome++) {
         if (outcome != OUTCOME_NOT_FOUND)
             json_object_set_new(outcomes, outcome_names[outcome],
                                 count_json(&house->outcomes[outcome]));
     }
-    reply_json(
-        work, 200, "stats",
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "kind",
-                  kind_name(house->kind), "payments", (json_int_t)counts.payments,
-                  "trades_paid", (json_int_t)counts.trades_paid, "paid_twice",
-                  (json_int_t)counts.paid_twice, "declines", (json_int_t)counts.declines,
-                  "cancels", (json_int_t)counts.cancels, "accepted_open",
-                  (json_int_t)counts.accepted_open, "keys", (json_int_t)counts.keys,
-                  "requests", memory_need(requests), "outcomes", outcomes, "dropped",
-                  count_json(&house->dropped), "faults", faults_json(house)));
+    reply_json(work, 200, "stats",
+               json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "kind",
+                         kind_name(house->kind), "payments", (json_int_t)counts.payments,
+                         "trades_paid", (json_int_t)counts.trades_paid, "paid_twice",
+                         (json_int_t)counts.paid_twice, "declines", (json_int_t)counts.declines,
+                         "cancels", (json_int_t)counts.cancels, "accepted_open",
+                         (json_int_t)counts.accepted_open, "keys", (json_int_t)counts.keys,
+                         "requests", memory_need(requests), "outcomes", outcomes, "dropped",
+                         count_json(&house->dropped), "faults", faults_json(house)));
 }
 
 static void handle_faults_post(struct work *work)
@@ -424,16 +417,14 @@ static void handle_faults(struct work *work)
     else if (strcmp(method, "GET") == 0)
         reply_json(work, 200, "faults", faults_list(work->house->faults));
     else
-        reply_json(
-            work, 200, "faults",
-            json_pack("{s:I}", "removed", (json_int_t)faults_clear(work->house->faults)));
+        reply_json(work, 200, "faults",
+                   json_pack("{s:I}", "removed", (json_int_t)faults_clear(work->house->faults)));
 }
 
 static void handle_health(struct work *work)
 {
-    reply_json(
-        work, 200, "health",
-        json_pack("{s:s, s:s}", "status", "ok", "kind", kind_name(work->house->kind)));
+    reply_json(work, 200, "health",
+               json_pack("{s:s, s:s}", "status", "ok", "kind", kind_name(work->house->kind)));
 }
 
 /* Undoes %XX; false when it is broken or the text too long. */
@@ -450,8 +441,7 @@ static bool unescape(const char *from, size_t length, char to[ORDER_NAME_MAX + 1
             if (length - i < 3)
                 return false;
             memcpy(digits, from + i + 1, 2);
-            if (!isxdigit((unsigned char)digits[0]) ||
-                !isxdigit((unsigned char)digits[1]))
+            if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
                 return false;
             value = (unsigned)strtoul(digits, NULL, 16);
             i += 2;
@@ -476,8 +466,7 @@ static bool handle_payment(struct work *work)
         return false;
     if (strcmp(work->request->method, cancel ? "POST" : "GET") != 0)
         reply_error(work, 405,
-                    cancel ? "a cancel is sent with POST"
-                           : "a payment is queried with GET");
+                    cancel ? "a cancel is sent with POST" : "a payment is queried with GET");
     else if (!unescape(key, length, channel_key))
         reply_bad(work, "the channel key in the path must be 1 to 128 visible ASCII "
                         "characters without blanks, escaped where a URL needs it");
@@ -555,7 +544,6 @@ void handle(struct house *house, const struct request *request, struct reply *re
     if (reply->status == 0)
         house->dropped++;
     request_log_line(house->log, reply->status ? "answered" : "dropped", request->number,
-                     json_pack("{s:i, s:s, s:s}", "status", reply->status, "outcome",
-                               work.outcome, "fault",
-                               work.injected ? work.injected : "none"));
+                     json_pack("{s:i, s:s, s:s}", "status", reply->status, "outcome", work.outcome,
+                               "fault", work.injected ? work.injected : "none"));
 }

@@ -32,8 +32,8 @@ struct ledger {
     struct problem failure;
 };
 
-bool ledger_scan(FILE *file, const char *path, int64_t limit, record_visitor visit,
-                 void *context, int64_t *end, struct problem *problem)
+bool ledger_scan(FILE *file, const char *path, int64_t limit, record_visitor visit, void *context,
+                 int64_t *end, struct problem *problem)
 {
     int64_t number = 0, position = 0, last_seq = 0;
     struct record record;
@@ -49,14 +49,12 @@ bool ledger_scan(FILE *file, const char *path, int64_t limit, record_visitor vis
         number++;
         if (!record_read(line, (size_t)length - 1, &record, &detail) ||
             (record.seq <= last_seq &&
-             !problem_set(&detail, "seq %" PRId64 " follows %" PRId64, record.seq,
-                          last_seq)) ||
+             !problem_set(&detail, "seq %" PRId64 " follows %" PRId64, record.seq, last_seq)) ||
             ((number == 1) != (record.type == RECORD_LEDGER) &&
-             !problem_set(&detail,
-                          "the first line, and no other, must be of type ledger")) ||
+             !problem_set(&detail, "the first line, and no other, must be of type ledger")) ||
             !visit(context, &record, &detail)) {
-            problem_set(problem, "%s:%" PRId64 ": not a line of a ledger: %s", path,
-                        number, detail.text);
+            problem_set(problem, "%s:%" PRId64 ": not a line of a ledger: %s", path, number,
+                        detail.text);
             goto out;
         }
         last_seq = record.seq;
@@ -79,8 +77,7 @@ struct recovery {
     int64_t last_seq;
 };
 
-static bool recover_record(void *context, const struct record *record,
-                           struct problem *problem)
+static bool recover_record(void *context, const struct record *record, struct problem *problem)
 {
     struct recovery *recovery = context;
 
@@ -122,8 +119,7 @@ static bool sync_directory(const char *path, struct problem *problem)
     bool fine = fd >= 0 && fsync(fd) == 0;
 
     if (!fine)
-        problem_set(problem, "cannot sync the directory of %s: %s", path,
-                    strerror(errno));
+        problem_set(problem, "cannot sync the directory of %s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     free(copy);
@@ -135,16 +131,13 @@ static bool open_and_lock(struct ledger *ledger, struct problem *problem)
     struct stat info;
 
     /* O_NONBLOCK: opening a FIFO by mistake must not hang; regular files ignore it. */
-    ledger->fd =
-        open(ledger->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    ledger->fd = open(ledger->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
     if (ledger->fd < 0 || fstat(ledger->fd, &info) != 0)
-        return problem_set(problem, "cannot open the ledger %s: %s", ledger->path,
-                           strerror(errno));
+        return problem_set(problem, "cannot open the ledger %s: %s", ledger->path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         return problem_set(problem, "the ledger %s is not a regular file", ledger->path);
     if (flock(ledger->fd, LOCK_EX | LOCK_NB) != 0)
-        return problem_set(problem, "the ledger %s is in use by another simulator",
-                           ledger->path);
+        return problem_set(problem, "the ledger %s is in use by another simulator", ledger->path);
     return sync_directory(ledger->path, problem);
 }
 

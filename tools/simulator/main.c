@@ -145,10 +145,9 @@ static int run(const struct options *options)
     }
     house.log = request_log_open(options->request_log, &problem);
     if (house.log)
-        house.channel = channel_open(options->ledger, options->kind, options->window_ms,
-                                     &stop, &problem);
-    status =
-        house.channel ? serve(&house, options, signals) : fail(EXIT_FAILED, &problem);
+        house.channel =
+            channel_open(options->ledger, options->kind, options->window_ms, &stop, &problem);
+    status = house.channel ? serve(&house, options, signals) : fail(EXIT_FAILED, &problem);
 out:
     channel_close(house.channel);
     request_log_close(house.log);

@@ -27,23 +27,22 @@ enum option_name {
     OPTION_VERSION
 };
 
-static const struct option names[] = {
-    {"listen", required_argument, NULL, OPTION_LISTEN},
-    {"port-file", required_argument, NULL, OPTION_PORT_FILE},
-    {"ledger", required_argument, NULL, OPTION_LEDGER},
-    {"request-log", required_argument, NULL, OPTION_REQUEST_LOG},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"window-ms", required_argument, NULL, OPTION_WINDOW_MS},
-    {"faults", required_argument, NULL, OPTION_FAULTS},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"slow-ms", required_argument, NULL, OPTION_SLOW_MS},
-    {"settle-ms", required_argument, NULL, OPTION_SETTLE_MS},
-    {"lag-ms", required_argument, NULL, OPTION_LAG_MS},
-    {"rule", required_argument, NULL, OPTION_RULE},
-    {"export-csv", required_argument, NULL, OPTION_EXPORT_CSV},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0}};
+static const struct option names[] = {{"listen", required_argument, NULL, OPTION_LISTEN},
+                                      {"port-file", required_argument, NULL, OPTION_PORT_FILE},
+                                      {"ledger", required_argument, NULL, OPTION_LEDGER},
+                                      {"request-log", required_argument, NULL, OPTION_REQUEST_LOG},
+                                      {"kind", required_argument, NULL, OPTION_KIND},
+                                      {"window-ms", required_argument, NULL, OPTION_WINDOW_MS},
+                                      {"faults", required_argument, NULL, OPTION_FAULTS},
+                                      {"seed", required_argument, NULL, OPTION_SEED},
+                                      {"slow-ms", required_argument, NULL, OPTION_SLOW_MS},
+                                      {"settle-ms", required_argument, NULL, OPTION_SETTLE_MS},
+                                      {"lag-ms", required_argument, NULL, OPTION_LAG_MS},
+                                      {"rule", required_argument, NULL, OPTION_RULE},
+                                      {"export-csv", required_argument, NULL, OPTION_EXPORT_CSV},
+                                      {"help", no_argument, NULL, OPTION_HELP},
+                                      {"version", no_argument, NULL, OPTION_VERSION},
+                                      {NULL, 0, NULL, 0}};
 
 const char *options_help(void)
 {
@@ -72,16 +71,14 @@ const char *options_help(void)
            "wrongly.\n";
 }
 
-static bool read_int(const char *name, int64_t highest, int64_t *number,
-                     struct problem *problem)
+static bool read_int(const char *name, int64_t highest, int64_t *number, struct problem *problem)
 {
     char *end;
     long long value;
 
     errno = 0;
     value = strtoll(optarg, &end, 10);
-    if (errno || end == optarg || *end || optarg[0] < '0' || optarg[0] > '9' ||
-        value > highest)
+    if (errno || end == optarg || *end || optarg[0] < '0' || optarg[0] > '9' || value > highest)
         return problem_set(problem, "--%s must be a whole number from 0 to %lld", name,
                            (long long)highest);
     *number = value;
@@ -105,16 +102,14 @@ static bool read_address(struct sockaddr_in *address, struct problem *problem)
     char *end = NULL;
     unsigned long port = 0;
 
-    if (colon && (size_t)(colon - optarg) < sizeof(host) && colon[1] >= '0' &&
-        colon[1] <= '9') {
+    if (colon && (size_t)(colon - optarg) < sizeof(host) && colon[1] >= '0' && colon[1] <= '9') {
         memcpy(host, optarg, (size_t)(colon - optarg));
         host[colon - optarg] = '\0';
         port = strtoul(colon + 1, &end, 10);
     }
     if (!end || *end || port > 65535 || inet_pton(AF_INET, host, &address->sin_addr) != 1)
-        return problem_set(problem,
-                           "--listen must be an IPv4 address and a port, such as "
-                           "127.0.0.1:8080");
+        return problem_set(problem, "--listen must be an IPv4 address and a port, such as "
+                                    "127.0.0.1:8080");
     address->sin_port = htons((uint16_t)port);
     return true;
 }
@@ -126,8 +121,7 @@ static bool add_rule(struct options *options, struct problem *problem)
     while (options->rules[i])
         i++;
     if (i == RULES_MAX - 1)
-        return problem_set(problem, "--rule can be given %d times at most",
-                           RULES_MAX - 1);
+        return problem_set(problem, "--rule can be given %d times at most", RULES_MAX - 1);
     options->rules[i] = optarg;
     return true;
 }
@@ -202,8 +196,7 @@ bool options_read(struct options *options, int argc, char **argv, struct problem
     opterr = 0;
     while ((name = getopt_long(argc, argv, ":", names, NULL)) != -1) {
         if (name == '?')
-            return problem_set(problem, "there is no option %s; see --help",
-                               argv[optind - 1]);
+            return problem_set(problem, "there is no option %s; see --help", argv[optind - 1]);
         if (name == ':')
             return problem_set(problem, "%s needs a value; see --help", argv[optind - 1]);
         if (!read_option(options, name, problem))

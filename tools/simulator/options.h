@@ -26,8 +26,7 @@ struct options {
 };
 
 /* Changes the order of argv. */
-bool options_read(struct options *options, int argc, char **argv,
-                  struct problem *problem);
+bool options_read(struct options *options, int argc, char **argv, struct problem *problem);
 const char *options_help(void);
 
 #endif

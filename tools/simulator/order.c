@@ -17,8 +17,8 @@ bool name_valid(const char *text)
 }
 
 /* The field, or NULL; *fine says whether NULL is allowed. */
-static const json_t *field_find(const json_t *object, const char *field,
-                                enum field_need need, bool *fine, struct problem *problem)
+static const json_t *field_find(const json_t *object, const char *field, enum field_need need,
+                                bool *fine, struct problem *problem)
 {
     const json_t *value = json_object_get(object, field);
 
@@ -67,8 +67,8 @@ bool field_text(const json_t *object, const char *field, enum field_need need, c
     return true;
 }
 
-bool field_int(const json_t *object, const char *field, enum field_need need,
-               int64_t lowest, int64_t highest, int64_t *number, struct problem *problem)
+bool field_int(const json_t *object, const char *field, enum field_need need, int64_t lowest,
+               int64_t highest, int64_t *number, struct problem *problem)
 {
     bool fine;
     const json_t *value = field_find(object, field, need, &fine, problem);
@@ -78,15 +78,14 @@ bool field_int(const json_t *object, const char *field, enum field_need need,
         return fine;
     found = json_integer_value(value);
     if (!json_is_integer(value) || found < lowest || found > highest)
-        return problem_set(problem,
-                           "%s must be a whole number from %" PRId64 " to %" PRId64,
-                           field, lowest, highest);
+        return problem_set(problem, "%s must be a whole number from %" PRId64 " to %" PRId64, field,
+                           lowest, highest);
     *number = found;
     return true;
 }
 
-bool field_bool(const json_t *object, const char *field, enum field_need need,
-                bool *value, struct problem *problem)
+bool field_bool(const json_t *object, const char *field, enum field_need need, bool *value,
+                struct problem *problem)
 {
     bool fine;
     const json_t *found = field_find(object, field, need, &fine, problem);
@@ -99,8 +98,7 @@ bool field_bool(const json_t *object, const char *field, enum field_need need,
     return true;
 }
 
-bool fields_known(const json_t *object, const char *const known[],
-                  struct problem *problem)
+bool fields_known(const json_t *object, const char *const known[], struct problem *problem)
 {
     const char *field;
     json_t *value;
@@ -145,10 +143,9 @@ bool order_read(const json_t *body, struct order *order, struct problem *problem
            field_int(body, "amount_minor", FIELD_MUST, 1, INT64_MAX, &order->amount_minor,
                      problem) &&
            currency_read(body, order->currency, problem) &&
-           field_text(body, "payee", FIELD_MUST, order->payee, sizeof(order->payee),
-                      problem) &&
-           field_int(body, "expires_at_ms", FIELD_MAY, 1, INT64_MAX,
-                     &order->expires_at_ms, problem);
+           field_text(body, "payee", FIELD_MUST, order->payee, sizeof(order->payee), problem) &&
+           field_int(body, "expires_at_ms", FIELD_MAY, 1, INT64_MAX, &order->expires_at_ms,
+                     problem);
 }
 
 const char *order_difference(const struct order *left, const struct order *right)

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"ledger", "paid", "declined", "accepted",
-                                         "cancelled"};
+static const char *const type_names[] = {"ledger", "paid", "declined", "accepted", "cancelled"};
 
 #define TYPE_COUNT (sizeof(type_names) / sizeof(type_names[0]))
 
@@ -62,8 +61,7 @@ char *record_write(const struct record *record)
     return text;
 }
 
-static bool read_type(const json_t *object, struct record *record,
-                      struct problem *problem)
+static bool read_type(const json_t *object, struct record *record, struct problem *problem)
 {
     const char *name = json_string_value(json_object_get(object, "type"));
     size_t type = 0;
@@ -87,8 +85,7 @@ static bool read_order(const json_t *object, struct order *order, struct problem
         !field_int(object, "amount_minor", FIELD_MUST, 1, INT64_MAX, &order->amount_minor,
                    problem) ||
         !field_name(object, "currency", FIELD_MUST, currency, problem) ||
-        !field_text(object, "payee", FIELD_MUST, order->payee, sizeof(order->payee),
-                    problem))
+        !field_text(object, "payee", FIELD_MUST, order->payee, sizeof(order->payee), problem))
         return false;
     if (strlen(currency) != 3)
         return problem_set(problem, "currency must be three letters");
@@ -96,40 +93,33 @@ static bool read_order(const json_t *object, struct order *order, struct problem
     return true;
 }
 
-static bool read_fields(const json_t *object, struct record *record,
-                        struct problem *problem)
+static bool read_fields(const json_t *object, struct record *record, struct problem *problem)
 {
     enum field_need code_need = record->type == RECORD_DECLINED ? FIELD_MUST : FIELD_MAY;
     int64_t format = RECORD_FORMAT;
 
     if (record->type == RECORD_LEDGER)
-        return field_int(object, "format", FIELD_MUST, RECORD_FORMAT, RECORD_FORMAT,
-                         &format, problem);
-    if (!field_name(object, "channel_key", FIELD_MUST, record->order.channel_key,
-                    problem))
+        return field_int(object, "format", FIELD_MUST, RECORD_FORMAT, RECORD_FORMAT, &format,
+                         problem);
+    if (!field_name(object, "channel_key", FIELD_MUST, record->order.channel_key, problem))
         return false;
     if (record->type == RECORD_CANCELLED)
         return true;
     if (!read_order(object, &record->order, problem) ||
-        !field_text(object, "code", code_need, record->code, sizeof(record->code),
-                    problem) ||
-        !field_text(object, "reason", code_need, record->reason, sizeof(record->reason),
-                    problem) ||
-        !field_int(object, "accepted_seq", FIELD_MAY, 1, INT64_MAX, &record->accepted_seq,
-                   problem))
+        !field_text(object, "code", code_need, record->code, sizeof(record->code), problem) ||
+        !field_text(object, "reason", code_need, record->reason, sizeof(record->reason), problem) ||
+        !field_int(object, "accepted_seq", FIELD_MAY, 1, INT64_MAX, &record->accepted_seq, problem))
         return false;
     if (record->type == RECORD_PAID)
         return field_text(object, "channel_ref", FIELD_MUST, record->channel_ref,
                           sizeof(record->channel_ref), problem);
     if (record->type == RECORD_ACCEPTED)
-        return field_int(object, "due_ms", FIELD_MUST, 0, INT64_MAX, &record->due_ms,
-                         problem) &&
+        return field_int(object, "due_ms", FIELD_MUST, 0, INT64_MAX, &record->due_ms, problem) &&
                field_bool(object, "replied", FIELD_MUST, &record->replied, problem);
     return true;
 }
 
-bool record_read(const char *line, size_t length, struct record *record,
-                 struct problem *problem)
+bool record_read(const char *line, size_t length, struct record *record, struct problem *problem)
 {
     json_error_t error;
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);

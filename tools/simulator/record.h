@@ -1,6 +1,6 @@
 /*
- * One line of the ledger: a JSON object that ends in a newline.  README.md describes the
- * fields for outsiders who count payments.
+ * One line of the ledger: a JSON object that ends in a newline.  README.md describes the fields for
+ * outsiders who count payments.
  */
 #ifndef SIM_RECORD_H
 #define SIM_RECORD_H
@@ -39,7 +39,6 @@ struct record {
 /* The line with its newline; free() it. */
 char *record_write(const struct record *record);
 /* Reads a line without its newline. */
-bool record_read(const char *line, size_t length, struct record *record,
-                 struct problem *problem);
+bool record_read(const char *line, size_t length, struct record *record, struct problem *problem);
 
 #endif

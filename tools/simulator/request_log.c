@@ -38,8 +38,7 @@ void request_log_close(struct request_log *log)
     free(log);
 }
 
-void request_log_line(struct request_log *log, const char *event, int64_t request,
-                      json_t *fields)
+void request_log_line(struct request_log *log, const char *event, int64_t request, json_t *fields)
 {
     json_t *line;
     char at[TIME_TEXT_SIZE], *text;
@@ -50,8 +49,8 @@ void request_log_line(struct request_log *log, const char *event, int64_t reques
         return;
     }
     time_write(time_now_us(), at);
-    line = memory_need(json_pack("{s:s, s:I, s:s}", "event", event, "request",
-                                 (json_int_t)request, "at", at));
+    line = memory_need(
+        json_pack("{s:s, s:I, s:s}", "event", event, "request", (json_int_t)request, "at", at));
     json_object_update_missing(line, fields);
     json_decref(fields);
     text = memory_need(json_dumps(line, JSON_COMPACT));
@@ -59,10 +58,9 @@ void request_log_line(struct request_log *log, const char *event, int64_t reques
     length = strlen(text);
     text = memory_need(realloc(text, length + 2));
     memcpy(text + length, "\n", 2);
-    /* One write, so that lines of several threads never mix.  A log that cannot be
-     * written must not change what the channel does, and says so once. */
+    /* One write, so that lines of several threads never mix.  A log that cannot be written must not
+     * change what the channel does, and says so once. */
     if (write(log->fd, text, length + 1) < 0 && !atomic_flag_test_and_set(&log->failed))
-        fprintf(stderr, "tradelock-simulator: cannot write the request log: %s\n",
-                strerror(errno));
+        fprintf(stderr, "tradelock-simulator: cannot write the request log: %s\n", strerror(errno));
     free(text);
 }

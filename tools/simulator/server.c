@@ -43,16 +43,15 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct repl
         json_decref(reply->body);
         size = strlen(text);
     }
-    response =
-        memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
+    response = memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     result = MHD_queue_response(connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-/* Keeps at most BODY_MAX bytes; what is longer is read all the same, so that it can be
- * answered, but not for ever: false closes the connection. */
+/* Keeps at most BODY_MAX bytes; what is longer is read all the same, so that it can be answered,
+ * but not for ever: false closes the connection. */
 static bool body_add(struct arrival *arrival, const char *data, size_t size)
 {
     arrival->received += size;
@@ -67,9 +66,8 @@ static bool body_add(struct arrival *arrival, const char *data, size_t size)
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
-                                  const char *path, const char *method,
-                                  const char *version, const char *data,
-                                  size_t *data_size, void **connection_context)
+                                  const char *path, const char *method, const char *version,
+                                  const char *data, size_t *data_size, void **connection_context)
 {
     struct server *server = context;
     struct arrival *arrival = *connection_context;
@@ -97,8 +95,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return send_reply(connection, &reply);
 }
 
-static void on_end(void *context, struct MHD_Connection *connection,
-                   void **connection_context, enum MHD_RequestTerminationCode code)
+static void on_end(void *context, struct MHD_Connection *connection, void **connection_context,
+                   enum MHD_RequestTerminationCode code)
 {
     struct arrival *arrival = *connection_context;
 
@@ -136,8 +134,8 @@ static unsigned connections_limit(void)
     return limit.rlim_cur > 128 ? (unsigned)limit.rlim_cur - 64 : 64;
 }
 
-struct server *server_start(struct house *house, const struct sockaddr_in *address,
-                            uint16_t *port, struct problem *problem)
+struct server *server_start(struct house *house, const struct sockaddr_in *address, uint16_t *port,
+                            struct problem *problem)
 {
     struct server *server = memory_new(sizeof(*server));
     const union MHD_DaemonInfo *info;
@@ -154,8 +152,7 @@ struct server *server_start(struct house *house, const struct sockaddr_in *addre
         MHD_OPTION_THREAD_STACK_SIZE, STACK_SIZE, MHD_OPTION_END);
     if (!server->daemon) {
         inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
-        problem_set(problem, "cannot listen on %s:%u: %s", host,
-                    (unsigned)ntohs(address->sin_port),
+        problem_set(problem, "cannot listen on %s:%u: %s", host, (unsigned)ntohs(address->sin_port),
                     errno ? strerror(errno) : "no reason given");
         goto out;
     }

@@ -1,6 +1,6 @@
 /*
- * The channel over HTTP.  README.md is the contract; server.c speaks HTTP, handlers.c
- * decides what a request is answered.
+ * The channel over HTTP.  README.md is the contract; server.c speaks HTTP, handlers.c decides what
+ * a request is answered.
  */
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
@@ -29,8 +29,8 @@ struct house {
 struct server;
 
 /* Starts listening; *port is the port that was taken. */
-struct server *server_start(struct house *house, const struct sockaddr_in *address,
-                            uint16_t *port, struct problem *problem);
+struct server *server_start(struct house *house, const struct sockaddr_in *address, uint16_t *port,
+                            struct problem *problem);
 /* Requests under way are left without an answer.  Needs: the stop signal was raised and
  * channel_stop() was called. */
 void server_stop(struct server *server);

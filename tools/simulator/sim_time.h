@@ -1,7 +1,7 @@
 /*
- * Time as the simulated channel knows it: the wall clock, because windows, expiry and
- * due times must mean the same after a restart.  Pauses use the monotonic clock and end
- * early when the program is told to stop.
+ * Time as the simulated channel knows it: the wall clock, because windows, expiry and due times
+ * must mean the same after a restart.  Pauses use the monotonic clock and end early when the
+ * program is told to stop.
  */
 #ifndef SIM_TIME_H
 #define SIM_TIME_H

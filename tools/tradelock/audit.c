@@ -32,16 +32,15 @@ struct output {
 
 static json_t *json_violation(const tl_violation *v)
 {
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
-        "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no, "cust_no",
-        v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
-        v->rev != 0 ? json_integer((json_int_t)v->rev) : json_null(), "sentence",
-        v->sentence, "account", json_text(v->account), "logged_at",
-        json_time(v->logged_us), "closed", v->closed, "proposed_by",
-        json_text(v->proposed_by), "proposed_reason", json_text(v->proposed_reason),
-        "closed_by", json_text(v->closed_by), "closed_reason",
-        json_text(v->closed_reason), "closed_at", json_time(v->closed_us));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+                     "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no,
+                     "cust_no", v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
+                     v->rev != 0 ? json_integer((json_int_t)v->rev) : json_null(), "sentence",
+                     v->sentence, "account", json_text(v->account), "logged_at",
+                     json_time(v->logged_us), "closed", v->closed, "proposed_by",
+                     json_text(v->proposed_by), "proposed_reason", json_text(v->proposed_reason),
+                     "closed_by", json_text(v->closed_by), "closed_reason",
+                     json_text(v->closed_reason), "closed_at", json_time(v->closed_us));
 }
 
 /* What became of it: open, to be confirmed, or closed by whom. */
@@ -50,12 +49,10 @@ static const char *fate(char *to, size_t space, const tl_violation *v)
     char when[TIME_TEXT];
 
     if (v->closed)
-        snprintf(to, space, "closed by %s (%s) and %s (%s), %s", v->proposed_by,
-                 v->proposed_reason, v->closed_by, v->closed_reason,
-                 time_text(when, v->closed_us));
+        snprintf(to, space, "closed by %s (%s) and %s (%s), %s", v->proposed_by, v->proposed_reason,
+                 v->closed_by, v->closed_reason, time_text(when, v->closed_us));
     else if (v->proposed_by[0] != '\0')
-        snprintf(to, space, "%s proposes to close it: %s", v->proposed_by,
-                 v->proposed_reason);
+        snprintf(to, space, "%s proposes to close it: %s", v->proposed_by, v->proposed_reason);
     else
         to[0] = '\0';
     return to;
@@ -72,8 +69,8 @@ static int add_violation(void *context, const tl_violation *v)
         snprintf(rev, sizeof rev, "%" PRIu64, v->rev);
     snprintf(name, sizeof name, "%.*s", SHORT, v->finding);
     json_array_append_new(output->violations, json_violation(v));
-    table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code,
-              rev, v->account, time_text(when, v->logged_us), v->sentence, name,
+    table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code, rev,
+              v->account, time_text(when, v->logged_us), v->sentence, name,
               fate(became, sizeof became, v));
     return 0;
 }
@@ -85,40 +82,35 @@ static int print_counts(const tl_audit_counts *counts, const struct output *outp
 
     if (common->json)
         return print_json(
-            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:O}", "account",
-                      counts->account, "server", counts->server, "audited_at",
-                      json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
-                      (json_int_t)counts->steps, "grants", (json_int_t)counts->grants,
-                      "payments", (json_int_t)counts->payments, "closed",
-                      (json_int_t)counts->closed, "violations", output->violations),
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:O}", "account", counts->account,
+                      "server", counts->server, "audited_at", json_time(counts->at_us), "rows",
+                      (json_int_t)counts->rows, "steps", (json_int_t)counts->steps, "grants",
+                      (json_int_t)counts->grants, "payments", (json_int_t)counts->payments,
+                      "closed", (json_int_t)counts->closed, "violations", output->violations),
             code);
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
     fflush(stdout);
     if (json_array_size(output->violations) > 0)
         table_print(output->table);
-    printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
-           " payments: %" PRIu64 " violations",
-           counts->rows, counts->steps, counts->grants, counts->payments,
-           counts->violations);
+    printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64 " payments: %" PRIu64
+           " violations",
+           counts->rows, counts->steps, counts->grants, counts->payments, counts->violations);
     if (counts->closed > 0)
-        printf(", %" PRIu64 " closed by two operators (--closed lists them)",
-               counts->closed);
+        printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
     return finish_output(code);
 }
 
-static int work_audit(tl_client *client, const struct common *common,
-                      const struct request *request)
+static int work_audit(tl_client *client, const struct common *common, const struct request *request)
 {
     struct output output = {request,
-                            table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
-                                      "WHAT", "FINDING", "CLOSING", NULL),
+                            table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN", "WHAT",
+                                      "FINDING", "CLOSING", NULL),
                             json_array()};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_status status =
-        tl_audit(client, request->statement.payments, request->statement.count,
-                 add_violation, &output, &counts);
+    tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
+                                add_violation, &output, &counts);
     int code = EXIT_DONE;
 
     if (status != TL_OK)
@@ -160,29 +152,26 @@ static int take_wanted(void *context, const tl_violation *v)
     return 0;
 }
 
-static int print_closed(const struct found *found, const struct common *common,
-                        int confirms)
+static int print_closed(const struct found *found, const struct common *common, int confirms)
 {
     if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "finding",
-                                    found->finding, "rule", found->rule, "serial_no",
-                                    found->serial_no, "cust_no", found->cust_no,
-                                    "sentence", found->sentence, "confirmed", confirms),
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "finding", found->finding,
+                                    "rule", found->rule, "serial_no", found->serial_no, "cust_no",
+                                    found->cust_no, "sentence", found->sentence, "confirmed",
+                                    confirms),
                           EXIT_DONE);
-    printf("%s %s %s: %s; %s.\n", found->rule, found->serial_no, found->cust_no,
-           found->sentence,
+    printf("%s %s %s: %s; %s.\n", found->rule, found->serial_no, found->cust_no, found->sentence,
            confirms ? "closed, and open again should anything of it change"
                     : "another operator closes it with `tradelock audit close confirm`");
     return finish_output(EXIT_DONE);
 }
 
-static int work_close(tl_client *client, const struct common *common,
-                      const struct request *request)
+static int work_close(tl_client *client, const struct common *common, const struct request *request)
 {
     struct found found = {.wanted = request->finding};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_status status = tl_audit(client, request->statement.payments,
-                                request->statement.count, take_wanted, &found, &counts);
+    tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
+                                take_wanted, &found, &counts);
     tl_closing closing = {.version = TL_CLOSING_VERSION,
                           .finding = found.finding,
                           .rule = found.rule,
@@ -193,22 +182,20 @@ static int work_close(tl_client *client, const struct common *common,
 
     closing.rev = found.rev;
     if (status == TL_OK && found.count != 1)
-        status = tl_error_report(
-            found.count == 0 ? TL_NOT_FOUND : TL_INVALID,
-            found.count == 0 ? "the audit finds nothing of that name now (with the same "
-                               "--statement, if there was one)"
-                             : "several findings begin so: give more of the name");
+        status = tl_error_report(found.count == 0 ? TL_NOT_FOUND : TL_INVALID,
+                                 found.count == 0
+                                     ? "the audit finds nothing of that name now (with the same "
+                                       "--statement, if there was one)"
+                                     : "several findings begin so: give more of the name");
     if (status == TL_OK)
         status = tl_audit_close(client, &closing);
-    return status == TL_OK ? print_closed(&found, common, request->confirms)
-                           : report(status);
+    return status == TL_OK ? print_closed(&found, common, request->confirms) : report(status);
 }
 
 /* ------------------------------------------------------------------- command -- */
 
 /* close propose|confirm FINDING; nothing else may follow. */
-static int read_operands(const struct command *self, struct request *request, int argc,
-                         char **argv)
+static int read_operands(const struct command *self, struct request *request, int argc, char **argv)
 {
     const char *verb = optind + 1 < argc ? argv[optind + 1] : "";
 
@@ -231,8 +218,8 @@ static int read_operands(const struct command *self, struct request *request, in
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct common *common,
-                        struct request *request, int argc, char **argv, int *code)
+static int read_options(const struct command *self, struct common *common, struct request *request,
+                        int argc, char **argv, int *code)
 {
     static const struct option options[] = {
         {"statement", required_argument, NULL, OPTION_STATEMENT},
@@ -285,24 +272,22 @@ const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
     .arguments = "[close propose|confirm FINDING --reason TEXT] [--statement FILE.csv]",
-    .text =
-        "Reads every row and its whole history, and names each trade that breaks a "
-        "rule:\n"
-        "a gap in its history, a fence that did not rise, two holds at once, a success\n"
-        "that was repeated, late or followed by anything, a failure without a proof, a\n"
-        "change by hand.  With the channel's ledger or statement it also names who was\n"
-        "paid twice, after a failure, or not at all.  Says who wrote what breaks the "
-        "rule, "
-        "by\n"
-        "the server's word.  Two operators with accounts of their own close a finding "
-        "that "
-        "is\n"
-        "dealt with: it is counted, and no violation any more, until its facts change.\n",
-    .options =
-        "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
-        "                        and where there are op_code, channel_key, channel_ref\n"
-        "  --closed              list the closed findings too\n"
-        "  --reason TEXT         close: why, for the record\n"
-        "  --actor NAME          close: who (the login name)\n",
+    .text = "Reads every row and its whole history, and names each trade that breaks a "
+            "rule:\n"
+            "a gap in its history, a fence that did not rise, two holds at once, a success\n"
+            "that was repeated, late or followed by anything, a failure without a proof, a\n"
+            "change by hand.  With the channel's ledger or statement it also names who was\n"
+            "paid twice, after a failure, or not at all.  Says who wrote what breaks the "
+            "rule, "
+            "by\n"
+            "the server's word.  Two operators with accounts of their own close a finding "
+            "that "
+            "is\n"
+            "dealt with: it is counted, and no violation any more, until its facts change.\n",
+    .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
+               "                        and where there are op_code, channel_key, channel_ref\n"
+               "  --closed              list the closed findings too\n"
+               "  --reason TEXT         close: why, for the record\n"
+               "  --actor NAME          close: who (the login name)\n",
     .run = run,
 };

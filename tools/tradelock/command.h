@@ -1,5 +1,5 @@
-/* What the commands of `tradelock` share: each command is one file that fills one struct
- * command, and stands once in the table of main.c. */
+/* What the commands of `tradelock` share: each command is one file that fills one struct command,
+ * and stands once in the table of main.c. */
 #ifndef TRADELOCK_COMMAND_H
 #define TRADELOCK_COMMAND_H
 
@@ -34,8 +34,8 @@ struct command {
 };
 
 extern const struct command command_migrate, command_ls, command_show, command_retry,
-    command_resolve, command_restore, command_evidence, command_reap, command_purge,
-    command_audit, command_resource, command_run, command_doctor, command_version;
+    command_resolve, command_restore, command_evidence, command_reap, command_purge, command_audit,
+    command_resource, command_run, command_doctor, command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 
@@ -46,15 +46,14 @@ struct common {
 
 /* The long options that every command has; the values are above those of characters. */
 enum { OPTION_CONFIG = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
-#define COMMON_OPTIONS                                                                   \
-    {"config", required_argument, NULL, OPTION_CONFIG},                                  \
-        {"json", no_argument, NULL, OPTION_JSON},                                        \
-    {                                                                                    \
-        "help", no_argument, NULL, OPTION_HELP                                           \
+#define COMMON_OPTIONS                                                                             \
+    {"config", required_argument, NULL, OPTION_CONFIG}, {"json", no_argument, NULL, OPTION_JSON},  \
+    {                                                                                              \
+        "help", no_argument, NULL, OPTION_HELP                                                     \
     }
 
-/* The next option that is the command's own, -1 after the last, or COMMON_STOP when the
- * command is over with *code. */
+/* The next option that is the command's own, -1 after the last, or COMMON_STOP when the command is
+ * over with *code. */
 #define COMMON_STOP (-2)
 int common_next(const struct command *self, struct common *common, int argc, char **argv,
                 const struct option *options, int *code);
@@ -79,8 +78,7 @@ const char *person(void);
 /* Opens a client that only looks; flags are added.  0, or the exit code. */
 int open_client(tl_client **client, const struct common *common, unsigned flags);
 /* One that may lock: it has a session. */
-int open_working_client(tl_client **client, const struct common *common,
-                        const char *program);
+int open_working_client(tl_client **client, const struct common *common, const char *program);
 
 /* The sentence of the last call on stderr; returns the exit code for the status. */
 int report(tl_status status);

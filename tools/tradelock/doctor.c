@@ -34,9 +34,9 @@ static int add_finding(void *context, const tl_finding *finding)
     snprintf(found, sizeof found, "%.*s%s", FOUND_WIDTH, finding->found,
              strlen(finding->found) > FOUND_WIDTH ? "..." : "");
     json_array_append_new(output->findings,
-                          json_pack("{s:s, s:s, s:o, s:o}", "level", level, "check",
-                                    finding->check, "found", json_text(finding->found),
-                                    "sentence", json_text(finding->sentence)));
+                          json_pack("{s:s, s:s, s:o, s:o}", "level", level, "check", finding->check,
+                                    "found", json_text(finding->found), "sentence",
+                                    json_text(finding->sentence)));
     table_add(output->table, level, finding->check, found);
     return 0;
 }
@@ -52,8 +52,7 @@ static void print_problems(const json_t *findings)
         const char *level = json_string_value(json_object_get(finding, "level"));
 
         if (strcmp(level, level_name(TL_FINDING_OK)) != 0)
-            printf("\n%s, %s: %s.\n", level,
-                   json_string_value(json_object_get(finding, "check")),
+            printf("\n%s, %s: %s.\n", level, json_string_value(json_object_get(finding, "check")),
                    json_string_value(json_object_get(finding, "sentence")));
     }
 }
@@ -65,9 +64,9 @@ static int work(tl_client *client, const struct common *common)
     int code = status == TL_OK ? EXIT_DONE : report(status);
 
     if (common->json) {
-        code = print_json(json_pack("{s:s, s:O}", "status", tl_status_name(status),
-                                    "findings", output.findings),
-                          code);
+        code = print_json(
+            json_pack("{s:s, s:O}", "status", tl_status_name(status), "findings", output.findings),
+            code);
     } else {
         table_print(output.table);
         print_problems(output.findings);
@@ -100,12 +99,11 @@ const struct command command_doctor = {
     .name = "doctor",
     .summary = "check everything that the guarantees rest on",
     .arguments = "[--json]",
-    .text =
-        "Asks the server for its settings, clock, schema, identity and history, for the\n"
-        "rights of this account, and for work that nobody does.  Run it with the "
-        "account\n"
-        "of a service: then it also proves, by a probe that is rolled back, that steps\n"
-        "are recorded.\n",
+    .text = "Asks the server for its settings, clock, schema, identity and history, for the\n"
+            "rights of this account, and for work that nobody does.  Run it with the "
+            "account\n"
+            "of a service: then it also proves, by a probe that is rolled back, that steps\n"
+            "are recorded.\n",
     .options = "",
     .run = run,
 };

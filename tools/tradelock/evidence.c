@@ -25,8 +25,7 @@ struct filing {
 
 /* ---------------------------------------------------------------------- add -- */
 
-static int work_add(tl_client *client, const struct common *common,
-                    const tl_evidence *evidence)
+static int work_add(tl_client *client, const struct common *common, const tl_evidence *evidence)
 {
     tl_status status = tl_evidence_add(client, evidence);
     const tl_key *key = &evidence->key;
@@ -34,14 +33,14 @@ static int work_add(tl_client *client, const struct common *common,
     if (status != TL_OK && status != TL_IN_CONFLICT)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no,
-                                    "cust_no", key->cust_no, "op_code", key->op_code,
-                                    "status", tl_status_name(status)),
+        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
+                                    key->cust_no, "op_code", key->op_code, "status",
+                                    tl_status_name(status)),
                           status == TL_OK ? EXIT_DONE : EXIT_REFUSED);
     if (status == TL_IN_CONFLICT)
         return report(status);
-    printf("%s is on record for %s %s %s.\n", evidence->outcome, key->serial_no,
-           key->cust_no, key->op_code);
+    printf("%s is on record for %s %s %s.\n", evidence->outcome, key->serial_no, key->cust_no,
+           key->op_code);
     return finish_output(EXIT_DONE);
 }
 
@@ -83,8 +82,8 @@ static int take_option(const struct command *self, struct filing *filing, int op
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct common *common,
-                        struct filing *filing, int argc, char **argv, int *code)
+static int read_options(const struct command *self, struct common *common, struct filing *filing,
+                        int argc, char **argv, int *code)
 {
     static const struct option options[] = {
         {"outcome", required_argument, NULL, OPTION_OUTCOME},
@@ -108,8 +107,8 @@ static int read_options(const struct command *self, struct common *common,
     return option != COMMON_STOP;
 }
 
-static int run_add(const struct command *self, tl_client *client,
-                   const struct common *common, const tl_evidence *evidence)
+static int run_add(const struct command *self, tl_client *client, const struct common *common,
+                   const tl_evidence *evidence)
 {
     if (evidence->outcome == NULL)
         return usage_error(self, "--outcome is missing");
@@ -152,8 +151,7 @@ static int check_statement(const struct command *self, const struct filing *fili
     if (filing->evidence.source == NULL)
         return usage_error(self, "--source is missing: it says who knows it");
     for (size_t i = 0; filing->op_code == NULL && i < statement->count; i++)
-        if (statement->payments[i].op_code == NULL ||
-            statement->payments[i].op_code[0] == '\0')
+        if (statement->payments[i].op_code == NULL || statement->payments[i].op_code[0] == '\0')
             return usage_error(self, "payment %zu names no op_code: say --op", i + 1);
     return EXIT_DONE;
 }
@@ -181,8 +179,8 @@ static int run_statement(const struct command *self, const struct common *common
 
 /* -------------------------------------------------------------------- command -- */
 
-static int run_key(const struct command *self, const struct common *common,
-                   struct filing *filing, int adds, int argc, char **argv)
+static int run_key(const struct command *self, const struct common *common, struct filing *filing,
+                   int adds, int argc, char **argv)
 {
     tl_evidence *evidence = &filing->evidence;
     tl_client *client = NULL;
@@ -224,25 +222,23 @@ const struct command command_evidence = {
     .name = "evidence",
     .summary = "file or list what web-hooks and statements say of a trade",
     .arguments = "add|ls SERIAL CUST OP [OPTION...] | add --statement FILE.csv",
-    .text =
-        "`add` appends what somebody else knows; nothing that was filed is ever "
-        "changed.\n"
-        "A trade in process is looked at at once, and success ends it as paid.  Success\n"
-        "for a trade that failed, or for an earlier epoch, sets its conflict: exit 1, "
-        "and\n"
-        "nothing is sent for it until operators have decided.  While a restore is open,\n"
-        "success of a trade that was lost makes its row, as one that succeeded.  `ls`\n"
-        "prints what was filed.  A statement is a file of payments, each filed as\n"
-        "SUCCEEDED unless that is known already; it may be filed again.\n",
-    .options =
-        "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
-        "  --final         FAILED: the channel documents this answer as final\n"
-        "  --ref TEXT      the channel's name of the payment\n"
-        "  --key KEY       the channel key it is about (the row's)\n"
-        "  --epoch N       the epoch it is about (the row's)\n"
-        "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
-        "  --remark TEXT   for those who read it later\n"
-        "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
-        "  --op OP         the operation of its payments that name none\n",
+    .text = "`add` appends what somebody else knows; nothing that was filed is ever "
+            "changed.\n"
+            "A trade in process is looked at at once, and success ends it as paid.  Success\n"
+            "for a trade that failed, or for an earlier epoch, sets its conflict: exit 1, "
+            "and\n"
+            "nothing is sent for it until operators have decided.  While a restore is open,\n"
+            "success of a trade that was lost makes its row, as one that succeeded.  `ls`\n"
+            "prints what was filed.  A statement is a file of payments, each filed as\n"
+            "SUCCEEDED unless that is known already; it may be filed again.\n",
+    .options = "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
+               "  --final         FAILED: the channel documents this answer as final\n"
+               "  --ref TEXT      the channel's name of the payment\n"
+               "  --key KEY       the channel key it is about (the row's)\n"
+               "  --epoch N       the epoch it is about (the row's)\n"
+               "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
+               "  --remark TEXT   for those who read it later\n"
+               "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
+               "  --op OP         the operation of its payments that name none\n",
     .run = run,
 };

@@ -53,8 +53,7 @@ static tl_status look(tl_client *client, struct payment *p)
     return status;
 }
 
-static tl_status file_one(tl_client *client, const tl_evidence *evidence,
-                          struct totals *totals)
+static tl_status file_one(tl_client *client, const tl_evidence *evidence, struct totals *totals)
 {
     struct payment p = {.evidence = evidence};
     tl_status status = look(client, &p);
@@ -82,15 +81,14 @@ static int print_totals(const struct common *common, const struct totals *t, siz
     const int code = t->contradicting + t->unknown > 0 ? EXIT_REFUSED : EXIT_DONE;
 
     if (common->json)
-        return print_json(
-            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "payments", (json_int_t)count,
-                      "made", (json_int_t)t->made, "filed", (json_int_t)t->filed, "there",
-                      (json_int_t)t->there, "contradicting", (json_int_t)t->contradicting,
-                      "unknown", (json_int_t)t->unknown),
-            code);
-    printf("%zu payments: %" PRIu64 " rows made that were lost, %" PRIu64
-           " filed, %" PRIu64 " known already, %" PRIu64 " contradicting, %" PRIu64
-           " without a trade\n",
+        return print_json(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "payments", (json_int_t)count,
+                                    "made", (json_int_t)t->made, "filed", (json_int_t)t->filed,
+                                    "there", (json_int_t)t->there, "contradicting",
+                                    (json_int_t)t->contradicting, "unknown",
+                                    (json_int_t)t->unknown),
+                          code);
+    printf("%zu payments: %" PRIu64 " rows made that were lost, %" PRIu64 " filed, %" PRIu64
+           " known already, %" PRIu64 " contradicting, %" PRIu64 " without a trade\n",
            count, t->made, t->filed, t->there, t->contradicting, t->unknown);
     return finish_output(code);
 }
@@ -101,8 +99,7 @@ static const char *text_or_null(const char *text)
 }
 
 int evidence_statement(tl_client *client, const struct common *common,
-                       const struct statement *statement, const char *op_code,
-                       const char *source)
+                       const struct statement *statement, const char *op_code, const char *source)
 {
     struct totals totals = {0};
 

@@ -7,7 +7,6 @@
 
 /* op_code: of payments that name none, or NULL.  Prints the totals; returns the exit code. */
 int evidence_statement(tl_client *client, const struct common *common,
-                       const struct statement *statement, const char *op_code,
-                       const char *source);
+                       const struct statement *statement, const char *op_code, const char *source);
 
 #endif

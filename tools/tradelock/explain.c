@@ -21,15 +21,13 @@ static void explain_next(char *to, size_t space, const tl_view *view, const char
                  "its retry lane is not open yet: the janitor of any running "
                  "service or worker opens it, or `tradelock retry`");
     else if (view->next_run_us == 0)
-        snprintf(to, space,
-                 "it has no retry lane; whoever wants the lock may ask for it");
+        snprintf(to, space, "it has no retry lane; whoever wants the lock may ask for it");
     else if (view->next_run_us <= view->now_us)
-        snprintf(
-            to, space,
-            "a retry worker that has %s registered could %s since %s (%s); if nothing "
-            "happens, none is running",
-            view->op_code, doing, time_text(when, view->next_run_us),
-            distance_text(distance, view->now_us, view->next_run_us));
+        snprintf(to, space,
+                 "a retry worker that has %s registered could %s since %s (%s); if nothing "
+                 "happens, none is running",
+                 view->op_code, doing, time_text(when, view->next_run_us),
+                 distance_text(distance, view->now_us, view->next_run_us));
     else
         snprintf(to, space, "a retry worker will %s at %s (%s)", doing,
                  time_text(when, view->next_run_us),
@@ -46,25 +44,21 @@ static void explain_in_doubt(char *to, size_t space, const tl_view *view)
     char next[EXPLANATION / 2];
 
     explain_next(next, sizeof next, view, "ask the channel");
-    snprintf(
-        to, space,
-        "Money may have moved: %u send%s may have left and nobody holds the trade any "
-        "more, so nothing is paid anew before the channel was asked; %s.%s",
-        view->sends, view->sends == 1 ? "" : "s", next,
-        is_past_deadline(view)
-            ? "  Its deadline is over: nothing is sent for it any more."
-            : "");
+    snprintf(to, space,
+             "Money may have moved: %u send%s may have left and nobody holds the trade any "
+             "more, so nothing is paid anew before the channel was asked; %s.%s",
+             view->sends, view->sends == 1 ? "" : "s", next,
+             is_past_deadline(view) ? "  Its deadline is over: nothing is sent for it any more."
+                                    : "");
 }
 
 static void explain_queued(char *to, size_t space, const tl_view *view)
 {
     char next[EXPLANATION / 2];
 
-    explain_next(next, sizeof next, view,
-                 is_past_deadline(view) ? "end it as failed" : "send it");
+    explain_next(next, sizeof next, view, is_past_deadline(view) ? "end it as failed" : "send it");
     snprintf(to, space, "Nothing has been sent%s, and nobody holds the trade; %s.",
-             is_past_deadline(view) ? " before its deadline, and nothing will be" : "",
-             next);
+             is_past_deadline(view) ? " before its deadline, and nothing will be" : "", next);
 }
 
 static void explain_held(char *to, size_t space, const tl_view *view)
@@ -78,8 +72,7 @@ static void explain_held(char *to, size_t space, const tl_view *view)
              "%s%s %s and may do so until %s (%s); if it dies before, the retry lane is "
              "opened.",
              view->holder[0] != '\0' ? view->holder : "A living session", silence,
-             view->state == TL_STATE_WORKING ? "runs a compensating attempt"
-                                             : "holds the lock",
+             view->state == TL_STATE_WORKING ? "runs a compensating attempt" : "holds the lock",
              time_text(until, view->max_hold_until_us),
              distance_text(distance, view->now_us, view->max_hold_until_us));
 }
@@ -113,21 +106,19 @@ static void explain_state(char *to, size_t space, const tl_view *view)
         explain_queued(to, space, view);
         break;
     case TL_STATE_PARKED:
-        snprintf(
-            to, space,
-            "It waits for a person after %u compensating attempt%s, because: %s.  %u "
-            "send%s may have left; look at the channel, then let the lane run with "
-            "`tradelock retry`, which %s, or decide with a second "
-            "operator, with `tradelock resolve`.",
-            view->attempts, view->attempts == 1 ? "" : "s", view->parked, view->sends,
-            view->sends == 1 ? "" : "s",
-            is_past_deadline(view)
-                ? "asks the channel and sends nothing, since the deadline is over"
-                : "asks before it sends");
+        snprintf(to, space,
+                 "It waits for a person after %u compensating attempt%s, because: %s.  %u "
+                 "send%s may have left; look at the channel, then let the lane run with "
+                 "`tradelock retry`, which %s, or decide with a second "
+                 "operator, with `tradelock resolve`.",
+                 view->attempts, view->attempts == 1 ? "" : "s", view->parked, view->sends,
+                 view->sends == 1 ? "" : "s",
+                 is_past_deadline(view)
+                     ? "asks the channel and sends nothing, since the deadline is over"
+                     : "asks before it sends");
         break;
     case TL_STATE_FAILED:
-        snprintf(to, space, "It failed, with proof: %s; %s.",
-                 tl_proof_text((tl_proof)view->proof),
+        snprintf(to, space, "It failed, with proof: %s; %s.", tl_proof_text((tl_proof)view->proof),
                  view->retryable ? "the service may try it anew, as the next epoch"
                                  : "it is not tried anew");
         break;

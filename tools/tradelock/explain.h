@@ -6,8 +6,8 @@
 
 #define EXPLANATION 1024
 
-/* Why the trade is where it is and what happens next.  view: of the sync row, or of a
- * retry row that stands alone. */
+/* Why the trade is where it is and what happens next.  view: of the sync row, or of a retry row
+ * that stands alone. */
 void explain(char to[EXPLANATION], const tl_view *view);
 
 /* Whether nothing is sent for it any more. */

@@ -19,18 +19,18 @@ static const char *mode_of(const tl_holder_view *view)
 
 static json_t *json_holder(const tl_holder_view *view)
 {
-    return json_pack(
-        "{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o, s:o}",
-        "resource", view->resource, "slot", (json_int_t)view->slot, "mode", mode_of(view),
-        "state", tl_holder_state_name(view->state), "step", view->step, "fence",
-        (json_int_t)view->fence, "rev", (json_int_t)view->rev, "renewed", view->renewed,
-        "thread_no", json_text(view->thread_no), "log_no", json_text(view->log_no),
-        "session_id", json_text(view->session_id), "holder", json_text(view->holder),
-        "remark", json_text(view->remark), "actor", json_text(view->actor), "acquired_at",
-        json_time(view->acquired_us), "done_at", json_time(view->done_us), "released_at",
-        json_time(view->released_us), "until", json_time(view->over_us), "max_hold_until",
-        json_time(view->max_hold_until_us), "read_at", json_time(view->now_us));
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+                     "s:o, s:o, s:o, s:o, s:o}",
+                     "resource", view->resource, "slot", (json_int_t)view->slot, "mode",
+                     mode_of(view), "state", tl_holder_state_name(view->state), "step", view->step,
+                     "fence", (json_int_t)view->fence, "rev", (json_int_t)view->rev, "renewed",
+                     view->renewed, "thread_no", json_text(view->thread_no), "log_no",
+                     json_text(view->log_no), "session_id", json_text(view->session_id), "holder",
+                     json_text(view->holder), "remark", json_text(view->remark), "actor",
+                     json_text(view->actor), "acquired_at", json_time(view->acquired_us), "done_at",
+                     json_time(view->done_us), "released_at", json_time(view->released_us), "until",
+                     json_time(view->over_us), "max_hold_until", json_time(view->max_hold_until_us),
+                     "read_at", json_time(view->now_us));
 }
 
 static int add_holder(void *context, const tl_holder_view *view)
@@ -47,22 +47,18 @@ static int add_holder(void *context, const tl_holder_view *view)
     }
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     snprintf(slot, sizeof slot, "%u", view->slot);
-    table_add(h->table, view->resource, slot, mode_of(view),
-              tl_holder_state_name(view->state), fence,
-              time_text(since, view->acquired_us), time_text(until, view->over_us),
+    table_add(h->table, view->resource, slot, mode_of(view), tl_holder_state_name(view->state),
+              fence, time_text(since, view->acquired_us), time_text(until, view->over_us),
               view->renewed ? "session" : "", view->holder);
     return 0;
 }
 
-tl_status holders_print(tl_client *client, const struct holders_wanted *w,
-                        unsigned *count)
+tl_status holders_print(tl_client *client, const struct holders_wanted *w, unsigned *count)
 {
     struct holders h = {.prefix = w->prefix,
-                        .table = table_new("RESOURCE", "SLOT", "MODE", "STATE", "FENCE",
-                                           "ACQUIRED", "AT MOST UNTIL", "RENEWED BY",
-                                           "HOLDER", NULL)};
-    tl_status status =
-        tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
+                        .table = table_new("RESOURCE", "SLOT", "MODE", "STATE", "FENCE", "ACQUIRED",
+                                           "AT MOST UNTIL", "RENEWED BY", "HOLDER", NULL)};
+    tl_status status = tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
 
     if (status == TL_OK && h.count > 0)
         table_print(h.table);
@@ -75,8 +71,7 @@ tl_status holders_json(tl_client *client, const struct holders_wanted *w, json_t
                        unsigned *count)
 {
     struct holders h = {.prefix = w->prefix, .rows = json_array()};
-    tl_status status =
-        tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
+    tl_status status = tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
 
     *rows = h.rows;
     *count = h.count;

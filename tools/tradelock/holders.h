@@ -11,8 +11,7 @@ struct holders_wanted {
 };
 
 /* A table, when there is anything to show.  *count: how many. */
-tl_status holders_print(tl_client *client, const struct holders_wanted *w,
-                        unsigned *count);
+tl_status holders_print(tl_client *client, const struct holders_wanted *w, unsigned *count);
 /* An array, which the caller frees, also on failure. */
 tl_status holders_json(tl_client *client, const struct holders_wanted *w, json_t **rows,
                        unsigned *count);

@@ -58,9 +58,7 @@ static int print_rows(struct output *output, const struct common *common, unsign
                           EXIT_DONE);
     table_print_or_say(output->table, "no lock passes these filters");
     if (more)
-        fprintf(stderr,
-                "tradelock: only the first %u rows; there may be more (--limit)\n",
-                limit);
+        fprintf(stderr, "tradelock: only the first %u rows; there may be more (--limit)\n", limit);
     return finish_output(EXIT_DONE);
 }
 
@@ -73,9 +71,9 @@ static int work(tl_client *client, const struct common *common, const tl_filter 
     if (common->json)
         output.rows = json_array();
     else
-        output.table = table_new("SERIAL", "CUSTOMER", "OPERATION", "ST", "STATE",
-                                 "CONFLICT", "EPOCH/SENDS/TRIES", "FENCE", "UPDATED",
-                                 "NEXT", "HOLDER OR REASON", NULL);
+        output.table =
+            table_new("SERIAL", "CUSTOMER", "OPERATION", "ST", "STATE", "CONFLICT",
+                      "EPOCH/SENDS/TRIES", "FENCE", "UPDATED", "NEXT", "HOLDER OR REASON", NULL);
     status = tl_list(client, filter, add_row, &output);
     code = status == TL_OK ? print_rows(&output, common, filter->limit) : report(status);
     table_free(output.table);
@@ -120,13 +118,12 @@ static int set_value(const struct command *self, tl_filter *filter, int option)
         break;
     case OPTION_OLDER:
         if (!read_duration_ms(optarg, &filter->older_ms))
-            return usage_error(
-                self, "--older is a duration as 90s, 10m, 2h or 7d, not %s", optarg);
+            return usage_error(self, "--older is a duration as 90s, 10m, 2h or 7d, not %s", optarg);
         break;
     case OPTION_LIMIT:
         if (!read_number(optarg, LIMIT_MOST, &limit) || limit == 0)
-            return usage_error(self, "--limit is a number from 1 to %d, not %s",
-                               LIMIT_MOST, optarg);
+            return usage_error(self, "--limit is a number from 1 to %d, not %s", LIMIT_MOST,
+                               optarg);
         filter->limit = (unsigned)limit;
         break;
     default:
@@ -154,20 +151,19 @@ static int set_option(const struct command *self, tl_filter *filter, int option)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"status", required_argument, NULL, OPTION_STATUS},
-        {"lane", required_argument, NULL, OPTION_LANE},
-        {"op", required_argument, NULL, OPTION_OP},
-        {"cust", required_argument, NULL, OPTION_CUST},
-        {"serial", required_argument, NULL, OPTION_SERIAL},
-        {"log", required_argument, NULL, OPTION_LOG},
-        {"older", required_argument, NULL, OPTION_OLDER},
-        {"parked", no_argument, NULL, OPTION_PARKED},
-        {"in-doubt", no_argument, NULL, OPTION_IN_DOUBT},
-        {"conflict", no_argument, NULL, OPTION_CONFLICT},
-        {"limit", required_argument, NULL, OPTION_LIMIT},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"status", required_argument, NULL, OPTION_STATUS},
+                                            {"lane", required_argument, NULL, OPTION_LANE},
+                                            {"op", required_argument, NULL, OPTION_OP},
+                                            {"cust", required_argument, NULL, OPTION_CUST},
+                                            {"serial", required_argument, NULL, OPTION_SERIAL},
+                                            {"log", required_argument, NULL, OPTION_LOG},
+                                            {"older", required_argument, NULL, OPTION_OLDER},
+                                            {"parked", no_argument, NULL, OPTION_PARKED},
+                                            {"in-doubt", no_argument, NULL, OPTION_IN_DOUBT},
+                                            {"conflict", no_argument, NULL, OPTION_CONFLICT},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     tl_filter filter = {.version = TL_FILTER_VERSION, .limit = LIMIT_DEFAULT};
     struct common common = {0};
     tl_client *client = NULL;

@@ -6,10 +6,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_migrate, &command_ls,      &command_show,     &command_retry,
-    &command_resolve, &command_restore, &command_evidence, &command_reap,
-    &command_purge,   &command_audit,   &command_resource, &command_run,
-    &command_doctor,  &command_version,
+    &command_migrate,  &command_ls,       &command_show,   &command_retry,   &command_resolve,
+    &command_restore,  &command_evidence, &command_reap,   &command_purge,   &command_audit,
+    &command_resource, &command_run,      &command_doctor, &command_version,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -25,14 +24,13 @@ static void print_help(void)
           stdout);
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
-    fputs(
-        "\n"
-        "`tradelock COMMAND --help` explains a command.\n"
-        "\n"
-        "Exit codes: 0 done, 1 refused or not found, 2 usage or bad input, 3 server\n"
-        "unreachable, 4 schema, 5 server unsafe, 6 in doubt or parked, 70 internal;\n"
-        "of run: 75 not locked, 76 lock lost, 126 not executable, 127 no such command.\n",
-        stdout);
+    fputs("\n"
+          "`tradelock COMMAND --help` explains a command.\n"
+          "\n"
+          "Exit codes: 0 done, 1 refused or not found, 2 usage or bad input, 3 server\n"
+          "unreachable, 4 schema, 5 server unsafe, 6 in doubt or parked, 70 internal;\n"
+          "of run: 75 not locked, 76 lock lost, 126 not executable, 127 no such command.\n",
+          stdout);
 }
 
 static const struct command *find(const char *name)
@@ -58,8 +56,7 @@ int main(int argc, char **argv)
     }
     command = find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (command == NULL) {
-        fprintf(stderr, "tradelock: unknown command %s; see `tradelock --help`\n",
-                argv[1]);
+        fprintf(stderr, "tradelock: unknown command %s; see `tradelock --help`\n", argv[1]);
         return EXIT_USAGE;
     }
     return command->run(command, argc - 1, argv + 1);

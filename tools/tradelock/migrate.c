@@ -17,8 +17,7 @@ static int work(tl_client *client, const struct common *common, int grants)
         return report(status);
     if (common->json)
         return print_json(json_pack("{s:i, s:i, s:i, s:b}", "from", (int)done.from, "to",
-                                    (int)done.to, "mended", (int)done.mended, "grants",
-                                    grants),
+                                    (int)done.to, "mended", (int)done.mended, "grants", grants),
                           EXIT_DONE);
     if (done.from == done.to)
         printf("The schema is version %u already.\n", done.to);
@@ -27,8 +26,7 @@ static int work(tl_client *client, const struct common *common, int grants)
     else
         printf("The schema went from version %u to %u.\n", done.from, done.to);
     if (done.mended > 0)
-        printf("%u triggers, functions or views were missing and were made anew.%s\n",
-               done.mended,
+        printf("%u triggers, functions or views were missing and were made anew.%s\n", done.mended,
                grants ? "" : "  The rights on functions went: --grants gives them.");
     if (grants)
         puts("The roles tradelock_application, tradelock_operator and tradelock_reader "
@@ -62,11 +60,10 @@ const struct command command_migrate = {
     .name = "migrate",
     .summary = "bring the schema up to this version",
     .arguments = "[--grants] [--json]",
-    .text =
-        "Applies the migrations that the database does not have yet.  Any number of\n"
-        "processes may run it at once; one that was interrupted is run again.  The\n"
-        "account becomes the definer of the triggers that write the log: it must be an\n"
-        "administrator's, and stay.\n",
+    .text = "Applies the migrations that the database does not have yet.  Any number of\n"
+            "processes may run it at once; one that was interrupted is run again.  The\n"
+            "account becomes the definer of the triggers that write the log: it must be an\n"
+            "administrator's, and stay.\n",
     .options = "  --grants        make the three roles and give them their rights\n",
     .run = run,
 };

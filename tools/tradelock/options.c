@@ -17,8 +17,8 @@ static const char common_options[] =
 void command_print_help(const struct command *self)
 {
     printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n%s%s", self->name,
-           self->arguments[0] != '\0' ? " " : "", self->arguments, self->text,
-           self->options, common_options);
+           self->arguments[0] != '\0' ? " " : "", self->arguments, self->text, self->options,
+           common_options);
 }
 
 int usage_error(const struct command *self, const char *format, ...)
@@ -77,8 +77,8 @@ int common_next(const struct command *self, struct common *common, int argc, cha
 int read_key(const struct command *self, tl_key *key, int argc, char **argv, int *code)
 {
     if (argc - optind != 3) {
-        *code = usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d",
-                            self->name, argc - optind);
+        *code = usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d", self->name,
+                            argc - optind);
         return 0;
     }
     key->serial_no = argv[optind];
@@ -175,8 +175,7 @@ int open_client(tl_client **client, const struct common *common, unsigned flags)
     return open_with(client, common, TL_CLIENT_NO_SESSION | flags, "tradelock");
 }
 
-int open_working_client(tl_client **client, const struct common *common,
-                        const char *program)
+int open_working_client(tl_client **client, const struct common *common, const char *program)
 {
     return open_with(client, common, 0, program);
 }
@@ -221,8 +220,7 @@ int report(tl_status status)
 {
     const char *sentence = tl_error_message();
 
-    fprintf(stderr, "tradelock: %s\n",
-            sentence[0] != '\0' ? sentence : tl_status_text(status));
+    fprintf(stderr, "tradelock: %s\n", sentence[0] != '\0' ? sentence : tl_status_text(status));
     return exit_code_of(status);
 }
 

@@ -15,9 +15,8 @@ static int work(tl_client *client, const struct common *common, int64_t older_ms
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I, s:I}", "trades",
-                                    (json_int_t)purged.trades, "resources",
-                                    (json_int_t)purged.resources, "sessions",
+        return print_json(json_pack("{s:I, s:I, s:I, s:I}", "trades", (json_int_t)purged.trades,
+                                    "resources", (json_int_t)purged.resources, "sessions",
                                     (json_int_t)purged.sessions, "looked_at",
                                     (json_int_t)purged.looked_at),
                           EXIT_DONE);
@@ -30,9 +29,7 @@ static int work(tl_client *client, const struct common *common, int64_t older_ms
 static int run(const struct command *self, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"older", required_argument, NULL, OPTION_OLDER},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
+        {"older", required_argument, NULL, OPTION_OLDER}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     struct common common = {0};
     tl_client *client = NULL;
     int64_t older_ms = -1;

@@ -13,13 +13,11 @@ static int work(tl_client *client, const struct common *common)
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I}", "sessions",
-                                    (json_int_t)reaped.sessions, "opened",
-                                    (json_int_t)reaped.opened, "freed",
+        return print_json(json_pack("{s:I, s:I, s:I}", "sessions", (json_int_t)reaped.sessions,
+                                    "opened", (json_int_t)reaped.opened, "freed",
                                     (json_int_t)reaped.freed),
                           EXIT_DONE);
-    printf("%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64
-           " holders freed\n",
+    printf("%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64 " holders freed\n",
            reaped.sessions, reaped.opened, reaped.freed);
     return finish_output(EXIT_DONE);
 }
@@ -46,13 +44,12 @@ const struct command command_reap = {
     .name = "reap",
     .summary = "open the retry lane of trades, and free locks, whose holder is dead",
     .arguments = "[--json]",
-    .text =
-        "Does once what every service does all the time: ends sessions that show no\n"
-        "heartbeat for a whole time-out (session_ms; it takes as long), and opens the\n"
-        "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
-        "holders of read-write locks are freed.  Any number may run at once, and the\n"
-        "living are not touched.  Needs an account with the role "
-        "tradelock_application.\n",
+    .text = "Does once what every service does all the time: ends sessions that show no\n"
+            "heartbeat for a whole time-out (session_ms; it takes as long), and opens the\n"
+            "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
+            "holders of read-write locks are freed.  Any number may run at once, and the\n"
+            "living are not touched.  Needs an account with the role "
+            "tradelock_application.\n",
     .options = "",
     .run = run,
 };

@@ -6,18 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OPTION_AS = OPTION_OWN,
-    OPTION_FENCE,
-    OPTION_REASON,
-    OPTION_ACTOR,
-    OPTION_ALTHOUGH_PENDING
-};
+enum { OPTION_AS = OPTION_OWN, OPTION_FENCE, OPTION_REASON, OPTION_ACTOR, OPTION_ALTHOUGH_PENDING };
 
 static int take_verdict(const struct command *self, tl_resolution *resolution)
 {
-    static const tl_verdict verdicts[] = {TL_VERDICT_CLEAR, TL_VERDICT_PAID,
-                                          TL_VERDICT_FAILED};
+    static const tl_verdict verdicts[] = {TL_VERDICT_CLEAR, TL_VERDICT_PAID, TL_VERDICT_FAILED};
 
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++)
         if (strcmp(optarg, tl_verdict_name(verdicts[i])) == 0) {
@@ -27,8 +20,8 @@ static int take_verdict(const struct command *self, tl_resolution *resolution)
     return usage_error(self, "--as is clear, paid or failed, not %s", optarg);
 }
 
-static int take_option(const struct command *self, tl_resolution *resolution,
-                       int *has_fence, int option)
+static int take_option(const struct command *self, tl_resolution *resolution, int *has_fence,
+                       int option)
 {
     switch (option) {
     case OPTION_AS:
@@ -53,8 +46,7 @@ static int take_option(const struct command *self, tl_resolution *resolution,
 }
 
 static int read_options(const struct command *self, struct common *common,
-                        tl_resolution *resolution, int *has_fence, int argc, char **argv,
-                        int *code)
+                        tl_resolution *resolution, int *has_fence, int argc, char **argv, int *code)
 {
     static const struct option options[] = {
         {"as", required_argument, NULL, OPTION_AS},
@@ -85,9 +77,8 @@ static void tell(const tl_resolution *resolution, int confirms, const char *said
         "and carries it out, with its books"};
     const tl_key *key = &resolution->key;
 
-    printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed",
-           key->serial_no, key->cust_no, key->op_code,
-           tl_verdict_name(resolution->verdict),
+    printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed", key->serial_no,
+           key->cust_no, key->op_code, tl_verdict_name(resolution->verdict),
            confirms && resolution->verdict == TL_VERDICT_CLEAR
                ? "nothing contradicts the row any more"
                : next[confirms]);
@@ -109,30 +100,28 @@ static int work_decide(tl_client *client, const struct common *common,
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(
-            json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no",
-                      key->serial_no, "cust_no", key->cust_no, "op_code", key->op_code,
-                      "verdict", tl_verdict_name(resolution->verdict), "confirmed",
-                      confirms, "status", tl_status_name(status), "channel_said",
-                      json_text(said.text), "channel_said_at", json_time(said.when_us)),
-            EXIT_DONE);
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no",
+                                    key->serial_no, "cust_no", key->cust_no, "op_code",
+                                    key->op_code, "verdict", tl_verdict_name(resolution->verdict),
+                                    "confirmed", confirms, "status", tl_status_name(status),
+                                    "channel_said", json_text(said.text), "channel_said_at",
+                                    json_time(said.when_us)),
+                          EXIT_DONE);
     tell(resolution, confirms, said_text(sentence, &said));
     return finish_output(EXIT_DONE);
 }
 
-static int check(const struct command *self, const tl_resolution *resolution,
-                 int has_fence, int confirms)
+static int check(const struct command *self, const tl_resolution *resolution, int has_fence,
+                 int confirms)
 {
     if (tl_verdict_name(resolution->verdict)[0] == '\0')
         return usage_error(self, "--as is missing: clear, paid or failed");
     if (!has_fence)
-        return usage_error(self,
-                           "--fence is missing: it says which state of the trade you "
-                           "saw, and `tradelock show` prints it");
+        return usage_error(self, "--fence is missing: it says which state of the trade you "
+                                 "saw, and `tradelock show` prints it");
     if (resolution->reason == NULL || resolution->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
-    if (resolution->although_pending &&
-        (!confirms || resolution->verdict != TL_VERDICT_FAILED))
+    if (resolution->although_pending && (!confirms || resolution->verdict != TL_VERDICT_FAILED))
         return usage_error(self, "--although-pending is said by whoever confirms that a "
                                  "trade failed");
     return EXIT_DONE;
@@ -148,8 +137,8 @@ static int add_row(void *context, const tl_resolution_row *row)
     json_array_append_new(listing->rows, json_resolution(row));
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     table_add(listing->table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), resolution_part(row), row->account,
-              row->actor, row->reason);
+              tl_verdict_name(row->verdict), resolution_part(row), row->account, row->actor,
+              row->reason);
     return 0;
 }
 
@@ -180,8 +169,7 @@ static int run(const struct command *self, int argc, char **argv)
     confirms = strcmp(verb, "confirm") == 0;
     lists = strcmp(verb, "ls") == 0;
     if (!confirms && !lists && strcmp(verb, "propose") != 0)
-        return usage_error(self, "resolve is for `propose`, `confirm` and `ls`, not '%s'",
-                           verb);
+        return usage_error(self, "resolve is for `propose`, `confirm` and `ls`, not '%s'", verb);
     if (!read_key(self, &resolution.key, argc, argv, &code))
         return code;
     if (!lists)
@@ -199,32 +187,30 @@ const struct command command_resolve = {
     .name = "resolve",
     .summary = "decide a trade that no rule can, as two operators",
     .arguments = "propose|confirm|ls SERIAL CUST OP [OPTION...]",
-    .text =
-        "One operator proposes, another confirms, each with a database account of their "
-        "own;\n"
-        "the server tells them apart.  Both are bound to the fence that they saw: when "
-        "the\n"
-        "trade has moved on in between, nothing happens.  A proposal alone changes "
-        "nothing.\n"
-        "`failed` and `paid` are carried out by a worker that has the operation "
-        "registered,\n"
-        "with the business rows in the same transaction; nothing is sent any more.  A "
-        "trade\n"
-        "that succeeded stays so.  Before `failed` is booked a channel that can be asked "
-        "is\n"
-        "asked: what it paid becomes paid, what it calls pending is not carried out, and "
-        "the\n"
-        "trade is parked.  `ls` prints who proposed and who confirmed what, and what was "
-        "not\n"
-        "carried out.\n",
-    .options =
-        "  --as clear      the conflict is cleared: the evidence was wrong\n"
-        "  --as paid       a failure in conflict was paid after all\n"
-        "  --as failed     a trade in doubt, or parked, failed: no money moved or will\n"
-        "  --fence N       the fence of the row as `tradelock show` printed it\n"
-        "  --reason TEXT   why, for the record\n"
-        "  --actor NAME    who decided (the login name)\n"
-        "  --although-pending  confirm: book `failed` although the channel says "
-        "pending\n",
+    .text = "One operator proposes, another confirms, each with a database account of their "
+            "own;\n"
+            "the server tells them apart.  Both are bound to the fence that they saw: when "
+            "the\n"
+            "trade has moved on in between, nothing happens.  A proposal alone changes "
+            "nothing.\n"
+            "`failed` and `paid` are carried out by a worker that has the operation "
+            "registered,\n"
+            "with the business rows in the same transaction; nothing is sent any more.  A "
+            "trade\n"
+            "that succeeded stays so.  Before `failed` is booked a channel that can be asked "
+            "is\n"
+            "asked: what it paid becomes paid, what it calls pending is not carried out, and "
+            "the\n"
+            "trade is parked.  `ls` prints who proposed and who confirmed what, and what was "
+            "not\n"
+            "carried out.\n",
+    .options = "  --as clear      the conflict is cleared: the evidence was wrong\n"
+               "  --as paid       a failure in conflict was paid after all\n"
+               "  --as failed     a trade in doubt, or parked, failed: no money moved or will\n"
+               "  --fence N       the fence of the row as `tradelock show` printed it\n"
+               "  --reason TEXT   why, for the record\n"
+               "  --actor NAME    who decided (the login name)\n"
+               "  --although-pending  confirm: book `failed` although the channel says "
+               "pending\n",
     .run = run,
 };

@@ -69,8 +69,7 @@ static int add_row(void *context, const tl_resource_view *view)
 
 static int list(tl_client *client, const struct wanted *w)
 {
-    const struct holders_wanted holders = {NULL, w->filter.prefix, w->filter.all,
-                                           w->filter.limit};
+    const struct holders_wanted holders = {NULL, w->filter.prefix, w->filter.all, w->filter.limit};
     struct output output = {NULL, NULL, NULL, 0};
     unsigned readers = 0;
     tl_status status;
@@ -89,8 +88,7 @@ static int list(tl_client *client, const struct wanted *w)
         code = report(status);
     } else if (w->common.json) {
         code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows, "count",
-                                    (int)output.count, "holders", output.holders, "more",
-                                    more),
+                                    (int)output.count, "holders", output.holders, "more", more),
                           EXIT_DONE);
     } else {
         table_print(output.table);
@@ -175,9 +173,8 @@ static int show_json(tl_client *client, const struct wanted *w,
         return report(mutex);
     status = holders_json(client, holders, &rows, &count);
     if (status != TL_OK || (mutex == TL_NOT_FOUND && count == 0)) {
-        int code = report(status != TL_OK
-                              ? status
-                              : tl_resource_show(client, w->name, keep_json, &document));
+        int code = report(
+            status != TL_OK ? status : tl_resource_show(client, w->name, keep_json, &document));
 
         json_decref(document);
         json_decref(rows);
@@ -213,25 +210,23 @@ static int show(tl_client *client, struct wanted *w)
 static int unlock(tl_client *client, const struct wanted *w)
 {
     tl_status status =
-        w->slot != 0 ? tl_holder_unlock(client, w->name, (unsigned)w->slot, w->fence,
-                                        w->actor, w->reason)
-                     : tl_resource_unlock(client, w->name, w->fence, w->actor, w->reason);
+        w->slot != 0
+            ? tl_holder_unlock(client, w->name, (unsigned)w->slot, w->fence, w->actor, w->reason)
+            : tl_resource_unlock(client, w->name, w->fence, w->actor, w->reason);
 
     if (status != TL_OK)
         return report(status);
     if (w->common.json)
-        return print_json(
-            json_pack("{s:s, s:o, s:s}", "resource", w->name, "slot",
-                      w->slot != 0 ? json_integer((json_int_t)w->slot) : json_null(),
-                      "status", tl_status_name(status)),
-            EXIT_DONE);
+        return print_json(json_pack("{s:s, s:o, s:s}", "resource", w->name, "slot",
+                                    w->slot != 0 ? json_integer((json_int_t)w->slot) : json_null(),
+                                    "status", tl_status_name(status)),
+                          EXIT_DONE);
     if (w->slot != 0)
         printf("%s is taken from its reader or writer number %" PRIu64
                ", which cannot commit under this lock any more.\n",
                w->name, w->slot);
     else
-        printf("%s is free; its holder cannot commit under this lock any more.\n",
-               w->name);
+        printf("%s is free; its holder cannot commit under this lock any more.\n", w->name);
     return finish_output(EXIT_DONE);
 }
 
@@ -256,8 +251,8 @@ static int set_option(const struct command *self, struct wanted *w, int option)
         break;
     case OPTION_LIMIT:
         if (!read_number(optarg, LIMIT_MOST, &limit) || limit == 0)
-            return usage_error(self, "--limit is a number from 1 to %d, not %s",
-                               LIMIT_MOST, optarg);
+            return usage_error(self, "--limit is a number from 1 to %d, not %s", LIMIT_MOST,
+                               optarg);
         w->filter.limit = (unsigned)limit;
         break;
     case OPTION_SLOT:
@@ -279,19 +274,18 @@ static int set_option(const struct command *self, struct wanted *w, int option)
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct wanted *w, int argc,
-                        char **argv, int *code)
+static int read_options(const struct command *self, struct wanted *w, int argc, char **argv,
+                        int *code)
 {
-    static const struct option options[] = {
-        {"fence", required_argument, NULL, OPTION_FENCE},
-        {"slot", required_argument, NULL, OPTION_SLOT},
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"actor", required_argument, NULL, OPTION_ACTOR},
-        {"prefix", required_argument, NULL, OPTION_PREFIX},
-        {"all", no_argument, NULL, OPTION_ALL},
-        {"limit", required_argument, NULL, OPTION_LIMIT},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"fence", required_argument, NULL, OPTION_FENCE},
+                                            {"slot", required_argument, NULL, OPTION_SLOT},
+                                            {"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            {"prefix", required_argument, NULL, OPTION_PREFIX},
+                                            {"all", no_argument, NULL, OPTION_ALL},
+                                            {"limit", required_argument, NULL, OPTION_LIMIT},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = common_next(self, &w->common, argc, argv, options, code)) >= 0) {
@@ -314,9 +308,8 @@ static int check_unlock(const struct command *self, const struct wanted *w)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct wanted w = {
-        .filter = {.version = TL_RESOURCE_FILTER_VERSION, .limit = LIMIT_DEFAULT},
-        .actor = person()};
+    struct wanted w = {.filter = {.version = TL_RESOURCE_FILTER_VERSION, .limit = LIMIT_DEFAULT},
+                       .actor = person()};
     tl_client *client = NULL;
     const char *word;
     int code = EXIT_DONE, operands;
@@ -348,15 +341,14 @@ const struct command command_resource = {
     .summary = "who holds which resource, and taking it away",
     .arguments = "ls [--prefix TEXT] [--all] [--limit N] | show NAME |\n"
                  "       unlock NAME [--slot N] --fence N --reason TEXT [--actor NAME]",
-    .text =
-        "Looks after the locks of named resources.  `ls` lists those that are not "
-        "free,\n"
-        "`show` says what there is to know about one, readers and writers too;\n"
-        "`unlock` takes it from its\n"
-        "holder, who cannot commit under it any more.  An unlock is bound to the "
-        "fence\n"
-        "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
-        "read-write lock --slot says which reader or writer is meant.\n",
+    .text = "Looks after the locks of named resources.  `ls` lists those that are not "
+            "free,\n"
+            "`show` says what there is to know about one, readers and writers too;\n"
+            "`unlock` takes it from its\n"
+            "holder, who cannot commit under it any more.  An unlock is bound to the "
+            "fence\n"
+            "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
+            "read-write lock --slot says which reader or writer is meant.\n",
     .options = "  --prefix TEXT   ls: names that begin so\n"
                "  --all           ls: free ones too\n"
                "  --limit N       ls: at most so many (100)\n"

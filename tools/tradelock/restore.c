@@ -25,8 +25,7 @@ static int declare(tl_client *client, const struct common *common, const char *a
 
 /* -------------------------------------------------------------------- status -- */
 
-static int add_count(void *context, const char *op_code, const char *state,
-                     uint64_t count)
+static int add_count(void *context, const char *op_code, const char *state, uint64_t count)
 {
     struct listing *listing = context;
     char number[24];
@@ -34,27 +33,26 @@ static int add_count(void *context, const char *op_code, const char *state,
     snprintf(number, sizeof number, "%llu", (unsigned long long)count);
     json_array_append_new(listing->rows,
                           json_pack("{s:o, s:s, s:I}", "op_code",
-                                    op_code[0] != '\0' ? json_text(op_code) : json_null(),
-                                    "state", state, "count", (json_int_t)count));
+                                    op_code[0] != '\0' ? json_text(op_code) : json_null(), "state",
+                                    state, "count", (json_int_t)count));
     table_add(listing->table, op_code, state, number);
     return 0;
 }
 
 static json_t *json_restore(const tl_restore *r, json_t *counts)
 {
-    return json_pack(
-        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, "
-        "s:I, s:O}",
-        "open", r->open, "number", (json_int_t)r->number, "accepted",
-        (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
-        json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
-        "how", json_text(r->how), "reason", json_text(r->reason), "actor",
-        json_text(r->actor), "account", json_text(r->account), "proposed_at",
-        json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
-        json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
-        "confirmer_account", json_text(r->confirmer_account), "doubtful",
-        (json_int_t)r->doubtful, "counts", counts);
+    return json_pack("{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+                     "s:o, "
+                     "s:I, s:O}",
+                     "open", r->open, "number", (json_int_t)r->number, "accepted",
+                     (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
+                     json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
+                     "how", json_text(r->how), "reason", json_text(r->reason), "actor",
+                     json_text(r->actor), "account", json_text(r->account), "proposed_at",
+                     json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
+                     json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
+                     "confirmer_account", json_text(r->confirmer_account), "doubtful",
+                     (json_int_t)r->doubtful, "counts", counts);
 }
 
 static void print_state(const tl_restore *r)
@@ -111,14 +109,13 @@ static int proposed(const struct common *common)
 {
     if (common->json)
         return print_json(json_pack("{s:s}", "restore", "proposed"), EXIT_DONE);
-    printf(
-        "Proposed. Nothing has changed: another operator, with an account of their own,\n"
-        "looks at `tradelock restore status` and accepts it too.\n");
+    printf("Proposed. Nothing has changed: another operator, with an account of their own,\n"
+           "looks at `tradelock restore status` and accepts it too.\n");
     return finish_output(EXIT_DONE);
 }
 
-static int accept_server(tl_client *client, const struct common *common,
-                         const char *actor, const char *reason)
+static int accept_server(tl_client *client, const struct common *common, const char *actor,
+                         const char *reason)
 {
     uint64_t doubtful = 0;
     tl_status status = tl_restore_accept(client, actor, reason, &doubtful);
@@ -128,9 +125,9 @@ static int accept_server(tl_client *client, const struct common *common,
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:I}", "restore", "accepted", "doubtful",
-                                    (json_int_t)doubtful),
-                          EXIT_DONE);
+        return print_json(
+            json_pack("{s:s, s:I}", "restore", "accepted", "doubtful", (json_int_t)doubtful),
+            EXIT_DONE);
     printf("Accepted. %llu trades are in process, and all of them in doubt now: the "
            "channel is\n"
            "asked before anything is sent for them.\n",
@@ -162,11 +159,10 @@ static int work(const char *verb, const struct common *common, const char *actor
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"actor", required_argument, NULL, OPTION_ACTOR},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     const char *reason = NULL, *actor = person();
     struct common common = {0};
     int code = EXIT_DONE, option;
@@ -186,14 +182,13 @@ const struct command command_restore = {
     .name = "restore",
     .summary = "declare that the database was restored, or accept it as it is",
     .arguments = "status | declare|accept --reason TEXT [--actor NAME] [--json]",
-    .text =
-        "A restored database, or a promoted copy, may lack payments that were made.\n"
-        "Declared, or found by a program, nothing is granted, sent or failed any more,\n"
-        "and the retry lane only asks the channel.  `status` says since when and why,\n"
-        "and what accepting would do.  Accept it once the channel's statements have\n"
-        "been compared, two of you with two accounts: the first `accept` proposes, the\n"
-        "other one carries it out, and every trade in process is in doubt from then on.\n"
-        "The way through all of it is in tools/RESTORE.md.\n",
+    .text = "A restored database, or a promoted copy, may lack payments that were made.\n"
+            "Declared, or found by a program, nothing is granted, sent or failed any more,\n"
+            "and the retry lane only asks the channel.  `status` says since when and why,\n"
+            "and what accepting would do.  Accept it once the channel's statements have\n"
+            "been compared, two of you with two accounts: the first `accept` proposes, the\n"
+            "other one carries it out, and every trade in process is in doubt from then on.\n"
+            "The way through all of it is in tools/RESTORE.md.\n",
     .options = "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",
     .run = run,

@@ -19,9 +19,8 @@ static int see_what_follows(void *context, const tl_view *view)
     const char **follows = context;
 
     if (is_past_deadline(view) && view->sends == 0)
-        *follows =
-            "its deadline is over and nothing was sent, so a retry worker ends it as "
-            "failed";
+        *follows = "its deadline is over and nothing was sent, so a retry worker ends it as "
+                   "failed";
     else if (is_past_deadline(view))
         *follows = "a retry worker asks the channel; its deadline is over, so nothing is "
                    "sent any more";
@@ -38,25 +37,23 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no,
-                                    "cust_no", key->cust_no, "op_code", key->op_code,
-                                    "status", tl_status_name(status)),
+        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
+                                    key->cust_no, "op_code", key->op_code, "status",
+                                    tl_status_name(status)),
                           EXIT_DONE);
     (void)tl_show(client, key, TL_LANE_SYNC, see_what_follows, &follows);
-    printf("%s %s %s is due now; %s.\n", key->serial_no, key->cust_no, key->op_code,
-           follows);
+    printf("%s %s %s is due now; %s.\n", key->serial_no, key->cust_no, key->op_code, follows);
     return finish_output(EXIT_DONE);
 }
 
 static int read_options(const struct command *self, struct common *common,
                         struct decision *decision, int argc, char **argv, int *code)
 {
-    static const struct option options[] = {
-        {"fence", required_argument, NULL, OPTION_FENCE},
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"actor", required_argument, NULL, OPTION_ACTOR},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"fence", required_argument, NULL, OPTION_FENCE},
+                                            {"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
@@ -89,9 +86,8 @@ static int run(const struct command *self, int argc, char **argv)
         !read_key(self, &key, argc, argv, &code))
         return code;
     if (!decision.has_fence)
-        return usage_error(self,
-                           "--fence is missing: it says which state of the trade you "
-                           "saw, and `tradelock show` prints it");
+        return usage_error(self, "--fence is missing: it says which state of the trade you "
+                                 "saw, and `tradelock show` prints it");
     if (decision.reason == NULL || decision.reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
     code = open_client(&client, &common, 0);
@@ -105,12 +101,11 @@ const struct command command_retry = {
     .name = "retry",
     .summary = "make a waiting or parked trade due now",
     .arguments = "SERIAL CUST OP --fence N --reason TEXT [--actor NAME] [--json]",
-    .text =
-        "Lets the retry lane of a trade run now; a parked one is unparked.  It sends\n"
-        "nothing by itself, and the worker asks the channel first.  The decision is "
-        "bound\n"
-        "to the fence that you saw: when the trade has moved on since, nothing "
-        "happens.\n",
+    .text = "Lets the retry lane of a trade run now; a parked one is unparked.  It sends\n"
+            "nothing by itself, and the worker asks the channel first.  The decision is "
+            "bound\n"
+            "to the fence that you saw: when the trade has moved on since, nothing "
+            "happens.\n",
     .options = "  --fence N       the fence of the row as `tradelock show` printed it\n"
                "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",

@@ -1,10 +1,9 @@
 /*
  * Runs a command under a lock, as flock(1) does, over machines.
  *
- * The command's process is made first, while this one has a single thread, and waits
- * behind a pipe; it becomes the command when the lock is there, and ends when this process
- * ends before that.  Signals are blocked
- * in all threads and taken by waiting for them, one at a time.
+ * The command's process is made first, while this one has a single thread, and waits behind a pipe;
+ * it becomes the command when the lock is there, and ends when this process ends before that.
+ * Signals are blocked in all threads and taken by waiting for them, one at a time.
  */
 #include "command.h"
 
@@ -82,8 +81,7 @@ static _Noreturn void become_command(const struct job *job, int wait_fd, pid_t p
     close(wait_fd);
     (void)sigprocmask(SIG_SETMASK, &job->before, NULL);
     execvp(job->command[0], job->command);
-    fprintf(stderr, "tradelock: %s cannot be run: %s\n", job->command[0],
-            strerror(errno));
+    fprintf(stderr, "tradelock: %s cannot be run: %s\n", job->command[0], strerror(errno));
     _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
@@ -159,8 +157,8 @@ static void take_signal(struct job *job, const siginfo_t *info)
 
 /* -------------------------------------------------------------------- its life -- */
 
-/* A renewal that is not answered is tried again soon; when none comes through in time the
- * library says that the lock is lost. */
+/* A renewal that is not answered is tried again soon; when none comes through in time the library
+ * says that the lock is lost. */
 static void renew(struct job *job, tl_mutex *mutex)
 {
     int64_t lease_ms = job->options.lease_ms;
@@ -215,8 +213,7 @@ static int run_locked(struct job *job, tl_mutex *mutex)
     tl_status status;
 
     if (write(job->go, "g", 1) != 1) {
-        fprintf(stderr, "tradelock: the command could not be started: %s\n",
-                strerror(errno));
+        fprintf(stderr, "tradelock: the command could not be started: %s\n", strerror(errno));
         return EXIT_INTERNAL;
     }
     live(job, mutex);
@@ -226,8 +223,7 @@ static int run_locked(struct job *job, tl_mutex *mutex)
         return EXIT_LOST;
     }
     if (status != TL_OK)
-        fprintf(stderr, "tradelock: the lock could not be given back: %s\n",
-                tl_error_message());
+        fprintf(stderr, "tradelock: the lock could not be given back: %s\n", tl_error_message());
     return code_of_command(job);
 }
 
@@ -243,8 +239,8 @@ static int ending_signal(const struct job *job)
     return 0;
 }
 
-/* In slices, since signals are only looked at between them.  *ended_by: the signal that
- * came meanwhile. */
+/* In slices, since signals are only looked at between them.  *ended_by: the signal that came
+ * meanwhile. */
 static tl_status wait_for_lock(const struct job *job, tl_mutex *mutex, int *ended_by)
 {
     int64_t until_ms = now_ms() + job->wait_ms, left_ms = job->wait_ms;
@@ -261,8 +257,7 @@ static tl_status wait_for_lock(const struct job *job, tl_mutex *mutex, int *ende
 static int ask(struct job *job, tl_client *client)
 {
     tl_mutex *mutex = NULL;
-    tl_status status =
-        tl_mutex_new_set(&mutex, client, job->locks, job->count, &job->options);
+    tl_status status = tl_mutex_new_set(&mutex, client, job->locks, job->count, &job->options);
     int ended_by = 0, code;
 
     if (status == TL_OK)
@@ -293,19 +288,17 @@ static int set_option(const struct command *self, struct job *job, int option)
 
     if (option == OPTION_LOCK) {
         if (job->count == TL_RESOURCES_MAX)
-            return usage_error(self, "--lock may be given %d times at most",
-                               TL_RESOURCES_MAX);
+            return usage_error(self, "--lock may be given %d times at most", TL_RESOURCES_MAX);
         job->locks[job->count++] = optarg;
         return EXIT_DONE;
     }
     if (!read_duration_ms(optarg, durations[option - OPTION_LOCK]))
-        return usage_error(self, "a duration is written as 500ms, 5s, 10m or 2h, not %s",
-                           optarg);
+        return usage_error(self, "a duration is written as 500ms, 5s, 10m or 2h, not %s", optarg);
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct job *job, int argc,
-                        char **argv, int *code)
+static int read_options(const struct command *self, struct job *job, int argc, char **argv,
+                        int *code)
 {
     static const struct option options[] = {
         {"lock", required_argument, NULL, OPTION_LOCK},
@@ -344,9 +337,8 @@ static int check(const struct command *self, const struct job *job, int argc, ch
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct job job = {.options = TL_MUTEX_OPTIONS_INIT,
-                      .kill_after_ms = KILL_AFTER_DEFAULT_MS,
-                      .go = -1};
+    struct job job = {
+        .options = TL_MUTEX_OPTIONS_INIT, .kill_after_ms = KILL_AFTER_DEFAULT_MS, .go = -1};
     tl_client *client = NULL;
     int code = EXIT_DONE;
 
@@ -378,21 +370,19 @@ const struct command command_run = {
     .name = "run",
     .summary = "run a command under a lock, on one machine at a time",
     .arguments = "--lock NAME [--wait TIME] [--lease TIME] -- COMMAND [ARGUMENT...]",
-    .text =
-        "Runs COMMAND while it holds the resource NAME, and ends with its exit code,\n"
-        "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
-        "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND got\n"
-        "SIGTERM, and later SIGKILL.  Signals are passed on to COMMAND and, when stdin\n"
-        "is no terminal, to all that it started.\n",
-    .options =
-        "  --lock NAME     the resource; several times: all of them or none\n"
-        "  --wait TIME     wait so long for the lock (0s: ask once)\n"
-        "  --lease TIME    renew the lock as often as needed, and let others have it\n"
-        "                  that long after this machine was last heard of; without it\n"
-        "                  the session_ms of the settings decides\n"
-        "  --max-hold TIME the longest that COMMAND may hold it (24h)\n"
-        "  --min-hold TIME nobody else gets it sooner, even when COMMAND ends sooner:\n"
-        "                  for jobs that late machines must not run again (0s)\n"
-        "  --kill-after TIME  SIGKILL so long after SIGTERM (10s)\n",
+    .text = "Runs COMMAND while it holds the resource NAME, and ends with its exit code,\n"
+            "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
+            "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND got\n"
+            "SIGTERM, and later SIGKILL.  Signals are passed on to COMMAND and, when stdin\n"
+            "is no terminal, to all that it started.\n",
+    .options = "  --lock NAME     the resource; several times: all of them or none\n"
+               "  --wait TIME     wait so long for the lock (0s: ask once)\n"
+               "  --lease TIME    renew the lock as often as needed, and let others have it\n"
+               "                  that long after this machine was last heard of; without it\n"
+               "                  the session_ms of the settings decides\n"
+               "  --max-hold TIME the longest that COMMAND may hold it (24h)\n"
+               "  --min-hold TIME nobody else gets it sooner, even when COMMAND ends sooner:\n"
+               "                  for jobs that late machines must not run again (0s)\n"
+               "  --kill-after TIME  SIGKILL so long after SIGTERM (10s)\n",
     .run = run,
 };

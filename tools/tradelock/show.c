@@ -60,8 +60,7 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     snprintf(epoch, sizeof epoch, "%u", row->epoch);
     json_array_append_new(shown->evidence, json_evidence(row));
     table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
-              row->final ? "yes" : "", row->channel_ref, row->source, row->remark,
-              row->account);
+              row->final ? "yes" : "", row->channel_ref, row->source, row->remark, row->account);
     return 0;
 }
 
@@ -73,8 +72,8 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     json_array_append_new(shown->resolutions, json_resolution(row));
     table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), resolution_part(row), row->account,
-              row->actor, row->reason);
+              tl_verdict_name(row->verdict), resolution_part(row), row->account, row->actor,
+              row->reason);
     return 0;
 }
 
@@ -84,8 +83,7 @@ static const char *own_remark(struct shown *shown, const tl_step *step, int retr
     char *last = shown->remark[retry];
     int carried = step->remark != NULL && strcmp(step->remark, last) == 0;
 
-    snprintf(last, sizeof shown->remark[0], "%s",
-             step->remark != NULL ? step->remark : "");
+    snprintf(last, sizeof shown->remark[0], "%s", step->remark != NULL ? step->remark : "");
     return carried && said_is_carried(step->step) ? NULL : step->remark;
 }
 
@@ -103,10 +101,9 @@ static int take_step(void *context, const tl_step *step)
 {
     struct shown *shown = context;
     const char status[2] = {step->status, '\0'};
-    const int retry =
-        strlen(step->op_code) > strlen(TL_RETRY_SUFFIX) &&
-        strcmp(step->op_code + strlen(step->op_code) - strlen(TL_RETRY_SUFFIX),
-               TL_RETRY_SUFFIX) == 0;
+    const int retry = strlen(step->op_code) > strlen(TL_RETRY_SUFFIX) &&
+                      strcmp(step->op_code + strlen(step->op_code) - strlen(TL_RETRY_SUFFIX),
+                             TL_RETRY_SUFFIX) == 0;
     char when[TIME_TEXT], since[TIME_TEXT], counts[48], fence[24];
 
     if (shown->first_us == 0)
@@ -117,9 +114,9 @@ static int take_step(void *context, const tl_step *step)
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)step->fence);
     json_array_append_new(shown->timeline, json_step(step));
     table_add(shown->steps, time_text(when, step->logged_us),
-              distance_text(since, shown->first_us, step->logged_us),
-              retry ? "retry" : "sync", step->step, status, counts, fence,
-              step->conflict ? "conflict" : step->parked, own_remark(shown, step, retry),
+              distance_text(since, shown->first_us, step->logged_us), retry ? "retry" : "sync",
+              step->step, status, counts, fence, step->conflict ? "conflict" : step->parked,
+              own_remark(shown, step, retry),
               by_text(shown->by[retry], step->account, step->actor));
     return 0;
 }
@@ -174,8 +171,7 @@ static void print_row(const tl_view *view, const char *by)
     print_pair("channel ref", view->channel_ref);
     print_pair("seen by channel", view->seen_by_channel ? "yes" : "");
     print_pair("cancel tried", view->cancel_tried ? "yes" : "");
-    print_pair(by[0] != '\0' ? "by" : "actor, as typed",
-               by[0] != '\0' ? by : view->actor);
+    print_pair(by[0] != '\0' ? "by" : "actor, as typed", by[0] != '\0' ? by : view->actor);
     print_pair("remark", view->remark);
     print_bytes("payload", view->payload, view->payload_size);
     print_bytes("result", view->result, view->result_size);
@@ -187,8 +183,8 @@ static int print_shown(struct shown *shown, const char *sentence, int code)
     const tl_view *main_view =
         &shown->view[shown->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
-    printf("%s %s %s\n%s\n\n", main_view->serial_no, main_view->cust_no,
-           main_view->op_code, sentence);
+    printf("%s %s %s\n%s\n\n", main_view->serial_no, main_view->cust_no, main_view->op_code,
+           sentence);
     print_row(main_view, shown->by[main_view->lane == 'R']);
     if (shown->said.text[0] != '\0')
         print_pair("channel said", said_text(said, &shown->said));
@@ -220,15 +216,13 @@ static json_t *or_null(json_t *value)
 
 static int print_shown_json(const struct shown *shown, const char *sentence, int code)
 {
-    return print_json(json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "sync",
-                                or_null(shown->rows[TL_LANE_SYNC]), "retry",
-                                or_null(shown->rows[TL_LANE_RETRY]), "explanation",
-                                sentence, "evidence", or_null(shown->evidence),
-                                "resolutions", or_null(shown->resolutions), "timeline",
-                                or_null(shown->timeline), "channel_said",
-                                json_text(shown->said.text), "channel_said_at",
-                                json_time(shown->said.when_us)),
-                      code);
+    return print_json(
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "sync",
+                  or_null(shown->rows[TL_LANE_SYNC]), "retry", or_null(shown->rows[TL_LANE_RETRY]),
+                  "explanation", sentence, "evidence", or_null(shown->evidence), "resolutions",
+                  or_null(shown->resolutions), "timeline", or_null(shown->timeline), "channel_said",
+                  json_text(shown->said.text), "channel_said_at", json_time(shown->said.when_us)),
+        code);
 }
 
 /* ----------------------------------------------------------------- reading -- */
@@ -245,8 +239,7 @@ static tl_status read_rows(tl_client *client, const tl_key *key, struct shown *s
     return status;
 }
 
-/* The application's account may not read the log; the rest is worth showing all the
- * same. */
+/* The application's account may not read the log; the rest is worth showing all the same. */
 static tl_status read_timeline(tl_client *client, const tl_key *key, struct shown *shown)
 {
     tl_status status = tl_timeline(client, key, take_step, shown);
@@ -268,12 +261,12 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         .evidence = json_array(),
         .resolutions = json_array(),
         .timeline = json_array(),
-        .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF",
-                                    "SOURCE", "REMARK", "ACCOUNT", NULL),
-        .resolution_table = table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT",
-                                      "BY", "REASON", NULL),
-        .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
-                           "FENCE", "NOTE", "REMARK", "BY", NULL)};
+        .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF", "SOURCE",
+                                    "REMARK", "ACCOUNT", NULL),
+        .resolution_table =
+            table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
+        .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES", "FENCE",
+                           "NOTE", "REMARK", "BY", NULL)};
     char sentence[EXPLANATION];
     tl_status status = read_rows(client, key, &shown);
     int code;
@@ -285,8 +278,7 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     if (status == TL_OK)
         status = read_timeline(client, key, &shown);
     if (status == TL_OK) {
-        const tl_view *view =
-            &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
+        const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
         code = is_in_doubt_or_parked(view) ? EXIT_OPEN : EXIT_DONE;
         explain(sentence, view);
@@ -331,10 +323,9 @@ const struct command command_show = {
     .name = "show",
     .summary = "show one trade, why it is where it is, and its whole history",
     .arguments = "SERIAL CUST OP [--json]",
-    .text =
-        "Shows both rows of a trade, what its state means and what happens next, the\n"
-        "evidence that was filed, and every committed step from the log.  OP is the\n"
-        "business operation.  Exit code 6 when the trade is in doubt or parked.\n",
+    .text = "Shows both rows of a trade, what its state means and what happens next, the\n"
+            "evidence that was filed, and every committed step from the log.  OP is the\n"
+            "business operation.  Exit code 6 when the trade is in doubt or parked.\n",
     .options = "",
     .run = run,
 };

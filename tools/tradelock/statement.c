@@ -45,8 +45,8 @@ static const char *keep_text(struct statement *self, const char *data, size_t si
 
 static void take_name(struct reading *r, const char *data, size_t size)
 {
-    static const char *const names[COLUMNS] = {"serial_no", "cust_no", "op_code",
-                                               "channel_key", "channel_ref"};
+    static const char *const names[COLUMNS] = {"serial_no", "cust_no", "op_code", "channel_key",
+                                               "channel_ref"};
     static const char mark[] = "\xef\xbb\xbf"; /* of editors that mark UTF-8 */
 
     if (r->at == 0 && size >= 3 && memcmp(data, mark, 3) == 0) {
@@ -92,8 +92,7 @@ static int grow(struct statement *self)
 static void take_payment(struct reading *r)
 {
     const char *const *row = r->row;
-    tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP], row[COL_KEY],
-                          row[COL_REF]};
+    tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP], row[COL_KEY], row[COL_REF]};
 
     if (row[COL_SERIAL] == NULL || row[COL_CUST] == NULL)
         r->problem = "a line has too few columns";

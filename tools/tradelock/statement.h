@@ -13,9 +13,9 @@ struct statement {
 };
 
 /*
- * The first line names the columns: serial_no and cust_no must be among them; op_code,
- * channel_key and channel_ref are taken where they are; others are passed over.
- * 0, or -1 with one sentence in problem.
+ * The first line names the columns: serial_no and cust_no must be among them; op_code, channel_key
+ * and channel_ref are taken where they are; others are passed over. 0, or -1 with one sentence in
+ * problem.
  */
 int statement_read(struct statement *self, const char *path, char *problem, size_t space);
 void statement_free(struct statement *self);

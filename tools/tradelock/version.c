@@ -15,9 +15,9 @@ static int run(const struct command *self, int argc, char **argv)
     if (optind < argc)
         return usage_error(self, "version takes no operand: %s", argv[optind]);
     if (common.json)
-        return print_json(json_pack("{s:s, s:s}", "program", TL_VERSION_STRING, "library",
-                                    tl_version()),
-                          EXIT_DONE);
+        return print_json(
+            json_pack("{s:s, s:s}", "program", TL_VERSION_STRING, "library", tl_version()),
+            EXIT_DONE);
     printf("tradelock %s (library %s)\n", TL_VERSION_STRING, tl_version());
     return finish_output(EXIT_DONE);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* An account that is there keeps its balance. */
-#define INSERT                                                                           \
-    "INSERT INTO account (cust_no, currency, balance_minor) VALUES (?, ?, ?)"            \
+#define INSERT                                                                                     \
+    "INSERT INTO account (cust_no, currency, balance_minor) VALUES (?, ?, ?)"                      \
     " ON DUPLICATE KEY UPDATE cust_no = VALUES(cust_no)"
 
 static MYSQL *connect_as_told(const char *config_file, char *problem, size_t space)
@@ -56,8 +56,8 @@ static int is_usable(const row *of)
     return of->kind != ROW_BAD && size > 0 && size <= TL_CUST_MAX;
 }
 
-int accounts_open(const char *config_file, const rows *all, int64_t balance_minor,
-                  char *problem, size_t space)
+int accounts_open(const char *config_file, const rows *all, int64_t balance_minor, char *problem,
+                  size_t space)
 {
     MYSQL *connection = connect_as_told(config_file, problem, space);
     MYSQL_STMT *statement;
@@ -70,16 +70,14 @@ int accounts_open(const char *config_file, const rows *all, int64_t balance_mino
         mysql_stmt_prepare(statement, INSERT, sizeof INSERT - 1) != 0)
         goto out;
     for (size_t i = 0; i < all->count; i++)
-        if (is_usable(&all->list[i]) &&
-            open_one(statement, &all->list[i], balance_minor) != 0)
+        if (is_usable(&all->list[i]) && open_one(statement, &all->list[i], balance_minor) != 0)
             goto out;
     result = mysql_commit(connection) != 0 ? -1 : 0;
 out:
     if (result != 0)
         snprintf(problem, space, "opening accounts: %s",
-                 statement != NULL && mysql_stmt_errno(statement) != 0
-                     ? mysql_stmt_error(statement)
-                     : mysql_error(connection));
+                 statement != NULL && mysql_stmt_errno(statement) != 0 ? mysql_stmt_error(statement)
+                                                                       : mysql_error(connection));
     if (statement != NULL)
         mysql_stmt_close(statement);
     mysql_close(connection);

@@ -1,7 +1,7 @@
 /*
  * tradelock-withdraw: the sample withdraw service.  Each line of a CSV file is a customer's
- * request; the same request may come twice, from two threads, with another amount, or
- * after a crash of this very program, and is paid once.
+ * request; the same request may come twice, from two threads, with another amount, or after a crash
+ * of this very program, and is paid once.
  */
 #include "accounts.h"
 #include "answers.h"
@@ -87,8 +87,7 @@ static int pay(const options *with, rows *all, size_t *open)
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
     if (with->open_minor >= 0 &&
-        accounts_open(with->host.config_file, all, with->open_minor, problem,
-                      sizeof problem) != 0)
+        accounts_open(with->host.config_file, all, with->open_minor, problem, sizeof problem) != 0)
         code = fail(EXIT_SERVER, "", problem);
     else if (service_run(&here, with, all) != 0)
         code = fail(EXIT_INTERNAL, "", "no thread could be started");
@@ -114,8 +113,8 @@ static int serve(const options *with, rows *all)
 
     if (with->out != NULL && are_one_file(with->out, with->file))
         return fail(EXIT_USAGE, with->out, "the answers would overwrite the withdrawals");
-    /* Before the first payment, whose answer would have nowhere to go; what an earlier
-     * run wrote stays until there is something new. */
+    /* Before the first payment, whose answer would have nowhere to go; what an earlier run wrote
+     * stays until there is something new. */
     if (with->out != NULL && (out = fopen(with->out, "ab")) == NULL)
         return fail(EXIT_USAGE, with->out, strerror(errno));
     code = pay(with, all, &open);

@@ -150,8 +150,8 @@ int options_read(options *self, int argc, char **argv)
         int taken = take_number(self, option), code;
 
         if (taken == 0) {
-            fprintf(stderr, PROGRAM ": --%s takes a number in range: '%s'\n",
-                    names[index].name, optarg);
+            fprintf(stderr, PROGRAM ": --%s takes a number in range: '%s'\n", names[index].name,
+                    optarg);
             return EXIT_USAGE;
         }
         code = taken > 0 ? -1 : take_option(self, option);

@@ -10,8 +10,7 @@ typedef struct options {
     host_options host;
     const char *file, *out;
     unsigned threads;
-    int64_t seed, open_minor, wait_ms, patience_ms,
-        final_wait_ms; /* open_minor < 0: no */
+    int64_t seed, open_minor, wait_ms, patience_ms, final_wait_ms; /* open_minor < 0: no */
 } options;
 
 /* -1: go on; else the exit code. */

@@ -125,8 +125,7 @@ static int grow(rows *self)
     return 0;
 }
 
-static int add_line(rows *self, const char *name, unsigned number, const char *line,
-                    size_t size)
+static int add_line(rows *self, const char *name, unsigned number, const char *line, size_t size)
 {
     fields all;
     const char *problem;
@@ -196,8 +195,7 @@ int rows_read(rows *self, FILE *file, const char *name, char *problem, size_t sp
     }
     if (result == 0 && (ferror(file) || number == 0)) {
         snprintf(problem, space, "%s:%u: %s", name, number + 1,
-                 ferror(file) ? "cannot be read"
-                              : "the file is empty; a header is needed");
+                 ferror(file) ? "cannot be read" : "the file is empty; a header is needed");
         result = -1;
     }
     free(line);

@@ -39,10 +39,10 @@ typedef struct rows {
 } rows;
 
 /*
- * Reads the file.  RFC 4180, except that a record ends with its line: none of the columns
- * may have a line break, so a quote that is never closed spoils its own line only.  A line
- * that cannot be a withdrawal becomes a BAD row; reading goes on.
- * 0; or -1 with one sentence when the file cannot be read or has another header.
+ * Reads the file.  RFC 4180, except that a record ends with its line: none of the columns may have
+ * a line break, so a quote that is never closed spoils its own line only.  A line that cannot be a
+ * withdrawal becomes a BAD row; reading goes on. 0; or -1 with one sentence when the file cannot be
+ * read or has another header.
  */
 int rows_read(rows *self, FILE *file, const char *name, char *problem, size_t space);
 void rows_free(rows *self);

@@ -31,8 +31,7 @@ static int64_t now_ms(void)
 
 static void pause_ms(int64_t wait_ms)
 {
-    struct timespec left = {.tv_sec = wait_ms / 1000,
-                            .tv_nsec = wait_ms % 1000 * 1000000};
+    struct timespec left = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
 
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         continue;
@@ -47,10 +46,9 @@ static tl_key row_key(const row *of)
     return key;
 }
 
-/* What the server could not take is asked again: nothing had happened.  An answer that
- * was lost is settled with the same answer, which never pays anew. */
-static tl_status run_patiently(const service *self, const tl_request *request,
-                               tl_answer *answer)
+/* What the server could not take is asked again: nothing had happened.  An answer that was lost is
+ * settled with the same answer, which never pays anew. */
+static tl_status run_patiently(const service *self, const tl_request *request, tl_answer *answer)
 {
     int64_t end_ms = now_ms() + self->with->patience_ms;
     tl_status status = tl_workflow_run(self->host->workflows, request, answer);
@@ -73,8 +71,7 @@ static tl_status run_patiently(const service *self, const tl_request *request,
     return status;
 }
 
-static void note_answer(const service *self, row *of, tl_status status,
-                        const tl_answer *answer)
+static void note_answer(const service *self, row *of, tl_status status, const tl_answer *answer)
 {
     of->status = status;
     of->kind = answer_kind(status, answer->own);

@@ -1,8 +1,8 @@
 /*
  * tradelock-worker: a process that runs the retry worker for the sample workflow.
  *
- * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  A
- * process that was taken for dead (it was stopped for too long) goes on by itself.
+ * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  A process that was
+ * taken for dead (it was stopped for too long) goes on by itself.
  */
 #include "host.h"
 
@@ -150,8 +150,7 @@ static int read_options(settings *s, int argc, char **argv)
 /* Whether one of the signals came within wait_ms. */
 static int told_to_stop(const sigset_t *signals, int64_t wait_ms)
 {
-    struct timespec wait = {.tv_sec = wait_ms / 1000,
-                            .tv_nsec = wait_ms % 1000 * 1000000};
+    struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
 
     return sigtimedwait(signals, NULL, &wait) > 0;
 }
@@ -162,10 +161,9 @@ static void print_counts(tl_worker *worker)
 
     if (tl_worker_count(worker, &counts) != TL_OK)
         return;
-    printf("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64
-           ", put back %" PRIu64 ", parked %" PRIu64 ", lost %" PRIu64
-           ", unknown %" PRIu64 "; queries %" PRIu64 ", cancels %" PRIu64
-           ", sends %" PRIu64 "\n",
+    printf("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64 ", put back %" PRIu64
+           ", parked %" PRIu64 ", lost %" PRIu64 ", unknown %" PRIu64 "; queries %" PRIu64
+           ", cancels %" PRIu64 ", sends %" PRIu64 "\n",
            counts.claimed, counts.succeeded, counts.failed, counts.waiting, counts.parked,
            counts.lost, counts.unknown, counts.queries, counts.cancels, counts.sends);
     fflush(stdout);

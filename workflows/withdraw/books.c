@@ -1,7 +1,7 @@
 /*
- * Every callback takes its rows in the same order, account first, so that two of them
- * can wait for each other only in one direction.  Each checks how many rows it changed:
- * a book that does not find what must be there has been tampered with, and says so.
+ * Every callback takes its rows in the same order, account first, so that two of them can wait for
+ * each other only in one direction.  Each checks how many rows it changed: a book that does not
+ * find what must be there has been tampered with, and says so.
  */
 #include "books.h"
 
@@ -20,16 +20,15 @@ static tl_status read_order(withdraw_order *order, const tl_attempt *attempt)
 }
 
 /* Runs a statement that must change exactly one row. */
-static tl_status change_one(struct st_mysql *connection, const char *name,
-                            const char *sql, const parameter *parameters, unsigned count)
+static tl_status change_one(struct st_mysql *connection, const char *name, const char *sql,
+                            const parameter *parameters, unsigned count)
 {
     uint64_t changed = 0;
     tl_status status = statement_run(connection, name, sql, parameters, count, &changed);
 
     if (status == TL_OK && changed != 1)
         return tl_error_report(TL_CALLBACK_FAILED,
-                               "%s: %" PRIu64 " rows were changed instead of one", name,
-                               changed);
+                               "%s: %" PRIu64 " rows were changed instead of one", name, changed);
     return status;
 }
 
@@ -53,8 +52,7 @@ static tl_status freeze_funds(const withdraw_order *order, const tl_attempt *att
 
     if (status != TL_OK || changed == 1)
         return status;
-    tl_reply_remark(reply, "no account in %s, or too little money on it",
-                    order->currency);
+    tl_reply_remark(reply, "no account in %s, or too little money on it", order->currency);
     return TL_REFUSED;
 }
 
@@ -67,12 +65,11 @@ static tl_status insert_order(const withdraw_order *order, const tl_attempt *att
         TEXT(attempt->channel_key),
     };
 
-    return change_one(
-        connection, "insert order",
-        "INSERT INTO withdraw_order (cust_no, serial_no, epoch, amount_minor,"
-        " currency, payee, state, channel_key, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, 'FROZEN', ?, UTC_TIMESTAMP(6))",
-        parameters, COUNT(parameters));
+    return change_one(connection, "insert order",
+                      "INSERT INTO withdraw_order (cust_no, serial_no, epoch, amount_minor,"
+                      " currency, payee, state, channel_key, created_at)"
+                      " VALUES (?, ?, ?, ?, ?, ?, 'FROZEN', ?, UTC_TIMESTAMP(6))",
+                      parameters, COUNT(parameters));
 }
 
 tl_status books_freeze(void *context, const tl_attempt *attempt, tl_reply *reply,
@@ -109,8 +106,8 @@ static tl_status end_order(const char *state, const tl_attempt *attempt,
                       parameters, COUNT(parameters));
 }
 
-static tl_status take_frozen(const withdraw_order *order, const tl_attempt *attempt,
-                             int paid, struct st_mysql *connection)
+static tl_status take_frozen(const withdraw_order *order, const tl_attempt *attempt, int paid,
+                             struct st_mysql *connection)
 {
     const parameter parameters[] = {
         NUMBER(paid ? order->amount_minor : 0),
@@ -131,9 +128,8 @@ static tl_status insert_ledger(const withdraw_order *order, const tl_attempt *at
                                const char *channel_ref, struct st_mysql *connection)
 {
     const parameter parameters[] = {
-        TEXT(attempt->key.serial_no), TEXT(attempt->key.cust_no),
-        NUMBER(order->amount_minor),  TEXT(order->currency),
-        TEXT(order->payee),           TEXT(channel_ref),
+        TEXT(attempt->key.serial_no), TEXT(attempt->key.cust_no), NUMBER(order->amount_minor),
+        TEXT(order->currency),        TEXT(order->payee),         TEXT(channel_ref),
         TEXT(attempt->channel_key),
     };
 

@@ -22,8 +22,7 @@ tl_status channel_new(channel **out, tl_client *client, const char *url)
         size--;
     if (size < sizeof "http://" || size >= URL_MAX ||
         (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
-        return tl_error_report(TL_INVALID,
-                               "the channel's URL \"%.60s\" is not http://HOST:PORT",
+        return tl_error_report(TL_INVALID, "the channel's URL \"%.60s\" is not http://HOST:PORT",
                                url != NULL ? url : "");
     if (http_start() != 0)
         return tl_error_report(TL_INTERNAL, "libcurl could not be started");
@@ -63,16 +62,14 @@ static int take_ref(const json_t *body, tl_reply *reply)
     return channel_ref[0] != '\0' && tl_reply_ref(reply, channel_ref) == TL_OK;
 }
 
-static void remark_answer(const http_exchange *exchange, const json_t *body,
-                          tl_reply *reply)
+static void remark_answer(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
     const char *outcome = get_text(body, "outcome");
 
     if (exchange->fate != HTTP_ANSWERED)
         tl_reply_remark(reply, "%s", exchange->problem);
     else
-        tl_reply_remark(reply, "HTTP %ld %s%s", exchange->code, outcome,
-                        get_text(body, "error"));
+        tl_reply_remark(reply, "HTTP %ld %s%s", exchange->code, outcome, get_text(body, "error"));
 }
 
 static void remark_decline(const json_t *body, tl_reply *reply)
@@ -100,16 +97,15 @@ static tl_execute answer_200(const json_t *body, tl_reply *reply)
         return TL_EXECUTE_SUCCEEDED;
     }
     /* Only a decline that the channel calls final is proof. */
-    if (says(body, "outcome", "declined") &&
-        json_is_true(json_object_get(body, "final"))) {
+    if (says(body, "outcome", "declined") && json_is_true(json_object_get(body, "final"))) {
         remark_decline(body, reply);
         return TL_EXECUTE_DECLINED;
     }
     return TL_EXECUTE_UNKNOWN;
 }
 
-tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body,
-                             tl_reply *reply, int *mismatch)
+tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, tl_reply *reply,
+                             int *mismatch)
 {
     *mismatch = 0;
     remark_answer(exchange, body, reply);
@@ -121,32 +117,28 @@ tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body,
     case 200:
         return answer_200(body, reply);
     case 202:
-        return says(body, "outcome", "accepted") ? TL_EXECUTE_ACCEPTED
-                                                 : TL_EXECUTE_UNKNOWN;
+        return says(body, "outcome", "accepted") ? TL_EXECUTE_ACCEPTED : TL_EXECUTE_UNKNOWN;
     case 429:
         /* Documented: a rate-limited request was not looked at. */
-        return says(body, "outcome", "rate_limited") ? TL_EXECUTE_RETRY_LATER
-                                                     : TL_EXECUTE_UNKNOWN;
+        return says(body, "outcome", "rate_limited") ? TL_EXECUTE_RETRY_LATER : TL_EXECUTE_UNKNOWN;
     case 422:
         *mismatch = says(body, "outcome", "key_mismatch");
         return TL_EXECUTE_UNKNOWN;
     default:
-        /* 409, "a duplicate is in progress", says that another send of this key lives:
-         * the very opposite of a decline.  5xx may have paid.  The rest is nonsense. */
+        /* 409, "a duplicate is in progress", says that another send of this key lives: the very
+         * opposite of a decline.  5xx may have paid.  The rest is nonsense. */
         return TL_EXECUTE_UNKNOWN;
     }
 }
 
-tl_query channel_query_means(const http_exchange *exchange, const json_t *body,
-                             tl_reply *reply)
+tl_query channel_query_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
     remark_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED)
         return TL_QUERY_UNREACHABLE;
     /* A 404 alone may come from a wrong address or a gateway; the word must be there. */
     if (exchange->code == 404)
-        return says(body, "status", "not_found") ? TL_QUERY_NOT_FOUND
-                                                 : TL_QUERY_UNREACHABLE;
+        return says(body, "status", "not_found") ? TL_QUERY_NOT_FOUND : TL_QUERY_UNREACHABLE;
     if (exchange->code != 200)
         return TL_QUERY_UNREACHABLE;
     if (says(body, "status", "succeeded") && take_ref(body, reply)) {
@@ -161,16 +153,14 @@ tl_query channel_query_means(const http_exchange *exchange, const json_t *body,
     return says(body, "status", "pending") ? TL_QUERY_PENDING : TL_QUERY_UNREACHABLE;
 }
 
-tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body,
-                               tl_reply *reply)
+tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
     remark_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED || exchange->code != 200)
         return TL_CANCEL_UNKNOWN;
     if (says(body, "outcome", "cancelled"))
         return TL_CANCEL_CANCELLED;
-    return says(body, "outcome", "already_done") ? TL_CANCEL_ALREADY_DONE
-                                                 : TL_CANCEL_UNKNOWN;
+    return says(body, "outcome", "already_done") ? TL_CANCEL_ALREADY_DONE : TL_CANCEL_UNKNOWN;
 }
 
 /* ----------------------------------------------------------------------- the calls -- */
@@ -188,25 +178,24 @@ static json_t *read_body(const http_exchange *exchange)
     return body;
 }
 
-/* The channel's clock decides when a request is too old; it is told in its own terms,
- * which is as good as the two clocks agree.  What is left is asked for last: a pause before
- * that makes the moment earlier, never later. */
+/* The channel's clock decides when a request is too old; it is told in its own terms, which is as
+ * good as the two clocks agree.  What is left is asked for last: a pause before that makes the
+ * moment earlier, never later. */
 static json_int_t expires_at_ms(const tl_attempt *attempt)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 +
-           tl_attempt_left_ms(attempt);
+    return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + tl_attempt_left_ms(attempt);
 }
 
 static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
 {
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
-        "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
-        attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
-        order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
+                  "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
+                  attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
+                  order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);
@@ -235,8 +224,7 @@ tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *r
     answer = channel_pay_means(exchange, body, reply, &mismatch);
     if (mismatch)
         tl_client_log(self->client, TL_ALARM, &attempt->key, 0,
-                      "the channel knows key %s with other contents",
-                      attempt->channel_key);
+                      "the channel knows key %s with other contents", attempt->channel_key);
 out:
     json_decref(body);
     free(request);
@@ -271,8 +259,7 @@ tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *rep
 
     if (exchange == NULL)
         return TL_CANCEL_UNKNOWN;
-    snprintf(url, sizeof url, "%s/v1/payments/%s/cancel", self->url,
-             attempt->channel_key);
+    snprintf(url, sizeof url, "%s/v1/payments/%s/cancel", self->url, attempt->channel_key);
     http_run(exchange, "cancel", url, "{}", attempt);
     body = read_body(exchange);
     answer = channel_cancel_means(exchange, body, reply);

@@ -19,11 +19,9 @@ tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *rep
  * The meaning of an exchange, apart from the network; body is NULL when it was no JSON
  * object.  *mismatch becomes 1 when the channel knows this key with other contents.
  */
-tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body,
-                             tl_reply *reply, int *mismatch);
-tl_query channel_query_means(const http_exchange *exchange, const json_t *body,
-                             tl_reply *reply);
-tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body,
-                               tl_reply *reply);
+tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, tl_reply *reply,
+                             int *mismatch);
+tl_query channel_query_means(const http_exchange *exchange, const json_t *body, tl_reply *reply);
+tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body, tl_reply *reply);
 
 #endif

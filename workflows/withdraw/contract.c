@@ -1,10 +1,10 @@
 /*
  * What the three kinds of channel promise, and the registration.
  *
- * All of them take `expires_at_ms` with a payment and never pay after it.  execute sends
- * one that lies within the hold, however long it was stopped for, so that a request which
- * wanders about in the network cannot be paid after send_until.  That promise is what makes "no such payment" final on
- * the window kind; the plain kind shows the other way, a cancel that is final.
+ * All of them take `expires_at_ms` with a payment and never pay after it.  execute sends one that
+ * lies within the hold, however long it was stopped for, so that a request which wanders about in
+ * the network cannot be paid after send_until.  That promise is what makes "no such payment" final
+ * on the window kind; the plain kind shows the other way, a cancel that is final.
  */
 #include "books.h"
 #include "channel.h"
@@ -79,8 +79,7 @@ static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *repl
     return channel_cancel(self->channel, attempt, reply);
 }
 
-tl_status withdraw_new(withdraw **out, tl_workflows *workflows,
-                       const withdraw_options *options)
+tl_status withdraw_new(withdraw **out, tl_workflows *workflows, const withdraw_options *options)
 {
     tl_workflow workflow = TL_WORKFLOW_INIT;
     withdraw *self = calloc(1, sizeof *self);

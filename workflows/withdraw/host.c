@@ -21,8 +21,8 @@ static void print_line(void *context, const tl_log_line *line)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s]\n", when,
-            now.tv_nsec / 1000000, options->program, levels[line->level], line->message,
+    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s]\n", when, now.tv_nsec / 1000000,
+            options->program, levels[line->level], line->message,
             line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
             line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
             line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,

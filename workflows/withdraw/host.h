@@ -1,5 +1,5 @@
-/* What every program that hosts the sample workflow does: client, registry, workflow, and
- * the log on standard error. */
+/* What every program that hosts the sample workflow does: client, registry, workflow, and the log
+ * on standard error. */
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 

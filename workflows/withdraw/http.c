@@ -63,18 +63,17 @@ static void find_fate(http_exchange *exchange, CURL *handle, CURLcode result)
         return;
     }
     curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &request_size);
-    exchange->fate = request_size == 0 && (before_request(result) ||
-                                           result == CURLE_OPERATION_TIMEDOUT)
-                         ? HTTP_NOT_SENT
-                         : HTTP_LOST;
+    exchange->fate =
+        request_size == 0 && (before_request(result) || result == CURLE_OPERATION_TIMEDOUT)
+            ? HTTP_NOT_SENT
+            : HTTP_LOST;
     snprintf(exchange->problem, sizeof exchange->problem, "%s",
              result == CURLE_ABORTED_BY_CALLBACK ? "the time for it was over"
                                                  : curl_easy_strerror(result));
 }
 
 /* libcurl asks when it is connected, directly before it writes the request. */
-static int may_begin(void *context, char *peer, char *local, int peer_port,
-                     int local_port)
+static int may_begin(void *context, char *peer, char *local, int peer_port, int local_port)
 {
     (void)peer;
     (void)local;
@@ -87,8 +86,7 @@ static CURLcode set_time(CURL *handle, const tl_attempt *attempt)
 {
     /* libcurl takes 0 for no limit. */
     long left_ms = (long)tl_attempt_left_ms(attempt);
-    CURLcode code =
-        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left_ms > 0 ? left_ms : 1);
+    CURLcode code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left_ms > 0 ? left_ms : 1);
 
     if (code == CURLE_OK)
         code = curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, may_begin);
@@ -130,8 +128,8 @@ static CURLcode set_body(CURL *handle, const struct curl_slist *headers, const c
     return code;
 }
 
-void http_run(http_exchange *exchange, const char *name, const char *url,
-              const char *body, const tl_attempt *attempt)
+void http_run(http_exchange *exchange, const char *name, const char *url, const char *body,
+              const tl_attempt *attempt)
 {
     CURL *handle = curl_easy_init();
     struct curl_slist *headers = NULL;
@@ -145,8 +143,7 @@ void http_run(http_exchange *exchange, const char *name, const char *url,
         return;
     headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (headers == NULL || set_transfer(handle, url) != CURLE_OK ||
-        set_time(handle, attempt) != CURLE_OK ||
-        set_body(handle, headers, body) != CURLE_OK ||
+        set_time(handle, attempt) != CURLE_OK || set_body(handle, headers, body) != CURLE_OK ||
         curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK ||
         curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) != CURLE_OK)
         goto out;

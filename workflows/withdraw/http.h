@@ -1,10 +1,10 @@
 /*
  * One HTTP exchange, never repeated behind the caller's back.
  *
- * libcurl sends a request again on its own when a connection that it had kept turns out to
- * be dead.  A payment must not leave twice without being counted, so every exchange has a
- * connection of its own, on which libcurl never repeats.  Proxies of the environment and
- * redirects are not followed for the same reason.
+ * libcurl sends a request again on its own when a connection that it had kept turns out to be dead.
+ * A payment must not leave twice without being counted, so every exchange has a connection of its
+ * own, on which libcurl never repeats.  Proxies of the environment and redirects are not followed
+ * for the same reason.
  *
  * No exchange begins its request when nothing is left of its attempt.
  */
@@ -35,7 +35,7 @@ typedef struct http_exchange {
 int http_start(void);
 
 /* body NULL: GET, else POST of JSON. */
-void http_run(http_exchange *exchange, const char *name, const char *url,
-              const char *body, const tl_attempt *attempt);
+void http_run(http_exchange *exchange, const char *name, const char *url, const char *body,
+              const tl_attempt *attempt);
 
 #endif

@@ -46,9 +46,8 @@ const char *withdraw_order_problem(const withdraw_order *order)
 
 char *withdraw_order_write(const withdraw_order *order)
 {
-    json_t *json =
-        json_pack("{s:I, s:s, s:s}", "amount_minor", (json_int_t)order->amount_minor,
-                  "currency", order->currency, "payee", order->payee);
+    json_t *json = json_pack("{s:I, s:s, s:s}", "amount_minor", (json_int_t)order->amount_minor,
+                             "currency", order->currency, "payee", order->payee);
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
     json_decref(json);
@@ -63,9 +62,8 @@ int withdraw_order_read(withdraw_order *order, const void *payload, size_t size)
     int good = 0;
 
     memset(order, 0, sizeof *order);
-    if (json == NULL ||
-        json_unpack(json, "{s:I, s:s, s:s}", "amount_minor", &amount_minor, "currency",
-                    &currency, "payee", &payee) != 0)
+    if (json == NULL || json_unpack(json, "{s:I, s:s, s:s}", "amount_minor", &amount_minor,
+                                    "currency", &currency, "payee", &payee) != 0)
         goto out;
     if (strlen(currency) > WITHDRAW_CURRENCY || strlen(payee) > WITHDRAW_PAYEE_MAX)
         goto out;

@@ -9,13 +9,13 @@ typedef struct parameter {
     int64_t number;
 } parameter;
 
-#define TEXT(value)                                                                      \
-    {                                                                                    \
-        .text = (value)                                                                  \
+#define TEXT(value)                                                                                \
+    {                                                                                              \
+        .text = (value)                                                                            \
     }
-#define NUMBER(value)                                                                    \
-    {                                                                                    \
-        .number = (value)                                                                \
+#define NUMBER(value)                                                                              \
+    {                                                                                              \
+        .number = (value)                                                                          \
     }
 #define PARAMETERS_MAX 12
 

@@ -1,7 +1,7 @@
 /*
- * The sample workflow `WITHDRAW`: a customer's money is frozen, paid through a channel over
- * HTTP (tools/simulator speaks the same protocol), and booked or released.  It is meant to
- * be read and copied; the comments say why each answer of the channel means what it means.
+ * The sample workflow `WITHDRAW`: a customer's money is frozen, paid through a channel over HTTP
+ * (tools/simulator speaks the same protocol), and booked or released.  It is meant to be read and
+ * copied; the comments say why each answer of the channel means what it means.
  */
 #ifndef WITHDRAW_H
 #define WITHDRAW_H
@@ -24,8 +24,8 @@ typedef struct withdraw_order {
 /* NULL when the order can be taken, else what is wrong with it, in a few words. */
 const char *withdraw_order_problem(const withdraw_order *order);
 
-/* The payload: JSON in one fixed form, so that equal orders have equal fingerprints.
- * free() it; NULL when there is no memory. */
+/* The payload: JSON in one fixed form, so that equal orders have equal fingerprints. free() it;
+ * NULL when there is no memory. */
 char *withdraw_order_write(const withdraw_order *order);
 /* 1, or 0 when the bytes are no order. */
 int withdraw_order_read(withdraw_order *order, const void *payload, size_t size);
@@ -52,8 +52,7 @@ typedef struct withdraw_options {
 } withdraw_options;
 
 /* Makes the workflow and registers it.  Free it after the registry. */
-tl_status withdraw_new(withdraw **out, tl_workflows *workflows,
-                       const withdraw_options *options);
+tl_status withdraw_new(withdraw **out, tl_workflows *workflows, const withdraw_options *options);
 void withdraw_free(withdraw *self);
 
 #endif

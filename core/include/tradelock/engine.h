@@ -1,6 +1,6 @@
 /*
- * engine.h - what stands between the locks and those who drive them: the workflow layer,
- * retry workers and the operators' command.  Services need tradelock.h only.
+ * engine.h - what stands between the locks and those who drive them: the workflow layer, retry
+ * workers and the operators' command.  Services need tradelock.h only.
  *
  * Everything said there about threads, fork, memory and errors holds here too.
  */
@@ -17,52 +17,51 @@ extern "C" {
 /* ------------------------------------------------- business rows ride along -- */
 
 /*
- * Database work of the caller's inside the library's transaction, on the library's
- * connection, where autocommit is off.  It may run again (deadlock, lock wait), and may wait
- * for row locks no longer than the settings allow.  TL_OK goes on; TL_REFUSED (ask only)
- * leaves no row behind; TL_TRY_AGAIN says that the last statement met 1213, 1205 or 1020, and
- * needs nothing done before it; anything else fails the transaction.  Asking for a lock inside
- * is refused with TL_IN_CALLBACK.
+ * Database work of the caller's inside the library's transaction, on the library's connection,
+ * where autocommit is off.  It may run again (deadlock, lock wait), and may wait for row locks no
+ * longer than the settings allow.  TL_OK goes on; TL_REFUSED (ask only) leaves no row behind;
+ * TL_TRY_AGAIN says that the last statement met 1213, 1205 or 1020, and needs nothing done before
+ * it; anything else fails the transaction.  Asking for a lock inside is refused with
+ * TL_IN_CALLBACK.
  *
- * It must not commit, roll back, switch autocommit on or RELEASE_ALL_LOCKS() (a callback that
- * ended the transaction, or took the connection's name away, is noticed and refused); must not
- * name the savepoint `tl_callback` (what was rolled back to it goes without the lock's row, and
- * nobody notices); and must give back what would outlive the transaction with the connection:
- * GET_LOCK(), HANDLER ... OPEN, statements that it prepared.
+ * It must not commit, roll back, switch autocommit on or RELEASE_ALL_LOCKS() (a callback that ended
+ * the transaction, or took the connection's name away, is noticed and refused); must not name the
+ * savepoint `tl_callback` (what was rolled back to it goes without the lock's row, and nobody
+ * notices); and must give back what would outlive the transaction with the connection: GET_LOCK(),
+ * HANDLER ... OPEN, statements that it prepared.
  *
- * What it changes of the session (SET, USE, SET ROLE, temporary tables) governs nobody else:
- * the connection is closed after the transaction, which costs the next one a connection to
- * make, and the log a warning.
+ * What it changes of the session (SET, USE, SET ROLE, temporary tables) governs nobody else: the
+ * connection is closed after the transaction, which costs the next one a connection to make, and
+ * the log a warning.
  *
- * It is to return.  Where it does not - an exception passes through the library, its thread ends,
- * a longjmp goes past - its connection is closed, which undoes what it did, and the handle
- * settles its step with the next call, as after TL_UNKNOWN.  That is at once, but after a
- * longjmp when the thread next calls the library or ends.  The same holds for what a list calls.
+ * It is to return.  Where it does not - an exception passes through the library, its thread ends, a
+ * longjmp goes past - its connection is closed, which undoes what it did, and the handle settles
+ * its step with the next call, as after TL_UNKNOWN.  That is at once, but after a longjmp when the
+ * thread next calls the library or ends.  The same holds for what a list calls.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 
-/* tl_lock_ask() with rows written in the transaction that makes P, and with the same wait.
- * Sync lane.  `prepare` may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was
- * written, unless `prepare` itself committed, which it must not, or an ask without business rows
- * had been left unknown before: the trade is opened to the retry lane then when its max_hold is
- * over, or the session.  Where that is found out later, tl_lock_ask() answers it too. */
+/* tl_lock_ask() with rows written in the transaction that makes P, and with the same wait. Sync
+ * lane.  `prepare` may be NULL.  TL_REFUSED, TL_CALLBACK_FAILED: nothing was written, unless
+ * `prepare` itself committed, which it must not, or an ask without business rows had been left
+ * unknown before: the trade is opened to the retry lane then when its max_hold is over, or the
+ * session.  Where that is found out later, tl_lock_ask() answers it too. */
 TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
                                      int64_t wait_ms);
 
 /*
- * tl_lock_finish() with rows written in the transaction that ends the hold; the
- * compare-and-set is its first statement.  1213, 1205 and 1020 repeat the transaction
- * within commit_ms.  TL_CALLBACK_FAILED: rolled back, the lock is still held, the caller
- * decides what to do with what it knows; unless `apply` itself ended the transaction, which it must
- * not: the ending may be committed then, and the next one answers TL_LOST.  Where that is found
- * out later, tl_lock_finish() and tl_lock_settle() answer TL_CALLBACK_FAILED too.  SUCCESS and
- * FAILURE only.
+ * tl_lock_finish() with rows written in the transaction that ends the hold; the compare-and-set is
+ * its first statement.  1213, 1205 and 1020 repeat the transaction within commit_ms.
+ * TL_CALLBACK_FAILED: rolled back, the lock is still held, the caller decides what to do with what
+ * it knows; unless `apply` itself ended the transaction, which it must not: the ending may be
+ * committed then, and the next one answers TL_LOST.  Where that is found out later,
+ * tl_lock_finish() and tl_lock_settle() answer TL_CALLBACK_FAILED too.  SUCCESS and FAILURE only.
  */
-TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending,
-                                        tl_tx_fn apply, void *context, int64_t commit_ms);
+TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply,
+                                        void *context, int64_t commit_ms);
 
-/* The bytes of the UTF-8 character that begins here, 0 when there is none.  References and
- * remarks of endings have nothing else.  Reads no further than a NUL. */
+/* The bytes of the UTF-8 character that begins here, 0 when there is none.  References and remarks
+ * of endings have nothing else.  Reads no further than a NUL. */
 TL_EXPORT size_t tl_utf8_size(const char *character);
 
 /* ------------------------------------------------------ compensating attempts -- */
@@ -81,8 +80,8 @@ typedef struct tl_findings {
     int not_found_reset; /* the channel knew it after all */
     int seen_by_channel; /* a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
-    int apply_failed; /* a database callback failed: by schedule, whatever is on file */
-    int not_counted;  /* TL_ASK_CHANNEL let it do nothing: it is no attempt */
+    int apply_failed;    /* a database callback failed: by schedule, whatever is on file */
+    int not_counted;     /* TL_ASK_CHANNEL let it do nothing: it is no attempt */
 } tl_findings;
 
 /* tl_lock_finish() for the outcomes that open the lane, with findings. */
@@ -93,41 +92,39 @@ typedef struct tl_claim_options {
     unsigned version; /* TL_CLAIM_OPTIONS_VERSION */
     const char *op_code;
     int64_t max_hold_ms;
-    /* 1: only rows whose last holder died at them, to be run with nothing else in
-     * flight; 0: only the others. */
+    /* 1: only rows whose last holder died at them, to be run with nothing else in flight; 0: only
+     * the others. */
     int suspects;
 } tl_claim_options;
 
 #define TL_CLAIM_OPTIONS_VERSION 1u
-#define TL_CLAIM_OPTIONS_INIT                                                            \
-    {                                                                                    \
-        TL_CLAIM_OPTIONS_VERSION, NULL, 0, 0                                             \
+#define TL_CLAIM_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        TL_CLAIM_OPTIONS_VERSION, NULL, 0, 0                                                       \
     }
 #define TL_CLAIM_MAX 64
 
 /*
- * Claims due work of one operation, oldest first: at most *count handles (at most
- * TL_CLAIM_MAX), each TL_GRANTED on the retry lane with its view and payload.  *count
- * becomes how many there are.  TL_OK with 0: nothing is due.  Rows that others are at are
- * stepped over.  An error is never "nothing to do".  TL_UNKNOWN: claims may have been made;
- * the next call finds out and gives them.
+ * Claims due work of one operation, oldest first: at most *count handles (at most TL_CLAIM_MAX),
+ * each TL_GRANTED on the retry lane with its view and payload.  *count becomes how many there are.
+ * TL_OK with 0: nothing is due.  Rows that others are at are stepped over.  An error is never
+ * "nothing to do".  TL_UNKNOWN: claims may have been made; the next call finds out and gives them.
  */
 TL_EXPORT tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
                                  tl_lock **locks, size_t *count);
 
-/* When the next row of this operation becomes due: ms from now, 0 when one is due, -1 when
- * none waits.  For a worker's sleep and for "still waiting for" messages. */
-TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code,
-                                   int64_t *due_ms);
+/* When the next row of this operation becomes due: ms from now, 0 when one is due, -1 when none
+ * waits.  For a worker's sleep and for "still waiting for" messages. */
+TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms);
 
-/* The operation codes that have rows, retry lanes included; for those who look for due
- * work that nobody serves. */
+/* The operation codes that have rows, retry lanes included; for those who look for due work that
+ * nobody serves. */
 typedef int (*tl_operation_fn)(void *context, const char *op_code);
 TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context);
 
-/* The janitor's round, once: ends sessions that were observed expired, opens the lanes of
- * P rows without a living holder, frees the dead holders of read-write locks.  Any number
- * may run at once.  Needs a service's account: operators write no trades. */
+/* The janitor's round, once: ends sessions that were observed expired, opens the lanes of P rows
+ * without a living holder, frees the dead holders of read-write locks.  Any number may run at once.
+ * Needs a service's account: operators write no trades. */
 typedef struct tl_reaped {
     uint64_t sessions, opened, freed;
 } tl_reaped;
@@ -148,20 +145,20 @@ typedef struct tl_policy {
 TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);
 /* The site's name in channel keys. */
 TL_EXPORT const char *tl_client_site(const tl_client *client);
-/* What a layer above keeps of a client stands on it: closing the client before the last of them
- * is detached is refused, with an alarm. */
+/* What a layer above keeps of a client stands on it: closing the client before the last of them is
+ * detached is refused, with an alarm. */
 TL_EXPORT tl_status tl_client_attach(tl_client *client);
 TL_EXPORT void tl_client_detach(tl_client *client);
 /* Through the client's log callback, with the thread's UUIDs. */
-TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key,
-                             uint64_t fence, const char *format, ...)
+TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_t fence,
+                             const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 5, 6)))
 #endif
     ;
 
-/* Leaves the sentence that tl_error_message() gives, and returns status: a layer above the
- * locks reports its problems in the same place. */
+/* Leaves the sentence that tl_error_message() gives, and returns status: a layer above the locks
+ * reports its problems in the same place. */
 TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -169,14 +166,13 @@ TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
     ;
 #if defined(__clang_analyzer__) && !defined(__cplusplus)
 /* Shows the analyzer, which sees one file at a time, that the status comes back. */
-#define tl_error_report(status, ...)                                                     \
-    ((void)tl_error_report((status), __VA_ARGS__), (status))
+#define tl_error_report(status, ...) ((void)tl_error_report((status), __VA_ARGS__), (status))
 #endif
 
 #ifdef TL_TEST_HOOKS
-/* Test builds only: a passage of the layers above through the one function that counts,
- * stops and kills.  kind: 'C' a callback, 'H' an HTTP call, 'S' a statement, 'X' a commit.
- * when: "before" or "after". */
+/* Test builds only: a passage of the layers above through the one function that counts, stops and
+ * kills.  kind: 'C' a callback, 'H' an HTTP call, 'S' a statement, 'X' a commit. when: "before" or
+ * "after". */
 TL_EXPORT void tl_test_point(char kind, const char *name, const char *when);
 /* Whether TL_MUTATION switches this safety rule off. */
 TL_EXPORT int tl_test_mutated(const char *rule);
@@ -196,8 +192,8 @@ typedef struct tl_evidence {
     tl_key key;
     uint32_t epoch;          /* 0: the row's */
     const char *channel_key; /* NULL: the row's */
-    const char *outcome; /* SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT */
-    int final;           /* FAILED: the channel documents this answer as final */
+    const char *outcome;     /* SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT */
+    int final;               /* FAILED: the channel documents this answer as final */
     const char *channel_ref;
     const char *source; /* who says so */
     const char *remark;
@@ -206,10 +202,10 @@ typedef struct tl_evidence {
 #define TL_EVIDENCE_VERSION 1u
 
 /*
- * Files it with the sync row locked first, and what follows from it in the same
- * transaction: the lane of a P row becomes due at once (or when it is next opened);
- * success for an F row or for an older epoch sets the conflict.  TL_OK, TL_IN_CONFLICT
- * (filed, and it contradicts the row), TL_NOT_FOUND.
+ * Files it with the sync row locked first, and what follows from it in the same transaction: the
+ * lane of a P row becomes due at once (or when it is next opened); success for an F row or for an
+ * older epoch sets the conflict.  TL_OK, TL_IN_CONFLICT (filed, and it contradicts the row),
+ * TL_NOT_FOUND.
  */
 TL_EXPORT tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence);
 
@@ -223,8 +219,8 @@ typedef struct tl_evidence_row {
 
 /* A callback of a list returns 0 to go on. */
 typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);
-TL_EXPORT tl_status tl_evidence_list(tl_client *client, const tl_key *key,
-                                     tl_evidence_fn each, void *context);
+TL_EXPORT tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
+                                     void *context);
 
 /* --------------------------------------------------------------- operators -- */
 
@@ -250,11 +246,11 @@ TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_
                             void *context);
 
 /* The row of one lane, payload and result included.  TL_OK or TL_NOT_FOUND. */
-TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane,
-                            tl_view_fn each, void *context);
+TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
+                            void *context);
 
-/* One committed step of a row: its last one, or one of those before, which no application
- * account can alter. */
+/* One committed step of a row: its last one, or one of those before, which no application account
+ * can alter. */
 typedef struct tl_step {
     const char *op_code, *step, *thread_no, *log_no, *session_id, *parked, *channel_key;
     const char *channel_ref, *remark, *actor, *account;
@@ -270,8 +266,8 @@ typedef int (*tl_step_fn)(void *context, const tl_step *step);
 TL_EXPORT tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each,
                                 void *context);
 
-/* Makes a waiting or parked lane due now; parking is lifted.  Bound to the fence that was
- * seen: TL_LOST when the trade has moved on since.  The reason goes on record. */
+/* Makes a waiting or parked lane due now; parking is lifted.  Bound to the fence that was seen:
+ * TL_LOST when the trade has moved on since.  The reason goes on record. */
 TL_EXPORT tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence,
                                  const char *actor, const char *reason);
 
@@ -296,24 +292,24 @@ typedef struct tl_resolution {
     uint64_t fence; /* of the sync row, as it was seen */
     tl_verdict verdict;
     const char *actor, *reason; /* mandatory; for the record, and for no customer */
-    /* The confirmation of a failure: it is to be booked although the channel calls the
-     * payment pending. */
+    /* The confirmation of a failure: it is to be booked although the channel calls the payment
+     * pending. */
     int although_pending;
 } tl_resolution;
 
 #define TL_RESOLUTION_VERSION 2u
 
 /*
- * One operator proposes, another confirms: two accounts of the database, told apart by the
- * server (sql/schema/0004_resolution.sql).  Both are bound to the row that they saw: when
- * its fence or revision has moved since, TL_LOST and nothing happens.  Repeating either is
- * harmless, and a proposal that nobody confirms changes nothing, ever.
+ * One operator proposes, another confirms: two accounts of the database, told apart by the server
+ * (sql/schema/0004_resolution.sql).  Both are bound to the row that they saw: when its fence or
+ * revision has moved since, TL_LOST and nothing happens.  Repeating either is harmless, and a
+ * proposal that nobody confirms changes nothing, ever.
  *
- * The confirmation raises the fence and clears the conflict, or makes the retry lane due:
- * then whoever has the workflow registered carries the decision out, with the business rows
- * in the transaction that ends the trade.  Nothing is sent for it any more.  A channel that
- * can be asked is asked before a failure is booked: one that it paid becomes Y, and of one that
- * it calls pending the decision is not carried out (tl_resolution_refuse()).
+ * The confirmation raises the fence and clears the conflict, or makes the retry lane due: then
+ * whoever has the workflow registered carries the decision out, with the business rows in the
+ * transaction that ends the trade.  Nothing is sent for it any more.  A channel that can be asked
+ * is asked before a failure is booked: one that it paid becomes Y, and of one that it calls pending
+ * the decision is not carried out (tl_resolution_refuse()).
  *
  * TL_OK.  TL_LOST.  TL_NOT_FOUND: no such trade, or nothing proposed.  TL_REFUSED: the row
  * is not one that this can be decided of, or this account has proposed it itself.  TL_BUSY:
@@ -322,10 +318,8 @@ typedef struct tl_resolution {
  * TL_EVIDENCE: evidence says that money moved.  TL_CUSTOMER_BUSY: another trade of an
  * exclusive customer is in process.  TL_UNKNOWN: the same call finds out.
  */
-TL_EXPORT tl_status tl_resolution_propose(tl_client *client,
-                                          const tl_resolution *resolution);
-TL_EXPORT tl_status tl_resolution_confirm(tl_client *client,
-                                          const tl_resolution *resolution);
+TL_EXPORT tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resolution);
+TL_EXPORT tl_status tl_resolution_confirm(tl_client *client, const tl_resolution *resolution);
 
 typedef struct tl_resolution_row {
     uint64_t rev, fence; /* of the row that was decided about */
@@ -339,17 +333,17 @@ typedef struct tl_resolution_row {
     int although_pending;
 } tl_resolution_row;
 
-/* Proposals and confirmations of a trade, in the order of its revisions; a refusal follows
- * what it refuses. */
+/* Proposals and confirmations of a trade, in the order of its revisions; a refusal follows what it
+ * refuses. */
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
-TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key,
-                                       tl_resolution_fn each, void *context);
+TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
+                                       void *context);
 
 /* For whoever carries decisions out: the failure that was decided about this revision is not
- * booked, since the channel says that the payment lives.  The decision is over with that;
- * repeating it is harmless. */
-TL_EXPORT tl_status tl_resolution_refuse(tl_client *client, const tl_key *key,
-                                         uint64_t rev, const char *reason);
+ * booked, since the channel says that the payment lives.  The decision is over with that; repeating
+ * it is harmless. */
+TL_EXPORT tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
+                                         const char *reason);
 
 /* ------------------------------------------------------------------- audit -- */
 
@@ -370,8 +364,8 @@ typedef struct tl_violation {
     /* Who wrote the step or the row, as the server says, and when; "" and 0: there is none. */
     const char *account;
     int64_t logged_us;
-    /* Its name: all of the above and the row's revision, as 64 hexadecimal digits.  Other facts
-     * or another revision are another finding. */
+    /* Its name: all of the above and the row's revision, as 64 hexadecimal digits.  Other facts or
+     * another revision are another finding. */
     const char *finding;
     /* 1: two accounts closed it, and it is not counted as a violation. */
     int closed;
@@ -395,17 +389,15 @@ typedef struct tl_audit_counts {
 #define TL_AUDIT_COUNTS_VERSION 2u
 
 /*
- * Reads rows and history, page by page, and believes nothing else: no history has a gap,
- * fences only rise, no two holds of a trade overlap, a trade succeeds once, by its newest
- * holder, and nothing follows, every failure has its proof, nothing was changed by hand.
- * With payments (NULL: without) it also compares them with the rows: nobody paid twice,
- * nothing paid that failed, nothing succeeded that was not paid.  TL_OK also with
- * violations, which are counted; `each` gets the closed ones too.  Needs an operator's or
- * reader's account.
+ * Reads rows and history, page by page, and believes nothing else: no history has a gap, fences
+ * only rise, no two holds of a trade overlap, a trade succeeds once, by its newest holder, and
+ * nothing follows, every failure has its proof, nothing was changed by hand. With payments (NULL:
+ * without) it also compares them with the rows: nobody paid twice, nothing paid that failed,
+ * nothing succeeded that was not paid.  TL_OK also with violations, which are counted; `each` gets
+ * the closed ones too.  Needs an operator's or reader's account.
  */
-TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments,
-                             size_t payment_count, tl_violation_fn each, void *context,
-                             tl_audit_counts *counts);
+TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
+                             tl_violation_fn each, void *context, tl_audit_counts *counts);
 
 /* One half of closing what an audit found: rule, key, rev and finding as it said them. */
 typedef struct tl_closing {
@@ -428,11 +420,11 @@ typedef struct tl_closing {
 TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing);
 
 /*
- * After a restore, or on a server that was promoted, payments may be missing.  Declared, or
- * found by a program (the server is not the accepted one; a session's row is gone or went
- * back in time) and then on record in the database itself, nothing is granted, armed or
- * failed: TL_ASK_CHANNEL; the retry lane asks the channel, and success ends trades.
- * tools/RESTORE.md is the operator's page.
+ * After a restore, or on a server that was promoted, payments may be missing.  Declared, or found
+ * by a program (the server is not the accepted one; a session's row is gone or went back in time)
+ * and then on record in the database itself, nothing is granted, armed or failed: TL_ASK_CHANNEL;
+ * the retry lane asks the channel, and success ends trades. tools/RESTORE.md is the operator's
+ * page.
  *
  * Accepting takes two accounts, told apart by the server.  The first call proposes:
  * TL_PARKED, and nothing has changed.  That of another account carries it out: TL_OK, and
@@ -442,10 +434,9 @@ TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
  * evidence.  Mutexes and read-write locks are taken from their holders.
  * TL_REFUSED: nothing is declared or found.  TL_LOST: proposed on another server.
  */
-TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor,
-                                       const char *reason);
-TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor,
-                                      const char *reason, uint64_t *doubtful);
+TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason);
+TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor, const char *reason,
+                                      uint64_t *doubtful);
 
 /* The restore that is open, or the last one. */
 typedef struct tl_restore {
@@ -466,11 +457,10 @@ typedef struct tl_restore {
 
 /* How many trades of an operation are in process in this state: what accepting would put in
  * doubt.  op_code is "" for the locks that it would take away. */
-typedef int (*tl_restore_fn)(void *context, const char *op_code, const char *state,
-                             uint64_t count);
+typedef int (*tl_restore_fn)(void *context, const char *op_code, const char *state, uint64_t count);
 /* each may be NULL; with it the tables are walked. */
-TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state,
-                                      tl_restore_fn each, void *context);
+TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each,
+                                      void *context);
 
 /* When the last restore was accepted, as this client's last look has it: microseconds by the
  * server's clock, 0 for never.  A failure that is older may have been tried anew in what was
@@ -485,12 +475,12 @@ typedef struct tl_purged {
 } tl_purged;
 
 /*
- * Removes finished trades that have not changed for older_ms, with both rows, their history
- * and evidence, a small batch in each transaction, in the order of the key.  Never one in
- * process or in conflict.  Then, in the same way, mutexes and read-write locks that nobody
- * held or asked for since, with their history, and the sessions that were over by then.
- * TL_INVALID when older_ms is shorter than the setting retention_ms: a purged key can be
- * paid again.  Needs an operator's account; may be stopped and started again at any time.
+ * Removes finished trades that have not changed for older_ms, with both rows, their history and
+ * evidence, a small batch in each transaction, in the order of the key.  Never one in process or in
+ * conflict.  Then, in the same way, mutexes and read-write locks that nobody held or asked for
+ * since, with their history, and the sessions that were over by then. TL_INVALID when older_ms is
+ * shorter than the setting retention_ms: a purged key can be paid again.  Needs an operator's
+ * account; may be stopped and started again at any time.
  */
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
 
@@ -501,12 +491,12 @@ typedef struct tl_migrated {
     unsigned mended;   /* triggers, functions and views that were missing */
 } tl_migrated;
 
-/* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is
- * made on a server that tl_client_open() refuses: TL_SERVER_UNSAFE, TL_READ_ONLY. */
+/* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is made on
+ * a server that tl_client_open() refuses: TL_SERVER_UNSAFE, TL_READ_ONLY. */
 TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
 
-/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives
- * them what they need in this database (sql/grants.sql).  Needs an administrator. */
+/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives them
+ * what they need in this database (sql/grants.sql).  Needs an administrator. */
 TL_EXPORT tl_status tl_grant_roles(tl_client *client);
 
 typedef enum tl_finding_level {

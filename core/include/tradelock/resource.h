@@ -1,6 +1,5 @@
 /*
- * resource.h - locks for the things around a payment: an account, a product, a nightly
- * job.
+ * resource.h - locks for the things around a payment: an account, a product, a nightly job.
  *
  * THE STORY
  *
@@ -29,23 +28,23 @@
  *
  * WHY THE GUARD
  *
- * A lease that a clock ends can end while its holder sleeps, between any check and the
- * next write.  So the write itself must prove possession: tl_mutex_guard() locks the
- * resource's row in the caller's own transaction, after which nobody can take the lock
- * over until that transaction has ended.  Work outside this database cannot be guarded;
- * give its receiver the fence, and let it refuse lower ones.
+ * A lease that a clock ends can end while its holder sleeps, between any check and the next write.
+ * So the write itself must prove possession: tl_mutex_guard() locks the resource's row in the
+ * caller's own transaction, after which nobody can take the lock over until that transaction has
+ * ended.  Work outside this database cannot be guarded; give its receiver the fence, and let it
+ * refuse lower ones.
  *
  * SEVERAL AT ONCE
  *
- * tl_mutex_new_set() makes one handle for up to TL_RESOURCES_MAX resources: all are
- * granted, or none.  They are locked in the order of their bytes, everywhere, and an ask
- * never waits for a row lock, so that no two such asks can block each other.
+ * tl_mutex_new_set() makes one handle for up to TL_RESOURCES_MAX resources: all are granted, or
+ * none.  They are locked in the order of their bytes, everywhere, and an ask never waits for a row
+ * lock, so that no two such asks can block each other.
  *
  * WHAT A DYING PROCESS OR THREAD LEAVES
  *
- * A process: locked rows, free for others when its session is seen dead (10 s by
- * default), or when their own leases are over.  A thread: nothing happens to its locks;
- * any thread may unlock by the handle.
+ * A process: locked rows, free for others when its session is seen dead (10 s by default), or when
+ * their own leases are over.  A thread: nothing happens to its locks; any thread may unlock by the
+ * handle.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -88,7 +87,7 @@ typedef struct tl_resource_view {
     char actor[64];
     int64_t locked_us, updated_us, now_us;
     int64_t lease_until_us, max_hold_until_us, free_us; /* 0: none */
-    const void *payload; /* of the holder, or of the last one */
+    const void *payload;                                /* of the holder, or of the last one */
     size_t payload_size;
 } tl_resource_view;
 
@@ -111,10 +110,9 @@ typedef struct tl_mutex tl_mutex;
 typedef void (*tl_mutex_loss_fn)(void *context, const char *resource, tl_status why);
 
 /*
- * Re-entrant by thread: any handle of this client for the same resource that has this
- * flag joins a hold of the calling thread.  Such a lock is unlocked by its thread only
- * (tl_mutex_free() is allowed from any).  Without the flag the handle alone is re-entrant,
- * whichever thread uses it.
+ * Re-entrant by thread: any handle of this client for the same resource that has this flag joins a
+ * hold of the calling thread.  Such a lock is unlocked by its thread only (tl_mutex_free() is
+ * allowed from any).  Without the flag the handle alone is re-entrant, whichever thread uses it.
  */
 #define TL_MUTEX_BY_THREAD 1u
 
@@ -135,9 +133,9 @@ typedef struct tl_mutex_options {
 } tl_mutex_options;
 
 #define TL_MUTEX_OPTIONS_VERSION 1u
-#define TL_MUTEX_OPTIONS_INIT                                                            \
-    {                                                                                    \
-        TL_MUTEX_OPTIONS_VERSION, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, NULL            \
+#define TL_MUTEX_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        TL_MUTEX_OPTIONS_VERSION, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, NULL                      \
     }
 
 /* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
@@ -153,30 +151,30 @@ TL_EXPORT tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
 TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
 
 /*
- * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody has it.  Else until the
- * deadline, TL_TIMEOUT when somebody still has it then; of all waiters of a client for one
- * resource only the first asks the server, the others come after it in the order in which
- * they came, and an unlock in this client wakes the next at once.
+ * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody has it.  Else until the deadline,
+ * TL_TIMEOUT when somebody still has it then; of all waiters of a client for one resource only the
+ * first asks the server, the others come after it in the order in which they came, and an unlock in
+ * this client wakes the next at once.
  *
- * TL_GRANTED: it is held; also when this handle (or thread) held it already, without a
- * round trip and with the same fence; each grant wants its unlock.  TL_LOST: this handle
- * held it, and its time is over: unlock it as often as it was granted, then ask anew.
- * TL_UNKNOWN: the answer was lost; ask again with the same handle.  TL_ASK_CHANNEL: the
- * server was restored or replaced, and no operator has accepted it yet.
+ * TL_GRANTED: it is held; also when this handle (or thread) held it already, without a round trip
+ * and with the same fence; each grant wants its unlock.  TL_LOST: this handle held it, and its time
+ * is over: unlock it as often as it was granted, then ask anew. TL_UNKNOWN: the answer was lost;
+ * ask again with the same handle.  TL_ASK_CHANNEL: the server was restored or replaced, and no
+ * operator has accepted it yet.
  */
 TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
 
 /*
- * TL_OK: released (or one grant fewer, when it was re-entered), and nobody else had it
- * since it was granted.  TL_RELEASED: this handle had released it already.  TL_LOST: it
- * had been taken over, or taken away; of a set, what was still held is released.
- * TL_UNKNOWN: unlock again with the same handle.  TL_NOT_HELD: it was never granted.
+ * TL_OK: released (or one grant fewer, when it was re-entered), and nobody else had it since it was
+ * granted.  TL_RELEASED: this handle had released it already.  TL_LOST: it had been taken over, or
+ * taken away; of a set, what was still held is released. TL_UNKNOWN: unlock again with the same
+ * handle.  TL_NOT_HELD: it was never granted.
  */
 TL_EXPORT tl_status tl_mutex_unlock(tl_mutex *mutex);
 
 /*
- * The lock lasts lease_ms from now, at most until max_hold.  On a lock that the session
- * renews this ends the automatic renewal.  TL_OK, TL_LOST, or TL_UNKNOWN (renew again).
+ * The lock lasts lease_ms from now, at most until max_hold.  On a lock that the session renews this
+ * ends the automatic renewal.  TL_OK, TL_LOST, or TL_UNKNOWN (renew again).
  */
 TL_EXPORT tl_status tl_mutex_renew(tl_mutex *mutex, int64_t lease_ms);
 
@@ -186,24 +184,23 @@ TL_EXPORT int64_t tl_mutex_remaining_ms(const tl_mutex *mutex);
 /* How many unlocks this handle owes. */
 TL_EXPORT unsigned tl_mutex_depth(const tl_mutex *mutex);
 
-/* The fence of the grant; 0 when it is not held or the resource is not of this handle.
- * resource NULL: of the first one. */
+/* The fence of the grant; 0 when it is not held or the resource is not of this handle. resource
+ * NULL: of the first one. */
 TL_EXPORT uint64_t tl_mutex_fence(const tl_mutex *mutex, const char *resource);
 
 /* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT. */
 TL_EXPORT const tl_resource_view *tl_mutex_view(const tl_mutex *mutex);
 
 /*
- * In the caller's own transaction, on the caller's connection: proves that the lock is
- * held, and keeps it from being lost before that transaction ends.  The connection is
- * never committed, rolled back or SET.  Its innodb_lock_wait_timeout bounds the wait.
+ * In the caller's own transaction, on the caller's connection: proves that the lock is held, and
+ * keeps it from being lost before that transaction ends.  The connection is never committed, rolled
+ * back or SET.  Its innodb_lock_wait_timeout bounds the wait.
  *
- * TL_OK: go on and commit.  Anything else: nothing that follows may be committed.
- * TL_ROLL_BACK: the lock is lost, or the server undid the statement; roll back.
- * TL_NO_TRANSACTION, TL_INVALID, TL_NOT_HELD, TL_RELEASED: the call is wrong.
+ * TL_OK: go on and commit.  Anything else: nothing that follows may be committed. TL_ROLL_BACK: the
+ * lock is lost, or the server undid the statement; roll back. TL_NO_TRANSACTION, TL_INVALID,
+ * TL_NOT_HELD, TL_RELEASED: the call is wrong.
  */
-TL_EXPORT tl_status tl_mutex_guard(tl_mutex *mutex, struct st_mysql *connection,
-                                   unsigned flags);
+TL_EXPORT tl_status tl_mutex_guard(tl_mutex *mutex, struct st_mysql *connection, unsigned flags);
 
 /* ---------------------------------------------------------------- operators -- */
 
@@ -224,18 +221,17 @@ TL_EXPORT tl_status tl_resource_list(tl_client *client, const tl_resource_filter
                                      tl_resource_fn each, void *context);
 
 /* TL_OK or TL_NOT_FOUND. */
-TL_EXPORT tl_status tl_resource_show(tl_client *client, const char *resource,
-                                     tl_resource_fn each, void *context);
+TL_EXPORT tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_fn each,
+                                     void *context);
 
 /*
- * Takes the lock from its holder, who learns it at the next beat, at the guard, or from
- * the unlock; lifts a minimum hold as well.  Bound to the fence that was seen.  The name
- * and the reason go on record.  TL_OK; TL_LOST: the resource has moved on; TL_NOT_HELD:
- * there is nothing to unlock; TL_BUSY: a guarded transaction is under way; TL_NOT_FOUND.
+ * Takes the lock from its holder, who learns it at the next beat, at the guard, or from the unlock;
+ * lifts a minimum hold as well.  Bound to the fence that was seen.  The name and the reason go on
+ * record.  TL_OK; TL_LOST: the resource has moved on; TL_NOT_HELD: there is nothing to unlock;
+ * TL_BUSY: a guarded transaction is under way; TL_NOT_FOUND.
  */
-TL_EXPORT tl_status tl_resource_unlock(tl_client *client, const char *resource,
-                                       uint64_t fence, const char *actor,
-                                       const char *reason);
+TL_EXPORT tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t fence,
+                                       const char *actor, const char *reason);
 
 #ifdef __cplusplus
 }

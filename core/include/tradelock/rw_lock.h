@@ -1,6 +1,6 @@
 /*
- * rw_lock.h - many readers or one writer of a named resource: while a loan is repaid
- * nobody may transfer a claim on it, and transfers may go on side by side.
+ * rw_lock.h - many readers or one writer of a named resource: while a loan is repaid nobody may
+ * transfer a claim on it, and transfers may go on side by side.
  *
  * THE STORY
  *
@@ -11,13 +11,12 @@
  * lease or its max_hold is over - is freed by the janitor of any process, by `tradelock
  * reap`, or by whoever it stands in the way of.  Nobody ever frees the living.
  *
- * A writer that waits is a row too, which keeps *new readers* out, so that a stream of
- * readers cannot starve it.  That row has a short lease, which the waiting renews: a
- * writer that dies while it waits keeps readers out for some seconds at most.  Between
- * writers of several processes there is no order.
+ * A writer that waits is a row too, which keeps *new readers* out, so that a stream of readers
+ * cannot starve it.  That row has a short lease, which the waiting renews: a writer that dies while
+ * it waits keeps readers out for some seconds at most.  Between writers of several processes there
+ * is no order.
  *
- * The names of read-write locks are their own: a tl_mutex of the same name is another
- * lock.
+ * The names of read-write locks are their own: a tl_mutex of the same name is another lock.
  *
  * CALLING ORDER
  *
@@ -29,14 +28,14 @@
  *     tl_rw_unlock          after that transaction; the handle may lock again afterwards
  *     tl_rw_free
  *
- * A handle has one lock at a time and is no mutex between threads: one thread at a time
- * uses it, any thread may.  A lock is renewed as a tl_mutex is: by the heartbeat of the
- * client's session (lease_ms 0), or by hand with tl_rw_renew().
+ * A handle has one lock at a time and is no mutex between threads: one thread at a time uses it,
+ * any thread may.  A lock is renewed as a tl_mutex is: by the heartbeat of the client's session
+ * (lease_ms 0), or by hand with tl_rw_renew().
  *
  * WHAT A DYING PROCESS OR THREAD LEAVES
  *
- * A process: rows that are freed when its session is seen dead (10 s by default), or when
- * their own leases are over.  A thread: nothing happens to its locks.
+ * A process: rows that are freed when its session is seen dead (10 s by default), or when their own
+ * leases are over.  A thread: nothing happens to its locks.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -95,9 +94,9 @@ typedef struct tl_rw_options {
 } tl_rw_options;
 
 #define TL_RW_OPTIONS_VERSION 1u
-#define TL_RW_OPTIONS_INIT                                                               \
-    {                                                                                    \
-        TL_RW_OPTIONS_VERSION, 0, 0, NULL, NULL                                          \
+#define TL_RW_OPTIONS_INIT                                                                         \
+    {                                                                                              \
+        TL_RW_OPTIONS_VERSION, 0, 0, NULL, NULL                                                    \
     }
 
 /* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
@@ -108,9 +107,9 @@ TL_EXPORT tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resour
 TL_EXPORT void tl_rw_free(tl_rw *rw);
 
 /*
- * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody is in the way.  Else until
- * the deadline, then TL_TIMEOUT; of all waiters of a client for one resource only the
- * first asks the server, the others come after it in their order.
+ * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody is in the way.  Else until the
+ * deadline, then TL_TIMEOUT; of all waiters of a client for one resource only the first asks the
+ * server, the others come after it in their order.
  *
  * TL_GRANTED: it is held.  TL_UNKNOWN: the answer was lost; ask for the same with the same
  * handle.  TL_WOULD_UPGRADE: this handle reads and asked to write; two readers that did
@@ -123,17 +122,17 @@ TL_EXPORT tl_status tl_rw_read(tl_rw *rw, int64_t wait_ms);
 TL_EXPORT tl_status tl_rw_write(tl_rw *rw, int64_t wait_ms);
 
 /*
- * A writer goes on as a reader, with the same fence, and other readers may join it; no
- * other writer can have come between.  TL_OK (also for a reader), TL_LOST, or TL_UNKNOWN:
- * call again; until then it counts as reading, and nothing can be committed under it.
+ * A writer goes on as a reader, with the same fence, and other readers may join it; no other writer
+ * can have come between.  TL_OK (also for a reader), TL_LOST, or TL_UNKNOWN: call again; until then
+ * it counts as reading, and nothing can be committed under it.
  */
 TL_EXPORT tl_status tl_rw_downgrade(tl_rw *rw);
 
 /*
- * TL_OK: released, and it was held without a break since it was granted.  TL_RELEASED:
- * this handle had released it already.  TL_LOST: somebody had freed it.  TL_UNKNOWN:
- * unlock again with the same handle.  TL_NOT_HELD: it was never granted.  TL_TRY_AGAIN: an
- * open transaction with tl_rw_done() or tl_rw_guard() keeps the row.
+ * TL_OK: released, and it was held without a break since it was granted.  TL_RELEASED: this handle
+ * had released it already.  TL_LOST: somebody had freed it.  TL_UNKNOWN: unlock again with the same
+ * handle.  TL_NOT_HELD: it was never granted.  TL_TRY_AGAIN: an open transaction with tl_rw_done()
+ * or tl_rw_guard() keeps the row.
  */
 TL_EXPORT tl_status tl_rw_unlock(tl_rw *rw);
 
@@ -148,19 +147,17 @@ TL_EXPORT int64_t tl_rw_remaining_ms(const tl_rw *rw);
 TL_EXPORT tl_rw_mode tl_rw_held(const tl_rw *rw);
 TL_EXPORT uint64_t tl_rw_fence(const tl_rw *rw);
 
-/* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT: one of them, or a
- * view without a resource when that one was gone already. */
+/* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT: one of them, or a view
+ * without a resource when that one was gone already. */
 TL_EXPORT const tl_holder_view *tl_rw_view(const tl_rw *rw);
 
 /*
- * "Business done", written in the caller's own transaction on the caller's connection: it
- * commits with the business or not at all, and keeps the lock from being lost before that
- * transaction ends.  The connection is never committed, rolled back or SET; flags as for
- * tl_mutex_guard().
+ * "Business done", written in the caller's own transaction on the caller's connection: it commits
+ * with the business or not at all, and keeps the lock from being lost before that transaction ends.
+ * The connection is never committed, rolled back or SET; flags as for tl_mutex_guard().
  *
- * TL_OK: go on and commit.  Anything else: nothing that follows may be committed.
- * TL_ROLL_BACK: the janitor, or another asker, was faster, or the server undid the
- * statement; roll back.
+ * TL_OK: go on and commit.  Anything else: nothing that follows may be committed. TL_ROLL_BACK: the
+ * janitor, or another asker, was faster, or the server undid the statement; roll back.
  * TL_NO_TRANSACTION, TL_INVALID, TL_NOT_HELD, TL_RELEASED: the call is wrong.
  */
 TL_EXPORT tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned flags);
@@ -170,9 +167,9 @@ TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned
 
 /* One name for both, in C: tl_guard(lock, connection, flags). */
 #ifndef __cplusplus
-#define tl_guard(lock, connection, flags)                                                \
-    _Generic((lock), tl_mutex *                                                          \
-             : tl_mutex_guard, tl_rw *                                                   \
+#define tl_guard(lock, connection, flags)                                                          \
+    _Generic((lock), tl_mutex *                                                                    \
+             : tl_mutex_guard, tl_rw *                                                             \
              : tl_rw_guard)((lock), (connection), (flags))
 #endif
 
@@ -181,21 +178,20 @@ TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned
 /* Returns 0 to go on.  Views live during the call. */
 typedef int (*tl_holder_fn)(void *context, const tl_holder_view *view);
 
-/* The holders of one resource, or of all (NULL) in the order of their names; with all != 0
- * rows without a holder too.  limit 0: 100. */
-TL_EXPORT tl_status tl_holder_list(tl_client *client, const char *resource, int all,
-                                   unsigned limit, tl_holder_fn each, void *context);
+/* The holders of one resource, or of all (NULL) in the order of their names; with all != 0 rows
+ * without a holder too.  limit 0: 100. */
+TL_EXPORT tl_status tl_holder_list(tl_client *client, const char *resource, int all, unsigned limit,
+                                   tl_holder_fn each, void *context);
 
 /*
- * Takes the lock from one reader or writer, or ends a writer's waiting: `slot` says which,
- * and the fence that was seen that it is still the same.  Its tl_rw_done() and
- * tl_rw_guard() answer TL_ROLL_BACK from then on, its unlock TL_LOST.  The name and the
- * reason go on record.  TL_OK; TL_LOST: the row has moved on; TL_NOT_HELD: it is free;
- * TL_BUSY: a transaction with tl_rw_done() or tl_rw_guard() is under way; TL_NOT_FOUND.
+ * Takes the lock from one reader or writer, or ends a writer's waiting: `slot` says which, and the
+ * fence that was seen that it is still the same.  Its tl_rw_done() and tl_rw_guard() answer
+ * TL_ROLL_BACK from then on, its unlock TL_LOST.  The name and the reason go on record.  TL_OK;
+ * TL_LOST: the row has moved on; TL_NOT_HELD: it is free; TL_BUSY: a transaction with tl_rw_done()
+ * or tl_rw_guard() is under way; TL_NOT_FOUND.
  */
-TL_EXPORT tl_status tl_holder_unlock(tl_client *client, const char *resource,
-                                     unsigned slot, uint64_t fence, const char *actor,
-                                     const char *reason);
+TL_EXPORT tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slot,
+                                     uint64_t fence, const char *actor, const char *reason);
 
 #ifdef __cplusplus
 }

@@ -3,20 +3,19 @@
  *
  * THE STORY
  *
- * A trade is one payment that a customer asked for.  Its key is (serial number, customer,
- * operation code); the originator of the payment chooses the serial number and keeps it
- * for every repetition.  tradelock keeps one row for each key in MariaDB, with a status:
+ * A trade is one payment that a customer asked for.  Its key is (serial number, customer, operation
+ * code); the originator of the payment chooses the serial number and keeps it for every repetition.
+ * tradelock keeps one row for each key in MariaDB, with a status:
  *
  *     P  in process        somebody pays, or it is not yet known whether money moved
  *     F  failed            it is *proven* that no money moved; the proof is in the row
  *     Y  succeeded         money moved, once; final
  *
- * Two locks are rows of that table.  The *trade-sync lock* (operation `WITHDRAW`) lets
- * one attempt in.  The *retry-compensation lock* (operation `WITHDRAW_RETRY`) lets one
- * compensating attempt in after a time-out or a crash, and every later one takes the row
- * over again, F -> P -> Y or F.  Both come from the article "Java distributed lock:
- * database implementation"; the rules that make them safe against crashes, lost answers
- * and sleeping processes were added here.
+ * Two locks are rows of that table.  The *trade-sync lock* (operation `WITHDRAW`) lets one attempt
+ * in.  The *retry-compensation lock* (operation `WITHDRAW_RETRY`) lets one compensating attempt in
+ * after a time-out or a crash, and every later one takes the row over again, F -> P -> Y or F.
+ * Both come from the article "Java distributed lock: database implementation"; the rules that make
+ * them safe against crashes, lost answers and sleeping processes were added here.
  *
  * CALLING ORDER
  *
@@ -32,20 +31,20 @@
  *
  * THE ONE RULE
  *
- * A time-out is not a failure.  An ending without an answer from the channel is
- * TL_OUTCOME_UNKNOWN: the row stays P and the retry lane finds out.  Whoever turns the
- * row into F must say which proof there is.
+ * A time-out is not a failure.  An ending without an answer from the channel is TL_OUTCOME_UNKNOWN:
+ * the row stays P and the retry lane finds out.  Whoever turns the row into F must say which proof
+ * there is.
  *
  * WHAT A DYING PROCESS LEAVES
  *
- * Rows with status P under its session.  Nobody else can ask for them until the session
- * is seen dead (10 s by default) or max_hold is over; then the janitor in any other
- * process opens the retry lane, and a compensating attempt asks the channel first.
+ * Rows with status P under its session.  Nobody else can ask for them until the session is seen
+ * dead (10 s by default) or max_hold is over; then the janitor in any other process opens the retry
+ * lane, and a compensating attempt asks the channel first.
  *
- * A service that uses plain locks writes its compensating job itself, and two rules are
- * its own: ask the channel before paying, and believe a "no such payment" only after the
- * view's send_until_us and the channel's own latency are over.  The dead holder's request
- * may still be on its way.  Workflows keep both rules by themselves.
+ * A service that uses plain locks writes its compensating job itself, and two rules are its own:
+ * ask the channel before paying, and believe a "no such payment" only after the view's
+ * send_until_us and the channel's own latency are over.  The dead holder's request may still be on
+ * its way.  Workflows keep both rules by themselves.
  *
  * A PROCESS THAT WAS TAKEN FOR DEAD
  *
@@ -70,8 +69,8 @@
  *
  * ERRORS
  *
- * Every call returns a tl_status.  tl_status_class() says what to do next, and
- * tl_error_message() gives the last problem of the calling thread in one sentence.
+ * Every call returns a tl_status.  tl_status_class() says what to do next, and tl_error_message()
+ * gives the last problem of the calling thread in one sentence.
  */
 #ifndef TRADELOCK_TRADELOCK_H
 #define TRADELOCK_TRADELOCK_H
@@ -94,8 +93,8 @@
 extern "C" {
 #endif
 
-/* A connection of the caller's own, MYSQL in mysql.h; named here so that this header
- * needs no other. */
+/* A connection of the caller's own, MYSQL in mysql.h; named here so that this header needs no
+ * other. */
 struct st_mysql;
 
 /* ---------------------------------------------------------------- statuses -- */
@@ -120,54 +119,54 @@ typedef enum tl_class {
     TL_CLASS_BROKEN
 } tl_class;
 
-/* Number, name, class, text.  Numbers are stable, also where a class changed; new ones are
- * added at the end of a class's range. */
-#define TL_STATUS_MAP(X)                                                                 \
-    X(0, OK, DONE, "done")                                                               \
-    X(1, GRANTED, DONE, "the lock is yours")                                             \
-    X(2, SUCCEEDED, DONE, "the trade succeeded")                                         \
-    X(3, FAILED, DONE, "the trade failed, with proof")                                   \
-    X(4, ALREADY_DONE, DONE, "the trade had already succeeded")                          \
-    X(20, BUSY, CONFLICT, "another attempt is in process")                               \
-    X(21, CUSTOMER_BUSY, CONFLICT, "another trade of this customer is in process")       \
-    X(22, MISMATCH, CONFLICT, "the same key was asked for with other contents")          \
-    X(23, IN_DOUBT, CONFLICT, "money may have moved; the retry lane will find out")      \
-    X(24, QUEUED, CONFLICT, "nothing was sent yet; the retry lane will send")            \
-    X(25, PARKED, CONFLICT, "the trade waits for a person")                              \
-    X(26, NOT_DUE, CONFLICT, "the next compensating attempt is not due yet")             \
-    X(27, NO_TRADE, CONFLICT, "there is no such trade to compensate")                    \
-    X(28, LOST, CONFLICT, "the lock is no longer yours; nothing was written")            \
-    X(29, IN_CONFLICT, CONFLICT, "evidence contradicts this row; operators must decide") \
-    X(30, REFUSED, CONFLICT, "the workflow refused; no row was left")                    \
-    X(31, EVIDENCE, CONFLICT, "evidence says that money moved; this failure is refused") \
-    X(32, NOT_HELD, CONFLICT, "the lock is not held by this handle")                     \
-    X(33, RELEASED, CONFLICT, "the lock was already released by this handle")            \
-    X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")      \
-    X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")       \
-    X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                        \
-    X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")          \
-    X(42, OVERLOADED, RETRY, "no connection became free in time")                        \
-    X(43, TRY_AGAIN, RETRY, "the server undid the work; it may be repeated")             \
-    X(44, READ_ONLY, RETRY, "the server is read-only")                                   \
-    X(50, UNKNOWN, UNKNOWN, "the answer was lost; it may have happened")                 \
-    X(60, ROLL_BACK, ROLL_BACK, "the caller's transaction must be rolled back")          \
-    X(70, INVALID, CALLER, "an argument is not valid")                                   \
-    X(71, IN_CALLBACK, CALLER, "not allowed inside a database callback")                 \
-    X(72, WRONG_PROCESS, CALLER, "the handle belongs to the parent process")             \
-    X(73, WRONG_STATE, CALLER, "the handle is not in the state for this call")           \
-    X(74, UNKNOWN_OPERATION, CALLER, "no such operation is registered")                  \
-    X(75, UNSAFE, CALLER, "this registration could pay twice and is refused")            \
-    X(76, BAD_CONFIG, CALLER, "the settings file cannot be used")                        \
-    X(77, NO_TRANSACTION, CALLER, "the connection is not in a transaction")              \
-    X(78, NOT_FOUND, CALLER, "there is no such row")                                     \
-    X(90, NO_MEMORY, BROKEN, "out of memory")                                            \
-    X(91, ACCESS_DENIED, BROKEN, "the server refused the account")                       \
-    X(92, NO_SCHEMA, BROKEN, "the schema is missing")                                    \
-    X(93, WRONG_SCHEMA, BROKEN, "the schema does not serve this version")                \
-    X(94, SERVER_UNSAFE, BROKEN, "the server's settings are not safe for money")         \
-    X(95, SESSION_LOST, RETRY, "this process was declared dead; ask again")              \
-    X(96, SERVER_ERROR, BROKEN, "the server reported an unexpected error")               \
-    X(97, INTERNAL, BROKEN, "an internal check failed")                                  \
+/* Number, name, class, text.  Numbers are stable, also where a class changed; new ones are added at
+ * the end of a class's range. */
+#define TL_STATUS_MAP(X)                                                                           \
+    X(0, OK, DONE, "done")                                                                         \
+    X(1, GRANTED, DONE, "the lock is yours")                                                       \
+    X(2, SUCCEEDED, DONE, "the trade succeeded")                                                   \
+    X(3, FAILED, DONE, "the trade failed, with proof")                                             \
+    X(4, ALREADY_DONE, DONE, "the trade had already succeeded")                                    \
+    X(20, BUSY, CONFLICT, "another attempt is in process")                                         \
+    X(21, CUSTOMER_BUSY, CONFLICT, "another trade of this customer is in process")                 \
+    X(22, MISMATCH, CONFLICT, "the same key was asked for with other contents")                    \
+    X(23, IN_DOUBT, CONFLICT, "money may have moved; the retry lane will find out")                \
+    X(24, QUEUED, CONFLICT, "nothing was sent yet; the retry lane will send")                      \
+    X(25, PARKED, CONFLICT, "the trade waits for a person")                                        \
+    X(26, NOT_DUE, CONFLICT, "the next compensating attempt is not due yet")                       \
+    X(27, NO_TRADE, CONFLICT, "there is no such trade to compensate")                              \
+    X(28, LOST, CONFLICT, "the lock is no longer yours; nothing was written")                      \
+    X(29, IN_CONFLICT, CONFLICT, "evidence contradicts this row; operators must decide")           \
+    X(30, REFUSED, CONFLICT, "the workflow refused; no row was left")                              \
+    X(31, EVIDENCE, CONFLICT, "evidence says that money moved; this failure is refused")           \
+    X(32, NOT_HELD, CONFLICT, "the lock is not held by this handle")                               \
+    X(33, RELEASED, CONFLICT, "the lock was already released by this handle")                      \
+    X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")                \
+    X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")                 \
+    X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                                  \
+    X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")                    \
+    X(42, OVERLOADED, RETRY, "no connection became free in time")                                  \
+    X(43, TRY_AGAIN, RETRY, "the server undid the work; it may be repeated")                       \
+    X(44, READ_ONLY, RETRY, "the server is read-only")                                             \
+    X(50, UNKNOWN, UNKNOWN, "the answer was lost; it may have happened")                           \
+    X(60, ROLL_BACK, ROLL_BACK, "the caller's transaction must be rolled back")                    \
+    X(70, INVALID, CALLER, "an argument is not valid")                                             \
+    X(71, IN_CALLBACK, CALLER, "not allowed inside a database callback")                           \
+    X(72, WRONG_PROCESS, CALLER, "the handle belongs to the parent process")                       \
+    X(73, WRONG_STATE, CALLER, "the handle is not in the state for this call")                     \
+    X(74, UNKNOWN_OPERATION, CALLER, "no such operation is registered")                            \
+    X(75, UNSAFE, CALLER, "this registration could pay twice and is refused")                      \
+    X(76, BAD_CONFIG, CALLER, "the settings file cannot be used")                                  \
+    X(77, NO_TRANSACTION, CALLER, "the connection is not in a transaction")                        \
+    X(78, NOT_FOUND, CALLER, "there is no such row")                                               \
+    X(90, NO_MEMORY, BROKEN, "out of memory")                                                      \
+    X(91, ACCESS_DENIED, BROKEN, "the server refused the account")                                 \
+    X(92, NO_SCHEMA, BROKEN, "the schema is missing")                                              \
+    X(93, WRONG_SCHEMA, BROKEN, "the schema does not serve this version")                          \
+    X(94, SERVER_UNSAFE, BROKEN, "the server's settings are not safe for money")                   \
+    X(95, SESSION_LOST, RETRY, "this process was declared dead; ask again")                        \
+    X(96, SERVER_ERROR, BROKEN, "the server reported an unexpected error")                         \
+    X(97, INTERNAL, BROKEN, "an internal check failed")                                            \
     X(98, CALLBACK_FAILED, BROKEN, "a database callback failed")
 
 typedef enum tl_status {
@@ -193,17 +192,16 @@ TL_EXPORT const char *tl_version(void);
 
 #define TL_UUID_TEXT 37 /* 36 characters and the end */
 
-/* The random identity of the calling thread, made on first use and anew after fork().  It
- * is on every row and every log line, for correlation; it proves nothing. */
+/* The random identity of the calling thread, made on first use and anew after fork().  It is on
+ * every row and every log line, for correlation; it proves nothing. */
 TL_EXPORT const char *tl_thread_uuid(void);
 
 /*
- * The log UUID names a piece of work.  tl_work_begin() gives the thread one and returns 1,
- * or returns 0 and changes nothing when it has one already, so that nested entry points
- * do not cut one piece of work in two; only the caller that got 1 ends it.  A child thread
- * continues its parent's work with tl_work_adopt(parent's UUID).  tl_work_end() clears
- * the log UUID, and the thread's own UUID too when renew_thread is not 0, as a pool does
- * before it hands the thread to other work.
+ * The log UUID names a piece of work.  tl_work_begin() gives the thread one and returns 1, or
+ * returns 0 and changes nothing when it has one already, so that nested entry points do not cut one
+ * piece of work in two; only the caller that got 1 ends it.  A child thread continues its parent's
+ * work with tl_work_adopt(parent's UUID).  tl_work_end() clears the log UUID, and the thread's own
+ * UUID too when renew_thread is not 0, as a pool does before it hands the thread to other work.
  */
 TL_EXPORT int tl_work_begin(void);
 TL_EXPORT tl_status tl_work_adopt(const char *log_uuid);
@@ -214,15 +212,15 @@ TL_EXPORT const char *tl_log_prefix(void);
 
 /*
  * What the log tells of a trade, a line each: granted, armed, what the channel answered
- * (workflows), how it was ended or given back, and what a janitor did for a dead holder, INFO
- * or, where somebody should look, WARNING and ALARM.  A refusal is DEBUG, but TL_MISMATCH is a
- * WARNING: other contents under a known key may be fraud.  No line has a payload or result.
- * Lines below the setting log_level are not even written.
+ * (workflows), how it was ended or given back, and what a janitor did for a dead holder, INFO or,
+ * where somebody should look, WARNING and ALARM.  A refusal is DEBUG, but TL_MISMATCH is a WARNING:
+ * other contents under a known key may be fraud.  No line has a payload or result. Lines below the
+ * setting log_level are not even written.
  *
- * A claim of a thread outside any work goes on with the trade's own: the log UUID of its first
- * ask, which tl_lock_view() then shows; where there was none it begins one.  A worker
- * (tl_worker_start) works under it, so that one UUID leads through the service's log, the
- * worker's, the row and its history, and `tradelock ls --log UUID` finds the trade.
+ * A claim of a thread outside any work goes on with the trade's own: the log UUID of its first ask,
+ * which tl_lock_view() then shows; where there was none it begins one.  A worker (tl_worker_start)
+ * works under it, so that one UUID leads through the service's log, the worker's, the row and its
+ * history, and `tradelock ls --log UUID` finds the trade.
  */
 typedef enum tl_level { TL_DEBUG, TL_INFO, TL_WARNING, TL_ALARM } tl_level;
 
@@ -237,8 +235,8 @@ typedef struct tl_log_line {
     uint64_t fence; /* 0 when there is none */
 } tl_log_line;
 
-/* Called from any thread, also from the library's own; must not call the library.  The
- * library itself never prints. */
+/* Called from any thread, also from the library's own; must not call the library.  The library
+ * itself never prints. */
 typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 
 /* ------------------------------------------------------------------ client -- */
@@ -276,27 +274,26 @@ typedef struct tl_client_options {
 } tl_client_options;
 
 #define TL_CLIENT_OPTIONS_VERSION 1u
-#define TL_CLIENT_OPTIONS_INIT                                                           \
-    {                                                                                    \
-        TL_CLIENT_OPTIONS_VERSION, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-            NULL                                                                         \
+#define TL_CLIENT_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        TL_CLIENT_OPTIONS_VERSION, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL         \
     }
 
-/* Reads the file, connects, checks server and schema, writes the session row and starts
- * its heartbeat thread. */
+/* Reads the file, connects, checks server and schema, writes the session row and starts its
+ * heartbeat thread. */
 TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
 
 /*
- * Ends the session and frees the client.  Free every handle first.  A trade that one of them
- * left in process is opened to the retry lane by the next janitor's round; where all ended,
- * nobody looks for any.
+ * Ends the session and frees the client.  Free every handle first.  A trade that one of them left
+ * in process is opened to the retry lane by the next janitor's round; where all ended, nobody looks
+ * for any.
  *
- * What comes too early is told by tl_error_message() and an alarm in the log.  While a
- * registry of workflows, a mutex or a read-write lock stands on the client it is not closed at
- * all, and goes on.  A tl_lock that is freed later answers TL_WRONG_STATE until then.  While
- * another thread is inside a call, or left a callback by longjmp and has not come back, the
- * session ends, and the connections stay until the process does.  Closed twice in a row: the
- * second call does nothing, as long as no other client was opened in between.
+ * What comes too early is told by tl_error_message() and an alarm in the log.  While a registry of
+ * workflows, a mutex or a read-write lock stands on the client it is not closed at all, and goes
+ * on.  A tl_lock that is freed later answers TL_WRONG_STATE until then.  While another thread is
+ * inside a call, or left a callback by longjmp and has not come back, the session ends, and the
+ * connections stay until the process does.  Closed twice in a row: the second call does nothing, as
+ * long as no other client was opened in between.
  */
 TL_EXPORT void tl_client_close(tl_client *client);
 
@@ -304,12 +301,12 @@ TL_EXPORT void tl_client_close(tl_client *client);
  * returned before stays what it was until the client is closed. */
 TL_EXPORT const char *tl_client_session(const tl_client *client);
 
-/* How long the session is certainly alive without another confirmed heartbeat, without a
- * round trip; 0 between a loss and the next session, and when there never was one. */
+/* How long the session is certainly alive without another confirmed heartbeat, without a round
+ * trip; 0 between a loss and the next session, and when there never was one. */
 TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
 
-/* A descriptor that becomes readable when a session is lost, an eventfd(2): who wants to
- * hear of the next loss too reads it.  Owned by the client. */
+/* A descriptor that becomes readable when a session is lost, an eventfd(2): who wants to hear of
+ * the next loss too reads it.  Owned by the client. */
 TL_EXPORT int tl_client_loss_fd(const tl_client *client);
 
 typedef struct tl_stats {
@@ -343,8 +340,7 @@ TL_EXPORT tl_status tl_client_stats(const tl_client *client, tl_stats *stats);
 #define TL_FINGERPRINT 32
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
-/* Printable ASCII without blanks; case matters; op_code is the business operation on both
- * lanes. */
+/* Printable ASCII without blanks; case matters; op_code is the business operation on both lanes. */
 typedef struct tl_key {
     const char *serial_no;
     const char *cust_no;
@@ -370,13 +366,13 @@ typedef enum tl_state {
 TL_EXPORT const char *tl_state_name(tl_state state);
 
 /* Why it is certain that no money moved.  Code, name, text. */
-#define TL_PROOF_MAP(X)                                                                  \
-    X('-', NONE, "no proof")                                                             \
-    X('D', DECLINED, "the channel declined")                                             \
-    X('L', NEVER_LEFT, "the request never left")                                         \
-    X('N', NOT_FOUND, "the channel's final word is that there is no such payment")       \
-    X('C', CANCELLED, "the channel cancelled it for good")                               \
-    X('S', DECLARED, "the service that held the lock declared it")                       \
+#define TL_PROOF_MAP(X)                                                                            \
+    X('-', NONE, "no proof")                                                                       \
+    X('D', DECLINED, "the channel declined")                                                       \
+    X('L', NEVER_LEFT, "the request never left")                                                   \
+    X('N', NOT_FOUND, "the channel's final word is that there is no such payment")                 \
+    X('C', CANCELLED, "the channel cancelled it for good")                                         \
+    X('S', DECLARED, "the service that held the lock declared it")                                 \
     X('O', OPERATORS, "two operators decided")
 
 typedef enum tl_proof {
@@ -404,7 +400,7 @@ typedef struct tl_view {
     char session_id[TL_UUID_TEXT]; /* of the holder, "" without one */
     char holder[96];               /* "program pid@host" of that session */
     int64_t holder_silent_ms;      /* since its last beat; -1: no holder, or not asked */
-    int being_decided; /* an open transaction holds the row; only tl_show() reads on */
+    int being_decided;             /* an open transaction holds the row; only tl_show() reads on */
     int retryable, conflict, exclusive, has_retry_row;
     int repeatable; /* a mutex, or a standalone row; never a trade that happens once */
     int seen_by_channel, cancel_tried; /* what compensating attempts found, this epoch */
@@ -446,8 +442,8 @@ typedef struct tl_lock_options {
     unsigned version; /* TL_LOCK_OPTIONS_VERSION */
     unsigned flags;   /* TL_ASK_... */
     tl_lane lane;
-    /* How long at most; mandatory, at most TL_HOLD_MAX_MS.  A janitor opens what is held
-     * longer, though nothing within five seconds of its grant. */
+    /* How long at most; mandatory, at most TL_HOLD_MAX_MS.  A janitor opens what is held longer,
+     * though nothing within five seconds of its grant. */
     int64_t max_hold_ms;
     int64_t deadline_ms;    /* after which nothing is sent any more; 0: none */
     uint32_t reclaim_epoch; /* with TL_ASK_RECLAIM */
@@ -460,15 +456,14 @@ typedef struct tl_lock_options {
     int not_sent;                     /* P is made without a send: sends starts at 0 */
     const char *remark;
     const char *actor;
-    uint64_t
-        reclaim_fence; /* with TL_ASK_RECLAIM: of the failure that was seen; 0: any */
+    uint64_t reclaim_fence; /* with TL_ASK_RECLAIM: of the failure that was seen; 0: any */
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
-#define TL_LOCK_OPTIONS_INIT                                                             \
-    {                                                                                    \
-        TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, \
-            NULL, NULL, 0                                                                \
+#define TL_LOCK_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL,     \
+            NULL, 0                                                                                \
     }
 
 typedef struct tl_lock tl_lock;
@@ -477,31 +472,31 @@ typedef struct tl_lock tl_lock;
 TL_EXPORT tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
                                 const tl_lock_options *options);
 
-/* Frees memory only: a lock that is held stays P until its session or max_hold ends.
- * Finish it, with TL_OUTCOME_UNKNOWN if nothing better is known. */
+/* Frees memory only: a lock that is held stays P until its session or max_hold ends. Finish it,
+ * with TL_OUTCOME_UNKNOWN if nothing better is known. */
 TL_EXPORT void tl_lock_free(tl_lock *lock);
 
 /*
- * Asks for the lock.  With wait_ms > 0 a conflict that may pass (TL_BUSY,
- * TL_CUSTOMER_BUSY, TL_NOT_DUE) is asked again, with a growing, jittered delay, until
- * wait_ms is over; in each process one of a key's waiters asks for all of them.
+ * Asks for the lock.  With wait_ms > 0 a conflict that may pass (TL_BUSY, TL_CUSTOMER_BUSY,
+ * TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is over; in each
+ * process one of a key's waiters asks for all of them.
  *
  * sync lane:  TL_GRANTED, TL_MISMATCH, TL_CUSTOMER_BUSY, TL_BUSY, TL_IN_DOUBT, TL_QUEUED,
  *             TL_PARKED, TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
  * retry lane: TL_GRANTED, TL_MISMATCH, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED,
  *             TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
  *
- * TL_SESSION_LOST: see above; nothing happened.
- * TL_MISMATCH: the key was asked for with other contents, or as the other kind of lock (a
- * mutex, TL_ASK_REPEATABLE or TL_ASK_STANDALONE, and a trade that happens once).
+ * TL_SESSION_LOST: see above; nothing happened. TL_MISMATCH: the key was asked for with other
+ * contents, or as the other kind of lock (a mutex, TL_ASK_REPEATABLE or TL_ASK_STANDALONE, and a
+ * trade that happens once).
  *
- * After TL_UNKNOWN ask again with the same handle: if the first ask was carried out, the
- * answer is TL_GRANTED.  A refusal writes nothing.
+ * After TL_UNKNOWN ask again with the same handle: if the first ask was carried out, the answer is
+ * TL_GRANTED.  A refusal writes nothing.
  */
 TL_EXPORT tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms);
 
-/* The row as the last call saw it, or as the handle's own ending left it, which is not read
- * for that: moments that the server chose are 0 then.  Never NULL. */
+/* The row as the last call saw it, or as the handle's own ending left it, which is not read for
+ * that: moments that the server chose are 0 then.  Never NULL. */
 TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
 
 /*
@@ -514,8 +509,8 @@ TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
  */
 TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
 
-/* What is left of max_hold; 0 when the lock is lost or the session not certainly alive.  No
- * round trip. */
+/* What is left of max_hold; 0 when the lock is lost or the session not certainly alive.  No round
+ * trip. */
 TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
 
 typedef enum tl_outcome {
@@ -543,18 +538,18 @@ typedef struct tl_ending {
 } tl_ending;
 
 #define TL_ENDING_VERSION 1u
-#define TL_ENDING_INIT                                                                   \
-    {                                                                                    \
-        TL_ENDING_VERSION, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, 0, NULL, NULL, NULL, 0, \
-            NULL, NULL                                                                   \
+#define TL_ENDING_INIT                                                                             \
+    {                                                                                              \
+        TL_ENDING_VERSION, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, 0, NULL, NULL, NULL, 0, NULL,     \
+            NULL                                                                                   \
     }
 
 /*
- * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what
- * the trade is now.  TL_LOST: the lock had been taken over, or lost with its session;
- * nothing was changed, and what the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
- * evidence says money moved; the lock is still held.  TL_UNKNOWN: call again with the same
- * handle and ending.  The handle can be freed after any of them.
+ * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what the trade
+ * is now.  TL_LOST: the lock had been taken over, or lost with its session; nothing was changed,
+ * and what the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
+ * evidence says money moved; the lock is still held.  TL_UNKNOWN: call again with the same handle
+ * and ending.  The handle can be freed after any of them.
  */
 TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
 
@@ -564,18 +559,18 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
  * waiting.  Until its completion the handle, the ending and everything the ending points
  * to belong to the library.
  *
- * done != NULL: called on the library's thread, under the submitting thread's log UUID; it
- * may submit, must not block, and must not close the client.  done == NULL: the completion waits until tl_client_completed() takes
- * it; the descriptor is readable while any waits.
+ * done != NULL: called on the library's thread, under the submitting thread's log UUID; it may
+ * submit, must not block, and must not close the client.  done == NULL: the completion waits until
+ * tl_client_completed() takes it; the descriptor is readable while any waits.
  *
- * TL_OK: submitted, and will be completed once.  Anything else: it was not.  status, at
- * completion, is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
+ * TL_OK: submitted, and will be completed once.  Anything else: it was not.  status, at completion,
+ * is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
  */
 typedef void (*tl_done_fn)(void *context, tl_lock *lock, tl_status status);
 
 TL_EXPORT tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context);
-TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending,
-                                          tl_done_fn done, void *context);
+TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
+                                          void *context);
 
 typedef struct tl_completion {
     tl_lock *lock;
@@ -584,8 +579,7 @@ typedef struct tl_completion {
 } tl_completion;
 
 /* Takes at most max completions, oldest first; returns how many.  Never waits. */
-TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completions,
-                                     size_t max);
+TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completions, size_t max);
 
 /* Made on first use; owned by the client.  -1 when it cannot be made. */
 TL_EXPORT int tl_client_completed_fd(tl_client *client);
@@ -602,47 +596,40 @@ TL_EXPORT int tl_client_completed_fd(tl_client *client);
  * tl_lock_committed().  Anything but TL_OK has class ROLL_BACK or CALLER: the caller must
  * roll back.  Outcomes: SUCCESS and FAILURE.
  *
- * The caller's connection has autocommit on, and the transaction was begun in words, with
- * START TRANSACTION: then a transaction that is open is the one that the caller's rows are
- * in, even where the caller has missed that the server rolled it back (1213, 1020).  With
- * autocommit off that cannot be told: TL_NO_TRANSACTION.  What the caller writes after this
- * call it must look at itself: after such an error there is nothing to commit.
+ * The caller's connection has autocommit on, and the transaction was begun in words, with START
+ * TRANSACTION: then a transaction that is open is the one that the caller's rows are in, even where
+ * the caller has missed that the server rolled it back (1213, 1020).  With autocommit off that
+ * cannot be told: TL_NO_TRANSACTION.  What the caller writes after this call it must look at
+ * itself: after such an error there is nothing to commit.
  */
 TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
                                       const tl_ending *ending, unsigned flags);
 
-typedef enum tl_commit {
-    TL_COMMIT_OK,
-    TL_COMMIT_ROLLED_BACK,
-    TL_COMMIT_UNANSWERED
-} tl_commit;
+typedef enum tl_commit { TL_COMMIT_OK, TL_COMMIT_ROLLED_BACK, TL_COMMIT_UNANSWERED } tl_commit;
 
-/* Reports how the caller's transaction ended.  OK: the handle is finished.  ROLLED_BACK:
- * it is held again.  UNANSWERED: asks the server, as tl_lock_settle(). */
+/* Reports how the caller's transaction ended.  OK: the handle is finished.  ROLLED_BACK: it is held
+ * again.  UNANSWERED: asks the server, as tl_lock_settle(). */
 TL_EXPORT tl_status tl_lock_committed(tl_lock *lock, tl_commit commit);
 
-/* Finds out what became of a step whose answer was lost.  TL_SUCCEEDED or TL_FAILED: the
- * ending was committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST;
- * TL_UNKNOWN: still not knowable; TL_CALLBACK_FAILED: as tl_lock_finish_with() (engine.h). */
+/* Finds out what became of a step whose answer was lost.  TL_SUCCEEDED or TL_FAILED: the ending was
+ * committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST; TL_UNKNOWN: still not
+ * knowable; TL_CALLBACK_FAILED: as tl_lock_finish_with() (engine.h). */
 TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
 
 /*
- * The channel key of a payment: lower-case hexadecimal digits of SHA-256 over site,
- * channel, serial_no, cust_no, op_code (each as a four-byte big-endian length and its
- * bytes) and epoch (four bytes, big-endian), cut to `chars` (20 to 64).  `out` takes
- * chars + 1 bytes.  It can be computed again anywhere:
+ * The channel key of a payment: lower-case hexadecimal digits of SHA-256 over site, channel,
+ * serial_no, cust_no, op_code (each as a four-byte big-endian length and its bytes) and epoch (four
+ * bytes, big-endian), cut to `chars` (20 to 64).  `out` takes chars + 1 bytes.  It can be computed
+ * again anywhere:
  *
  *     site "bank-a", channel "fastpay", serial "W20240001", customer "C1001",
  *     operation "WITHDRAW", epoch 1, 64 characters:
  *     TL_CHANNEL_KEY_VECTOR_1; the same with epoch 2: TL_CHANNEL_KEY_VECTOR_2
  */
-TL_EXPORT tl_status tl_channel_key(char *out, unsigned chars, const char *site,
-                                   const char *channel, const tl_key *key,
-                                   uint32_t epoch);
-#define TL_CHANNEL_KEY_VECTOR_1                                                          \
-    "8fb97bad933a454d3c2f0feccc1f77273a6274af58e5eccb859ef2727bb92ce5"
-#define TL_CHANNEL_KEY_VECTOR_2                                                          \
-    "c5f2f2a6ef2c0c2b87f926582b8de7ca51cdbdeeae48fbc65e194fe42b839084"
+TL_EXPORT tl_status tl_channel_key(char *out, unsigned chars, const char *site, const char *channel,
+                                   const tl_key *key, uint32_t epoch);
+#define TL_CHANNEL_KEY_VECTOR_1 "8fb97bad933a454d3c2f0feccc1f77273a6274af58e5eccb859ef2727bb92ce5"
+#define TL_CHANNEL_KEY_VECTOR_2 "c5f2f2a6ef2c0c2b87f926582b8de7ca51cdbdeeae48fbc65e194fe42b839084"
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,9 @@
  *
  * THE STORY
  *
- * A service that pays through a channel writes down three things, once, at its start: what
- * the channel promises (tl_channel), how patient it is (tl_policy), and a handful of
- * callbacks (tl_workflow).  From then on it makes one call for each payment:
+ * A service that pays through a channel writes down three things, once, at its start: what the
+ * channel promises (tl_channel), how patient it is (tl_policy), and a handful of callbacks
+ * (tl_workflow).  From then on it makes one call for each payment:
  *
  *     tl_workflow_run(workflows, &request, &answer)
  *
@@ -32,12 +32,11 @@
  *
  * OWNERSHIP AND THREADS
  *
- * The registry copies what it is given, but for the callbacks' context pointer, which must
- * outlive it.  A registry may be used by any number of threads; callbacks run on the
- * calling thread or on a worker's, many at once.  What a callback is given is borrowed
- * until it returns.  An answer belongs to the caller: start it with TL_ANSWER_INIT, clear
- * it with tl_answer_clear(); its pointers live until then.  After fork() the child needs a
- * client and a registry of its own.
+ * The registry copies what it is given, but for the callbacks' context pointer, which must outlive
+ * it.  A registry may be used by any number of threads; callbacks run on the calling thread or on a
+ * worker's, many at once.  What a callback is given is borrowed until it returns.  An answer
+ * belongs to the caller: start it with TL_ANSWER_INIT, clear it with tl_answer_clear(); its
+ * pointers live until then.  After fork() the child needs a client and a registry of its own.
  *
  * UNITS
  *
@@ -45,15 +44,15 @@
  *
  * ERRORS
  *
- * As in tradelock.h: every call returns a tl_status, tl_status_class() says what to do
- * next, tl_error_message() is one sentence.
+ * As in tradelock.h: every call returns a tl_status, tl_status_class() says what to do next,
+ * tl_error_message() is one sentence.
  *
  * WHAT A DYING PROCESS LEAVES
  *
- * At any point before transaction 1 is committed: nothing.  After it: a row P under a dead
- * session, which the janitor of any other process opens to the retry lane.  Whether the
- * request had left, the answer had come, or transaction 2 was under way makes no
- * difference to anybody: the worker asks the channel.
+ * At any point before transaction 1 is committed: nothing.  After it: a row P under a dead session,
+ * which the janitor of any other process opens to the retry lane.  Whether the request had left,
+ * the answer had come, or transaction 2 was under way makes no difference to anybody: the worker
+ * asks the channel.
  */
 #ifndef TRADELOCK_WORKFLOW_H
 #define TRADELOCK_WORKFLOW_H
@@ -70,9 +69,9 @@ extern "C" {
 typedef struct tl_attempt {
     tl_key key;
     tl_lane lane;
-    uint32_t epoch;  /* 1, or higher when a proven failure is tried anew */
-    uint32_t number; /* 0: the first lane; n: the n-th compensating attempt */
-    uint32_t sends;  /* sends that may have left, this one included; in prepare 1 */
+    uint32_t epoch;          /* 1, or higher when a proven failure is tried anew */
+    uint32_t number;         /* 0: the first lane; n: the n-th compensating attempt */
+    uint32_t sends;          /* sends that may have left, this one included; in prepare 1 */
     const char *channel_key; /* the one key this payment may be sent with */
     const char *channel_ref; /* the channel's name of the payment so far, or "" */
     const void *payload;     /* as in the request */
@@ -84,22 +83,22 @@ typedef struct tl_attempt {
     /* apply_success only: two operators found that a failure was paid after all, so that
      * apply_failure has been here before, in this epoch; what it gave back is taken. */
     int after_failure;
-    /* When timeout_ms is over: a moment of CLOCK_BOOTTIME, in ms, which every process of
-     * this machine has.  That of execute is from before tl_may_send() was asked. */
+    /* When timeout_ms is over: a moment of CLOCK_BOOTTIME, in ms, which every process of this
+     * machine has.  That of execute is from before tl_may_send() was asked. */
     int64_t until_ms;
 } tl_attempt;
 
 /*
- * What is left until attempt->until_ms, 0 when it is over.  A process may be stopped at any
- * moment, so execute asks directly before its request leaves: when nothing is left it sends
- * nothing and answers NOT_SENT; else this is the time-out of the request, and, added to a
- * wall clock that was read before, the expiry that goes with it.
+ * What is left until attempt->until_ms, 0 when it is over.  A process may be stopped at any moment,
+ * so execute asks directly before its request leaves: when nothing is left it sends nothing and
+ * answers NOT_SENT; else this is the time-out of the request, and, added to a wall clock that was
+ * read before, the expiry that goes with it.
  */
 TL_EXPORT int64_t tl_attempt_left_ms(const tl_attempt *attempt);
 
 /*
- * What a callback answers besides its return value.  The functions below check and bound
- * what they are given; the fields are for reading.
+ * What a callback answers besides its return value.  The functions below check and bound what they
+ * are given; the fields are for reading.
  */
 typedef struct tl_reply {
     char channel_ref[TL_REF_MAX + 1];
@@ -109,8 +108,8 @@ typedef struct tl_reply {
     unsigned char result[TL_RESULT_MAX]; /* kept with Y, given to every later ask */
 } tl_reply;
 
-/* TL_OK, or TL_INVALID and the reply unchanged: too long, NULL, or a reference that is not
- * UTF-8 without control characters and would not be stored as it is. */
+/* TL_OK, or TL_INVALID and the reply unchanged: too long, NULL, or a reference that is not UTF-8
+ * without control characters and would not be stored as it is. */
 TL_EXPORT tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref);
 TL_EXPORT tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size);
 /* Cut when too long, never inside a character. */
@@ -158,80 +157,75 @@ typedef enum tl_cancel {
 /*
  * The callbacks.
  *
- * execute, query, cancel run outside any transaction, with no connection of the library's
- * pools held.  They must return within attempt->timeout_ms; what comes later is fenced out,
- * and a warning in the log says how long it took, for an execute without a remark the row too.
+ * execute, query, cancel run outside any transaction, with no connection of the library's pools
+ * held.  They must return within attempt->timeout_ms; what comes later is fenced out, and a warning
+ * in the log says how long it took, for an execute without a remark the row too.
  *
  * They all return.  One that does not, since an exception or a longjmp left it, leaves an answer
  * that tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a
- * worker's thread nobody catches an exception, which C++ takes for the end of the process: catch
- * it yourself.  A thread that ends there is replaced, and its trade waits for its max_hold.
+ * worker's thread nobody catches an exception, which C++ takes for the end of the process: catch it
+ * yourself.  A thread that ends there is replaced, and its trade waits for its max_hold.
  *
- * prepare, apply_success, apply_failure run inside the library's transaction, on its
- * connection, where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot conflict),
- * must not commit or roll back, and must not ask for locks; whatever they change of the
- * session costs its connection (tl_tx_fn).  They return TL_OK; TL_TRY_AGAIN when a
- * statement met error 1213, 1205 or 1020; anything else when they cannot.  prepare may also return TL_REFUSED (with a remark): no row is left
- * behind and the caller hears TL_REFUSED.  Lock order: the library holds the trade's rows
- * before it calls; take business rows in one order everywhere.
+ * prepare, apply_success, apply_failure run inside the library's transaction, on its connection,
+ * where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot
+ * conflict), must not commit or roll back, and must not ask for locks; whatever they change of the
+ * session costs its connection (tl_tx_fn).  They return TL_OK; TL_TRY_AGAIN when a statement met
+ * error 1213, 1205 or 1020; anything else when they cannot.  prepare may also return TL_REFUSED
+ * (with a remark): no row is left behind and the caller hears TL_REFUSED.  Lock order: the library
+ * holds the trade's rows before it calls; take business rows in one order everywhere.
  *
- * apply_* get the reply of whichever callback learned the outcome.  When the outcome came
- * as evidence (a web-hook, a statement) the reply holds its reference and remark only; so
- * when two operators decided it, with the reference of the evidence, if there is one.
+ * apply_* get the reply of whichever callback learned the outcome.  When the outcome came as
+ * evidence (a web-hook, a statement) the reply holds its reference and remark only; so when two
+ * operators decided it, with the reference of the evidence, if there is one.
  */
-typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt,
-                                   tl_reply *reply, struct st_mysql *connection);
-typedef tl_execute (*tl_execute_fn)(void *context, const tl_attempt *attempt,
-                                    tl_reply *reply);
-typedef tl_query (*tl_query_fn)(void *context, const tl_attempt *attempt,
-                                tl_reply *reply);
-typedef tl_cancel (*tl_cancel_fn)(void *context, const tl_attempt *attempt,
-                                  tl_reply *reply);
+typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
+                                   struct st_mysql *connection);
+typedef tl_execute (*tl_execute_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+typedef tl_query (*tl_query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+typedef tl_cancel (*tl_cancel_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
 typedef tl_status (*tl_apply_success_fn)(void *context, const tl_attempt *attempt,
-                                         const tl_reply *reply,
-                                         struct st_mysql *connection);
+                                         const tl_reply *reply, struct st_mysql *connection);
 typedef tl_status (*tl_apply_failure_fn)(void *context, const tl_attempt *attempt,
                                          const tl_reply *reply, tl_proof proof,
                                          struct st_mysql *connection);
 
 /* ------------------------------------------------------------- registration -- */
 
-/* The channel's contract, as data.  Declare less when in doubt: nothing declared here is
- * ever tried out, all of it is believed. */
+/* The channel's contract, as data.  Declare less when in doubt: nothing declared here is ever tried
+ * out, all of it is believed. */
 typedef struct tl_channel {
-    const char *name;  /* part of every channel key; printable ASCII without blanks */
-    int idempotent;    /* a key pays once, however often it is sent ... */
-    int64_t window_ms; /* ... within this time of the first send; 0: for ever */
+    const char *name;         /* part of every channel key; printable ASCII without blanks */
+    int idempotent;           /* a key pays once, however often it is sent ... */
+    int64_t window_ms;        /* ... within this time of the first send; 0: for ever */
     int replays_first_answer; /* a repeated key gets the first answer, declines too */
     int can_query;            /* query knows a payment by its channel key */
-    int not_found_final; /* a "no such payment" that outlasts the grace is final: a request
+    int not_found_final;      /* a "no such payment" that outlasts the grace is final: a request
                             on its way can no longer arrive and be paid */
-    int cancel_final;    /* a cancelled key can never be paid any more */
-    unsigned key_chars; /* hexadecimal digits of key the channel takes, 20 to 64; 0: 64 */
-    int64_t latency_ms; /* how long the channel may take to know a request it received */
+    int cancel_final;         /* a cancelled key can never be paid any more */
+    unsigned key_chars;       /* hexadecimal digits of key the channel takes, 20 to 64; 0: 64 */
+    int64_t latency_ms;       /* how long the channel may take to know a request it received */
 } tl_channel;
 
 typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
     tl_channel channel;
-    tl_policy policy; /* a field that is 0: the client's settings */
-    int exclusive;    /* at most one trade of this operation in process for a customer */
-    void *context;    /* for every callback */
-    tl_prepare_fn prepare;             /* or NULL */
-    tl_execute_fn execute;             /* must */
-    tl_query_fn query;                 /* must, or the channel is idempotent */
-    tl_cancel_fn cancel;               /* or NULL */
+    tl_policy policy;      /* a field that is 0: the client's settings */
+    int exclusive;         /* at most one trade of this operation in process for a customer */
+    void *context;         /* for every callback */
+    tl_prepare_fn prepare; /* or NULL */
+    tl_execute_fn execute; /* must */
+    tl_query_fn query;     /* must, or the channel is idempotent */
+    tl_cancel_fn cancel;   /* or NULL */
     tl_apply_success_fn apply_success; /* or NULL */
     tl_apply_failure_fn apply_failure; /* or NULL */
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
-#define TL_WORKFLOW_INIT                                                                 \
-    {                                                                                    \
-        TL_WORKFLOW_VERSION, NULL, {NULL, 0, 0, 0, 0, 0, 0, 0, 0},                       \
-            {0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL,     \
-            NULL                                                                         \
+#define TL_WORKFLOW_INIT                                                                           \
+    {                                                                                              \
+        TL_WORKFLOW_VERSION, NULL, {NULL, 0, 0, 0, 0, 0, 0, 0, 0},                                 \
+            {0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL          \
     }
 
 typedef struct tl_workflows tl_workflows;
@@ -253,8 +247,7 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  *   - a grace shorter than the channel's latency and clock_margin,
  *   - fewer than 80 bits of channel key.
  */
-TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows,
-                                         const tl_workflow *workflow);
+TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
 /* ------------------------------------------------------------------- running -- */
 
@@ -264,26 +257,25 @@ typedef struct tl_request {
     const void *payload; /* what execute needs; kept with the trade, at most 64 KiB */
     size_t payload_size;
     const unsigned char *fingerprint; /* TL_FINGERPRINT bytes; NULL: SHA-256 of payload */
-    int64_t wait_ms; /* a conflict that may pass is asked again for so long */
-    uint32_t
-        reclaim_epoch; /* not 0: try a proven, retryable failure of this epoch anew */
+    int64_t wait_ms;                  /* a conflict that may pass is asked again for so long */
+    uint32_t reclaim_epoch; /* not 0: try a proven, retryable failure of this epoch anew */
     const char *remark;
     const char *actor;
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u
-#define TL_REQUEST_INIT                                                                  \
-    {                                                                                    \
-        TL_REQUEST_VERSION, {NULL, NULL, NULL}, NULL, 0, NULL, 0, 0, NULL, NULL          \
+#define TL_REQUEST_INIT                                                                            \
+    {                                                                                              \
+        TL_REQUEST_VERSION, {NULL, NULL, NULL}, NULL, 0, NULL, 0, 0, NULL, NULL                    \
     }
 
 typedef struct tl_answer {
-    unsigned version; /* TL_ANSWER_VERSION */
-    tl_status status; /* what tl_workflow_run() returned */
-    int own;          /* this call was the attempt; 0: the trade belongs to another one */
-    uint32_t epoch;   /* of the row; 0: there is none */
-    tl_proof proof;   /* TL_FAILED: why it is certain */
-    int retryable;    /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
+    unsigned version;     /* TL_ANSWER_VERSION */
+    tl_status status;     /* what tl_workflow_run() returned */
+    int own;              /* this call was the attempt; 0: the trade belongs to another one */
+    uint32_t epoch;       /* of the row; 0: there is none */
+    tl_proof proof;       /* TL_FAILED: why it is certain */
+    int retryable;        /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
     int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; 0: not known */
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
@@ -296,10 +288,9 @@ typedef struct tl_answer {
 } tl_answer;
 
 #define TL_ANSWER_VERSION 1u
-#define TL_ANSWER_INIT                                                                   \
-    {                                                                                    \
-        TL_ANSWER_VERSION, TL_OK, 0, 0, TL_PROOF_NONE, 0, 0, "", "", "", "", NULL, 0,    \
-            NULL, NULL                                                                   \
+#define TL_ANSWER_INIT                                                                             \
+    {                                                                                              \
+        TL_ANSWER_VERSION, TL_OK, 0, 0, TL_PROOF_NONE, 0, 0, "", "", "", "", NULL, 0, NULL, NULL   \
     }
 
 /*
@@ -324,9 +315,9 @@ TL_EXPORT tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *r
                                     tl_answer *answer);
 
 /*
- * Goes on where TL_UNKNOWN stopped: asks the server again whether the lock was granted (and
- * then goes on to pay), or whether the ending was committed.  Any answer of
- * tl_workflow_run(); TL_WRONG_STATE when there is nothing to settle.
+ * Goes on where TL_UNKNOWN stopped: asks the server again whether the lock was granted (and then
+ * goes on to pay), or whether the ending was committed.  Any answer of tl_workflow_run();
+ * TL_WRONG_STATE when there is nothing to settle.
  */
 TL_EXPORT tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer);
 
@@ -343,9 +334,9 @@ typedef struct tl_worker_options {
 } tl_worker_options;
 
 #define TL_WORKER_OPTIONS_VERSION 1u
-#define TL_WORKER_OPTIONS_INIT                                                           \
-    {                                                                                    \
-        TL_WORKER_OPTIONS_VERSION, 0, 0, 0                                               \
+#define TL_WORKER_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        TL_WORKER_OPTIONS_VERSION, 0, 0, 0                                                         \
     }
 
 typedef struct tl_worker tl_worker;
@@ -362,10 +353,10 @@ TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
 TL_EXPORT void tl_worker_stop(tl_worker *worker);
 
 /*
- * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on).
- * TL_OK: it was told to stop and everything it held is finished.  TL_NO_MEMORY: callbacks
- * ended its threads, and no others could be started.  A session that is lost does not stop
- * it: what it held is lost, and it claims under the client's next one.
+ * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on). TL_OK: it
+ * was told to stop and everything it held is finished.  TL_NO_MEMORY: callbacks ended its threads,
+ * and no others could be started.  A session that is lost does not stop it: what it held is lost,
+ * and it claims under the client's next one.
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 
