@@ -3,7 +3,7 @@
  * the channel's statements have been compared.
  *
  * The first `accept` proposes; that of another account confirms, and carries it out in the
- * same transaction, with the rights of the schema's owner (sql/schema/0009_restore.sql): it
+ * same transaction, with the rights of the schema's owner (sql/object/restore.sql): it
  * forgets every "nothing was sent", since the step that sent may be among the lost ones, and
  * takes every mutex and read-write lock from its holder, since the same is true of their
  * grants.  Both halves are about one restore, on one server; another that is declared or

@@ -137,9 +137,24 @@ db_answer store_doctor_parts(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_parts, NULL, 0, result);
 }
 
-db_answer store_migrate_parts(db *connection, db_result *result)
+db_answer store_migrate_objects(db *connection, db_result *result)
 {
-    return db_run(connection, &sql_migrate_parts, NULL, 0, result);
+    return db_run(connection, &sql_migrate_objects, NULL, 0, result);
+}
+
+db_answer store_migrate_same(db *connection, const char *name, const char *definition,
+                             const char *compared, db_result *result)
+{
+    const db_value values[] = {db_text(name), db_text(definition), db_text(compared)};
+
+    return db_run(connection, &sql_migrate_same, values, COUNT(values), result);
+}
+
+db_answer store_migrate_done(db *connection, unsigned version)
+{
+    const db_value values[] = {db_uint(version)};
+
+    return db_run(connection, &sql_migrate_done, values, COUNT(values), NULL);
 }
 
 db_answer store_doctor_server(db *connection, db_result *result)

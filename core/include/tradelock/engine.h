@@ -301,7 +301,7 @@ typedef struct tl_resolution {
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the server
- * (sql/schema/0004_resolution.sql).  Both are bound to the row that they saw: when its fence or
+ * (sql/object/operator.sql).  Both are bound to the row that they saw: when its fence or
  * revision has moved since, TL_LOST and nothing happens.  Repeating either is harmless, and a
  * proposal that nobody confirms changes nothing, ever.
  *
@@ -488,7 +488,7 @@ TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *pur
 
 typedef struct tl_migrated {
     unsigned from, to; /* versions of the schema */
-    unsigned mended;   /* triggers, functions and views that were missing */
+    unsigned mended;   /* triggers, functions and views that were missing or not as they should be */
 } tl_migrated;
 
 /* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is made on
