@@ -123,7 +123,8 @@ static db_answer compare(db *connection, const struct sql_object *object, int *s
     db_answer answer = trigger ? DB_DONE : make_beside(connection, object);
 
     if (answer == DB_DONE)
-        answer = store_migrate_same(connection, object->name, object->text, BESIDE, &result);
+        answer = store_migrate_same(connection, object->kind, object->name,
+                                    trigger ? object->text : BESIDE, &result);
     *same = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1;
     if (answer == DB_DONE && !trigger)
         answer = remove_beside(connection, object);

@@ -160,13 +160,20 @@ db_answer store_low_water_back(db *connection, const char *op_code)
     return db_run(connection, &sql_low_water_back, values, COUNT(values), NULL);
 }
 
+#define KNOWN(clock, value) ((clock)->boot_id != NULL ? (value) : db_null())
+#define SESSION_CLOCK(clock)                                                                       \
+    db_text((clock)->boot_id), KNOWN(clock, db_int((clock)->at_us)),                               \
+        KNOWN(clock, db_int((clock)->least_us)), KNOWN(clock, db_int((clock)->most_us)),           \
+        KNOWN(clock, db_uint((clock)->steps))
+
 db_answer store_session_insert(db *connection, const store_session *session)
 {
     const db_value values[] = {
         db_text(session->session_id), db_text(session->program),
         db_text(session->host),       db_uint(session->pid),
         db_text(session->operations), db_text(session->connection_name),
-        db_int(session->timeout_ms),  db_int(session->timeout_ms),
+        db_int(session->timeout_ms),  SESSION_CLOCK(&session->clock),
+        db_int(session->timeout_ms),
     };
 
     return db_run(connection, &sql_session_insert, values, COUNT(values), NULL);
@@ -180,9 +187,12 @@ static db_answer run_for_session(db *connection, const struct sql_text *statemen
     return db_run(connection, statement, values, COUNT(values), result);
 }
 
-db_answer store_session_beat(db *connection, const char *session_id, db_result *result)
+db_answer store_session_beat(db *connection, const char *session_id,
+                             const store_session_clock *clock, db_result *result)
 {
-    return run_for_session(connection, &sql_session_beat, session_id, result);
+    const db_value values[] = {SESSION_CLOCK(clock), db_text(session_id)};
+
+    return db_run(connection, &sql_session_beat, values, COUNT(values), result);
 }
 
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result)

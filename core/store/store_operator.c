@@ -1,6 +1,8 @@
 #include "store/store_operator.h"
 
 #include "sql_text.h"
+
+#include <string.h>
 #include "store/rows.h"
 
 #include <stdio.h>
@@ -142,12 +144,15 @@ db_answer store_migrate_objects(db *connection, db_result *result)
     return db_run(connection, &sql_migrate_objects, NULL, 0, result);
 }
 
-db_answer store_migrate_same(db *connection, const char *name, const char *definition,
-                             const char *compared, db_result *result)
+db_answer store_migrate_same(db *connection, const char *kind, const char *name,
+                             const char *other, db_result *result)
 {
-    const db_value values[] = {db_text(name), db_text(definition), db_text(compared)};
+    const db_value values[] = {db_text(name), db_text(other)};
+    const struct sql_text *statement = strcmp(kind, "trigger") == 0 ? &sql_migrate_same_trigger
+                                       : strcmp(kind, "view") == 0  ? &sql_migrate_same_view
+                                                                    : &sql_migrate_same_routine;
 
-    return db_run(connection, &sql_migrate_same, values, COUNT(values), result);
+    return db_run(connection, statement, values, COUNT(values), result);
 }
 
 db_answer store_migrate_done(db *connection, unsigned version)

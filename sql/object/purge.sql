@@ -3,13 +3,18 @@
 -- day; rows that somebody is at are stepped over.  A key that comes again begins with the server's
 -- microseconds, above every fence that the purged one had.
 
--- Before which moment a row is certainly older than that, whatever the clock did since.  A
--- step forward makes rows look older: all that may have come since are taken off.
+-- Before which moment a row is certainly older than that, whatever the clock did since.  A clock
+-- that is set forward makes rows look older.  The jumps on record since are taken off.  One that
+-- nobody has seen yet shows by two other moments, the earliest of which counts: what the time would
+-- be had it not been set since the server was started, as UUID() has it, whose moments follow the
+-- server's monotonic clock; and the last that a process wrote of itself, as in clock_open.sql.
 CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
 RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE now_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE all_us, since_us BIGINT DEFAULT 0;
+    DECLARE steady CHAR(36) CHARACTER SET ascii DEFAULT UUID();
+    DECLARE steady_at, alive_at, over_at DATETIME(6);
 
     IF older_ms < 86400000 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
@@ -24,7 +29,16 @@ BEGIN
     SET since_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
         WHERE s.size_us > 0 AND s.noticed_at >= now_at
             - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND);
-    RETURN now_at - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL since_us MICROSECOND;
+    SET steady_at = IF(SUBSTR(steady, 15, 1) = '1', CAST('1582-10-15' AS DATETIME(6))
+        + INTERVAL CONV(CONCAT(SUBSTR(steady, 16, 3), SUBSTR(steady, 10, 4),
+            SUBSTR(steady, 1, 8)), 16, 10) DIV 10 MICROSECOND, now_at);
+    SET alive_at = (SELECT MAX(GREATEST(COALESCE(x.ended_at, x.started_at),
+            x.alive_until - INTERVAL x.timeout_ms * 1000 MICROSECOND))
+        FROM tl_session x FORCE INDEX (to_sweep) WHERE x.swept_at IS NULL);
+    SET over_at = (SELECT MAX(x.swept_at) FROM tl_session x FORCE INDEX (to_sweep));
+    RETURN LEAST(now_at - INTERVAL since_us MICROSECOND, steady_at,
+            COALESCE(GREATEST(alive_at, over_at), alive_at, over_at, now_at))
+        - INTERVAL older_ms * 1000 MICROSECOND;
 END;
 
 -- A finished trade goes with everything that belongs to it: both rows, their history, the

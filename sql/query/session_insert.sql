@@ -1,5 +1,6 @@
 -- A process begins.
 INSERT INTO tl_session (session_id, program, host, pid, operations, connection_name,
-    timeout_ms, started_at, alive_until)
-VALUES (?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6),
+    timeout_ms, boot_id, clock_us, clock_least_us, clock_most_us, clock_steps, started_at,
+    alive_until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6),
     UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND)
