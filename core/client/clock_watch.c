@@ -118,8 +118,7 @@ static void take_over(clock_watch *watch, const store_clock *found, const steady
 {
     if (watch->steady.known || !found->has_kept || found->kept_at_us > look->after_us)
         return;
-    watch->steady =
-        (steady){1, found->kept_least_us, found->kept_most_us, found->kept_at_us};
+    watch->steady = (steady){1, found->kept_least_us, found->kept_most_us, found->kept_at_us};
     watch->steps = found->kept_steps;
 }
 

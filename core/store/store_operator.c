@@ -144,8 +144,8 @@ db_answer store_migrate_objects(db *connection, db_result *result)
     return db_run(connection, &sql_migrate_objects, NULL, 0, result);
 }
 
-db_answer store_migrate_same(db *connection, const char *kind, const char *name,
-                             const char *other, db_result *result)
+db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
+                             db_result *result)
 {
     const db_value values[] = {db_text(name), db_text(other)};
     const struct sql_text *statement = strcmp(kind, "trigger") == 0 ? &sql_migrate_same_trigger

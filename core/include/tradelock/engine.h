@@ -488,7 +488,7 @@ TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *pur
 
 typedef struct tl_migrated {
     unsigned from, to; /* versions of the schema */
-    unsigned mended;   /* triggers, functions and views that were missing or not as they should be */
+    unsigned mended; /* triggers, functions and views that were missing or not as they should be */
 } tl_migrated;
 
 /* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is made on
