@@ -21,29 +21,35 @@
 
 /* ------------------------------------------------------------------- declaring -- */
 
+struct declaring {
+    const char *actor, *reason;
+};
+
+static db_answer run_declaring(void *context, db *connection)
+{
+    const struct declaring *d = context;
+
+    return store_restore_declare(connection, d->actor, d->reason);
+}
+
+/* What was declared twice, since the first answer was lost, is accepted once. */
 tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
 {
-    db *connection = NULL;
-    db_answer answer;
+    struct declaring d = {actor, reason};
+    work w = {.name = "declaring the restore", .run = run_declaring, .context = &d};
     tl_status status;
 
     error_clear();
     status = client_check(client);
     if (status == TL_OK)
         status = read_check_person(actor, reason);
-    if (status == TL_OK)
-        status =
-            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)
         return status;
-    answer = store_restore_declare(connection, actor, reason);
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "declaring the restore");
-    pool_put(client->connections, connection);
-    if (status == TL_OK)
-        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor,
-                 reason);
-    return status;
+    work_run(client->transitions, &w, client->config.commit_ms);
+    if (w.verdict != VERDICT_APPLIED)
+        return w.status;
+    log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
+    return TL_OK;
 }
 
 /* --------------------------------------------------------------------- looking -- */
