@@ -3,7 +3,8 @@
 #include "memory.h"
 #include "schedule.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/layer.h>
+#include <tradelock/test_hooks.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,6 +3,9 @@
 #include "resolver.h"
 #include "schedule.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
+
 #include <stddef.h>
 
 #define REPEAT_MOST_MS 500

@@ -1,6 +1,6 @@
 #include "memory.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
 
 #include <stdlib.h>
 

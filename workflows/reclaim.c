@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include <tradelock/lane.h>
+
 #include <inttypes.h>
 #include <string.h>
 

@@ -2,6 +2,8 @@
 
 #include "memory.h"
 
+#include <tradelock/layer.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "resolver.h"
 
+#include <tradelock/lane.h>
+
 #include <stddef.h>
 
 static resolver_action take_step(resolver_step step)

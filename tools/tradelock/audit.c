@@ -3,6 +3,8 @@
 #include "print.h"
 #include "statement.h"
 
+#include <tradelock/admin.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 
 #include "print.h"
 
+#include <tradelock/admin.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 
 #include "command.h"
 
+#include <tradelock/admin.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 
 #include "command.h"
 
+#include <tradelock/lane.h>
+
 #include <libsmartcols.h>
 #include <stdarg.h>
 #include <stdio.h>

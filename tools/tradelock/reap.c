@@ -2,6 +2,8 @@
 
 #include "print.h"
 
+#include <tradelock/lane.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 

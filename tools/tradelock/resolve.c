@@ -3,6 +3,8 @@
 #include "print.h"
 #include "said.h"
 
+#include <tradelock/admin.h>
+
 #include <stdio.h>
 #include <string.h>
 

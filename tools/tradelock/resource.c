@@ -3,7 +3,7 @@
 #include "holders.h"
 #include "print.h"
 
-#include <tradelock/resource.h>
+#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>

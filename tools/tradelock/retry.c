@@ -3,6 +3,8 @@
 #include "explain.h"
 #include "print.h"
 
+#include <tradelock/admin.h>
+
 #include <stdio.h>
 
 enum { OPTION_FENCE = OPTION_OWN, OPTION_REASON, OPTION_ACTOR };

@@ -4,6 +4,8 @@
 #include "print.h"
 #include "said.h"
 
+#include <tradelock/admin.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "statement.h"
 
+#include <tradelock/admin.h>
+
 #include <csv.h>
 #include <errno.h>
 #include <stdio.h>

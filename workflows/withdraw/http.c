@@ -1,6 +1,7 @@
 #include "http.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
+#include <tradelock/tradelock.h>
 
 #include <curl/curl.h>
 #include <pthread.h>

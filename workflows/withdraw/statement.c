@@ -1,5 +1,7 @@
 #include "statement.h"
 
+#include <tradelock/test_hooks.h>
+
 #include <mysql.h>
 #include <string.h>
 
