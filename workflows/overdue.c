@@ -1,3 +1,4 @@
+/* The alarm for due work that no worker claims. Only reads. */
 #include "overdue.h"
 
 #include <inttypes.h>
