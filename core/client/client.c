@@ -9,7 +9,7 @@
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/schema.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "client/schema.h"
 
 #include "base/error.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include "sql_text.h"
 

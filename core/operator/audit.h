@@ -2,7 +2,7 @@
 #ifndef TL_OPERATOR_AUDIT_H
 #define TL_OPERATOR_AUDIT_H
 
-#include "store/store_audit.h"
+#include "store/audit.h"
 
 typedef struct audit {
     db *connection;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "store/store_audit.h"
+#include "store/audit.h"
 #include "transition/work.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "client/schema.h"
 #include "client/server.h"
-#include "store/store_clock.h"
-#include "store/store_operator.h"
+#include "store/clock.h"
+#include "store/operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/store_group.h"
-#include "store/store_operator.h"
+#include "store/group.h"
+#include "store/operator.h"
 
 #include "sql_text.h"
 

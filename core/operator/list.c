@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 #include "store/view.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "client/schema.h"
 #include "client/server.h"
 #include "operator/parts.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include "sql_text.h"
 

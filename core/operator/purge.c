@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "store/store_clock.h"
-#include "store/store_operator.h"
+#include "store/clock.h"
+#include "store/operator.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 #include "transition/work.h"
 
 #include <string.h>

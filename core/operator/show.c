@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "store/store.h"
-#include "store/store_operator.h"
+#include "store/operator.h"
 #include "store/view.h"
 
 /* Whether an open transaction stands in the way of whoever goes on with this row.  An account that

@@ -1,4 +1,4 @@
-#include "store/store_audit.h"
+#include "store/audit.h"
 
 #include "sql_text.h"
 

@@ -1,4 +1,4 @@
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include "sql_text.h"
 #include "store/rows.h"

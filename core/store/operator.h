@@ -1,6 +1,6 @@
 /* The statements of the operators' side, bound to their parameters; each is one round trip. */
-#ifndef TL_STORE_STORE_OPERATOR_H
-#define TL_STORE_STORE_OPERATOR_H
+#ifndef TL_STORE_OPERATOR_H
+#define TL_STORE_OPERATOR_H
 
 #include "db/db.h"
 #include "store/store.h"

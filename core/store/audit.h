@@ -1,6 +1,6 @@
 /* Pages of history and rows for an audit; each is one round trip. */
-#ifndef TL_STORE_STORE_AUDIT_H
-#define TL_STORE_STORE_AUDIT_H
+#ifndef TL_STORE_AUDIT_H
+#define TL_STORE_AUDIT_H
 
 #include "db/db.h"
 

@@ -1,5 +1,5 @@
 /* The statements of two operators' decisions, bound to their parameters. */
-#include "store/store_operator.h"
+#include "store/operator.h"
 
 #include "sql_text.h"
 
