@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "store/store_clock.h"
+#include "store/clock.h"
 
 #include <tradelock/admin/audit.h>
 

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "client/schema.h"
 #include "client/server.h"
-#include "store/store_clock.h"
+#include "store/clock.h"
 #include "admin/statements.h"
 
 #include <tradelock/admin/server.h>

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "store/server.h"
 #include "store/store.h"
-#include "store/store_group.h"
+#include "store/group.h"
 #include "admin/statements.h"
 
 #include "sql_text.h"

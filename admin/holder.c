@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "store/store_rw.h"
+#include "store/rw.h"
 #include "transition/work.h"
 
 #include <tradelock/admin/locks.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "store/store_clock.h"
+#include "store/clock.h"
 #include "admin/statements.h"
 
 #include <tradelock/admin/server.h>

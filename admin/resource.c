@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 #include "transition/work.h"
 
 #include <tradelock/admin/locks.h>

@@ -1,3 +1,5 @@
+/* Every ending of the workflow layer: success, failure with a proof, put back, parked. An ending
+ * whose answer was lost is repeated word for word until it is known. */
 #include "ending.h"
 
 #include "resolver.h"

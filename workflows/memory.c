@@ -1,3 +1,4 @@
+/* The one place where the workflow layer allocates, so that tests can let any allocation fail. */
 #include "memory.h"
 
 #include <tradelock/test_hooks.h>

@@ -1,4 +1,4 @@
-/* Tells the log of due work that nobody claims; it reads only. */
+/* The alarm for due work that no worker claims. Only reads. */
 #include "overdue.h"
 
 #include <tradelock/lane.h>

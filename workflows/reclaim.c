@@ -1,3 +1,5 @@
+/* Trying a proven failure anew: which old keys the channel is asked about first, and when the
+ * failure may be tried at all. Sends nothing itself; run.c does. */
 #include "run.h"
 
 #include <tradelock/lane.h>

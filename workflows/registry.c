@@ -1,3 +1,5 @@
+/* The table of registered operations: made, copied into, looked up, freed. registration.c
+ * decides what may be registered. */
 #include "registry.h"
 
 #include "memory.h"

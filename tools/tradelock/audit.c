@@ -1,3 +1,5 @@
+/* tradelock audit: prints what contradicts the books, compares a bank's statement, and closes
+ * findings by two accounts. */
 #include "command.h"
 
 #include "print.h"

@@ -1,3 +1,4 @@
+/* tradelock doctor: prints whether this server is fit for money. Only reads. */
 #include "command.h"
 
 #include "print.h"

@@ -1,3 +1,4 @@
+/* Files each payment of a bank's statement as evidence, and counts what that came to. */
 #include "evidence_statement.h"
 
 #include "print.h"

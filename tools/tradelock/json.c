@@ -1,3 +1,4 @@
+/* Rows of the library as JSON objects, for --json. */
 #include "print.h"
 
 #include "command.h"

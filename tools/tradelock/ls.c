@@ -1,3 +1,4 @@
+/* tradelock ls: lists lock rows by filter. Only reads. */
 #include "command.h"
 
 #include "print.h"

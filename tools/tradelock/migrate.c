@@ -1,3 +1,4 @@
+/* tradelock migrate: brings the schema up to date, and grants the roles. */
 #include "command.h"
 
 #include "print.h"

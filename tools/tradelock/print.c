@@ -1,3 +1,4 @@
+/* Tables, times and other output that all commands share, over libsmartcols. */
 #include "print.h"
 
 #include "command.h"

@@ -1,3 +1,4 @@
+/* tradelock purge: removes what has been finished for long enough. */
 #include "command.h"
 
 #include "print.h"

@@ -1,3 +1,4 @@
+/* tradelock reap: the janitor's round, once. */
 #include "command.h"
 
 #include "print.h"

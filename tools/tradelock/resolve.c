@@ -1,3 +1,4 @@
+/* tradelock resolve: one operator proposes a decision, another confirms it. */
 #include "command.h"
 
 #include "print.h"

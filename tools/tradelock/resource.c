@@ -1,3 +1,4 @@
+/* tradelock resource: lists and shows lease mutexes and read-write locks, and takes one away. */
 #include "command.h"
 
 #include "holders.h"

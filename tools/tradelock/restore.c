@@ -1,3 +1,4 @@
+/* tradelock restore: declares a restore, shows it, and accepts it by two accounts. */
 #include "command.h"
 
 #include "print.h"

@@ -1,3 +1,4 @@
+/* tradelock retry: makes a waiting or parked trade due now. */
 #include "command.h"
 
 #include "explain.h"

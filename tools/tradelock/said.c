@@ -1,3 +1,4 @@
+/* What people and channels said of a trade, taken from its history for show. Only formats. */
 #include "said.h"
 
 #include "print.h"

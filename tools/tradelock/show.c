@@ -1,3 +1,4 @@
+/* tradelock show: everything that is known of one trade, read first and then printed. */
 #include "command.h"
 
 #include "explain.h"

@@ -1,3 +1,4 @@
+/* Reads a bank's statement in CSV into payments. */
 #include "statement.h"
 
 #include <tradelock/admin.h>

@@ -1,3 +1,5 @@
+/* One exchange over libcurl, on a connection of its own, so that nothing is ever sent twice
+ * unnoticed. */
 #include "http.h"
 
 #include <tradelock/test_hooks.h>

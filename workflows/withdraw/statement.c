@@ -1,3 +1,4 @@
+/* Runs one prepared statement on the library's connection, and says how many rows it changed. */
 #include "statement.h"
 
 #include <tradelock/test_hooks.h>

@@ -1,4 +1,4 @@
-#include "store/store_rw.h"
+#include "store/rw.h"
 
 #include "base/text.h"
 #include "sql_text.h"

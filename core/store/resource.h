@@ -1,7 +1,7 @@
 /* The statements of the resource locks, bound to their parameters; each is one round trip and
  * decides nothing. */
-#ifndef TL_STORE_STORE_RESOURCE_H
-#define TL_STORE_STORE_RESOURCE_H
+#ifndef TL_STORE_RESOURCE_H
+#define TL_STORE_RESOURCE_H
 
 #include "db/db.h"
 

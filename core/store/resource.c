@@ -1,4 +1,4 @@
-#include "store/store_resource.h"
+#include "store/resource.h"
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -1,8 +1,8 @@
 /* Many steps of one kind in one statement, which joins the table with a list of their values. They
  * are sorted by key, each key once; afterwards each step's changed tells.  DB_ERROR: the server
  * undid all of them.  DB_UNANSWERED also when it was done, and nobody could tell what of it. */
-#ifndef TL_STORE_STORE_MANY_H
-#define TL_STORE_STORE_MANY_H
+#ifndef TL_STORE_MANY_H
+#define TL_STORE_MANY_H
 
 #include "db/db.h"
 #include "store/step.h"

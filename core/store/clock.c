@@ -1,4 +1,4 @@
-#include "store/store_clock.h"
+#include "store/clock.h"
 
 #include "sql_text.h"
 

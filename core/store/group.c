@@ -2,12 +2,12 @@
  * Many steps in one execution of one prepared statement.  The order of the values is that of
  * sql/query/group.sql and group_mutex.sql.
  */
-#include "store/store_group.h"
+#include "store/group.h"
 
 #include "base/memory.h"
 #include "sql_text.h"
 #include "store/mutation.h"
-#include "store/store_many.h"
+#include "store/many.h"
 
 #include <string.h>
 

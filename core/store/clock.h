@@ -1,6 +1,6 @@
 /* The statements about the server's clock, bound to their parameters; each is one round trip. */
-#ifndef TL_STORE_STORE_CLOCK_H
-#define TL_STORE_STORE_CLOCK_H
+#ifndef TL_STORE_CLOCK_H
+#define TL_STORE_CLOCK_H
 
 #include "db/db.h"
 

@@ -1,7 +1,7 @@
 /* The statements of the read-write lock and of the row lock, bound to their parameters; each is one
  * round trip and decides nothing. */
-#ifndef TL_STORE_STORE_RW_H
-#define TL_STORE_STORE_RW_H
+#ifndef TL_STORE_RW_H
+#define TL_STORE_RW_H
 
 #include "db/db.h"
 

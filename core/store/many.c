@@ -3,7 +3,7 @@
  * INSERT, or writes both rows of a trade.  The order of the values is that of the named file of
  * sql/query.
  */
-#include "store/store_many.h"
+#include "store/many.h"
 
 #include "base/memory.h"
 #include "sql_text.h"

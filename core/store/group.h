@@ -1,6 +1,6 @@
 /* Many steps in one statement and one commit. */
-#ifndef TL_STORE_STORE_GROUP_H
-#define TL_STORE_STORE_GROUP_H
+#ifndef TL_STORE_GROUP_H
+#define TL_STORE_GROUP_H
 
 #include "db/db.h"
 #include "store/step.h"
