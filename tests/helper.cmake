@@ -23,7 +23,6 @@
 #   plain    runs in the plain build only, not again under the sanitizers
 #   hooks    needs TL_TEST_HOOKS; is not added to a build without
 set(TL_TEST_ONLY "" CACHE STRING "Add only tests with this label")
-option(TL_TEST_BUILD_ALL "Build the executables of tests that are not added, too" OFF)
 set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
@@ -107,7 +106,7 @@ function(tl_add_test name)
     message(FATAL_ERROR "tl_add_test(${name}): no SOURCES")
   endif()
   tl_test_belongs(belongs "${arg_LABELS}")
-  if(NOT belongs AND NOT TL_TEST_BUILD_ALL)
+  if(NOT belongs)
     return()
   endif()
   set(target test-${name})
@@ -118,9 +117,6 @@ function(tl_add_test name)
     ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE
     tl-flags ${arg_LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
-  if(NOT belongs)
-    return()
-  endif()
   # tools/test --under puts a program such as valgrind before it.
   set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${target}>)
   tl_add_ctest(${name} ${ARGN})
