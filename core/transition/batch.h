@@ -2,7 +2,7 @@
 #ifndef TL_TRANSITION_BATCH_H
 #define TL_TRANSITION_BATCH_H
 
-#include "store/store_group.h"
+#include "store/group.h"
 #include "transition/engine.h"
 
 /* In one statement at most: tasks, and bytes. */

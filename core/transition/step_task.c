@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "store/store.h"
-#include "store/store_group.h"
+#include "store/group.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Work in its older form, given to the engine as a task. */
 #include "transition/work.h"
 
-#include "store/store_group.h"
+#include "store/group.h"
 
 #include <string.h>
 
