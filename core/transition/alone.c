@@ -32,6 +32,17 @@ tl_status task_check_lock(const transition_engine *engine, const task *t)
     return t->life != NULL ? life_check(t->life) : TL_OK;
 }
 
+int task_judge_passing(task *t, const db *connection)
+{
+    const db_error_class class = db_error_classify(db_errno(connection));
+
+    if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
+        return 0;
+    fail(t, db_error_status(connection, DB_ERROR, t->name));
+    t->stage = TASK_AGAIN;
+    return 1;
+}
+
 /* What an answer other than DB_DONE means. */
 static void judge(task *t, db *connection, db_answer answer)
 {

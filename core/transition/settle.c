@@ -141,6 +141,7 @@ static db_answer read_task(task *t, db *connection)
 
     if (!t->doubt.is_open)
         return DB_DONE; /* read in an earlier attempt */
+    assert(t->kind->read != NULL);
     t->verdict = VERDICT_REFUSED;
     answer = t->kind->read(t, connection);
     if (answer != DB_DONE) {

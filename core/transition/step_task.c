@@ -126,6 +126,11 @@ db_answer step_task_read(task *t, db *connection)
     return answer;
 }
 
+void step_task_undone(task *t)
+{
+    t->settled = 1;
+}
+
 /* -------------------------------------------------------------------------- in batches -- */
 
 static size_t row_size(const task *t)
@@ -191,6 +196,7 @@ task *step_task_of(step_task *t)
                                    .run = run,
                                    .judge = step_task_judge,
                                    .read = step_task_read,
+                                   .undone = step_task_undone,
                                    .batch = batch_of};
 
     t->task.kind = &kind;

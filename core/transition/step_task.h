@@ -34,5 +34,8 @@ tl_status step_check_life(const step *s);
 int step_task_judge(task *t, const db *connection);
 /* By the step's token. */
 db_answer step_task_read(task *t, db *connection);
+/* What is granted after a lost answer is granted late: it counts as settled, so that its row is
+ * read. */
+void step_task_undone(task *t);
 
 #endif

@@ -88,11 +88,11 @@ void work_run(transition_engine *engine, work *w, int64_t budget_ms)
     w->status = t.status;
 }
 
-void work_run_again(transition_engine *engine, work *w, work_doubt *doubt, int64_t budget_ms)
+void work_run_again(transition_engine *engine, work *w, work_doubt *left, int64_t budget_ms)
 {
-    w->doubtful = doubt->doubtful;
-    memcpy(w->lost_connection, doubt->lost_connection, sizeof w->lost_connection);
+    w->doubtful = left->doubtful;
+    memcpy(w->lost_connection, left->lost_connection, sizeof w->lost_connection);
     work_run(engine, w, budget_ms);
-    doubt->doubtful = w->verdict == VERDICT_UNKNOWN;
-    memcpy(doubt->lost_connection, w->lost_connection, sizeof doubt->lost_connection);
+    left->doubtful = w->verdict == VERDICT_UNKNOWN;
+    memcpy(left->lost_connection, w->lost_connection, sizeof left->lost_connection);
 }

@@ -59,6 +59,6 @@ typedef struct work_doubt {
 } work_doubt;
 
 /* work_run() of work without `read`, with what is in doubt taken along and brought back. */
-void work_run_again(transition_engine *engine, work *w, work_doubt *doubt, int64_t budget_ms);
+void work_run_again(transition_engine *engine, work *w, work_doubt *left, int64_t budget_ms);
 
 #endif
