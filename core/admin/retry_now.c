@@ -41,15 +41,15 @@ static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     step_task t = {.step = {.kind = STEP_OPERATOR_RETRY,
-                             .cust_no = r->key->cust_no,
-                             .serial_no = r->key->serial_no,
-                             .op_code = r->key->op_code,
-                             .retry_op = r->retry_op,
-                             .held_fence = r->fence,
-                             .thread_no = thread_no,
-                             .actor = r->actor,
-                             .remark = r->reason,
-                             .keep_claims = 1}};
+                            .cust_no = r->key->cust_no,
+                            .serial_no = r->key->serial_no,
+                            .op_code = r->key->op_code,
+                            .retry_op = r->retry_op,
+                            .held_fence = r->fence,
+                            .thread_no = thread_no,
+                            .actor = r->actor,
+                            .remark = r->reason,
+                            .keep_claims = 1}};
 
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());

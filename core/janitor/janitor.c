@@ -73,12 +73,12 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
                      const char *serial_no, uint64_t fence)
 {
     step_task t = {.step = {.kind = STEP_REAP,
-                             .cust_no = cust_no,
-                             .serial_no = serial_no,
-                             .op_code = op_code,
-                             .held_fence = fence,
-                             .actor = j->actor,
-                             .keep_claims = 1}};
+                            .cust_no = cust_no,
+                            .serial_no = serial_no,
+                            .op_code = op_code,
+                            .held_fence = fence,
+                            .actor = j->actor,
+                            .keep_claims = 1}};
     tl_key key = {serial_no, cust_no, op_code};
 
     random_token(t.step.token);

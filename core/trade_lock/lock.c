@@ -348,7 +348,7 @@ void lock_lose(tl_lock *lock)
 tl_status lock_failed(const step_task *t)
 {
     return t->task.status != TL_OK ? t->task.status
-                              : error_set(TL_INTERNAL, "a step failed without a reason");
+                                   : error_set(TL_INTERNAL, "a step failed without a reason");
 }
 
 void lock_not_done(tl_lock *lock, lock_state state, const step_task *t)

@@ -190,9 +190,9 @@ static db_answer callback_stopped(struct with *w, tl_status status)
 /* Nothing can be sent behind results that nobody read. */
 static db_answer left_unread(struct with *w)
 {
-    return leave_in_doubt(
-        w, error_set(TL_CALLBACK_FAILED, "the database callback of '%s' left results unread",
-                     step_name(w->t->step.kind)));
+    return leave_in_doubt(w, error_set(TL_CALLBACK_FAILED,
+                                       "the database callback of '%s' left results unread",
+                                       step_name(w->t->step.kind)));
 }
 
 /* ----------------------------------------------------------------- the transaction -- */

@@ -46,8 +46,7 @@ int task_judge_passing(task *t, const db *connection)
 /* What an answer other than DB_DONE means. */
 static void judge(task *t, db *connection, db_answer answer)
 {
-    int repeats =
-        answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 
     if (answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer)) {
         task_doubt(t, connection);

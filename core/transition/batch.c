@@ -219,7 +219,7 @@ static struct timespec until(int64_t deadline_ms)
     return at;
 }
 
-/* Waits for one of the places of those who settle for themselves; 0 when the deadline came
+/* Waits for a turn among those who settle for themselves; 0 when the deadline came
  * first. */
 static int enter(transition_engine *engine, int64_t deadline_ms)
 {

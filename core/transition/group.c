@@ -1,16 +1,16 @@
 /*
  * Group commit, as the write group of a log-structured store does it.
  *
- * A thread that finds a free place leads: it tries its own task on its own thread, with nothing
- * added, and leaves the place before it tries again.  One that does not joins a group of the queue
- * and sleeps.  A leader that is back hands its place to the first group of the queue, which one of
+ * A thread that finds a free permit leads: it tries its own task on its own thread, with nothing
+ * added, and leaves the permit before it tries again.  One that does not joins a group of the queue
+ * and sleeps.  A leader that is back hands its permit to the first group of the queue, which one of
  * its own threads then leads: one statement, one commit, a verdict for each, and one call that
  * wakes them all.  So a group grows as large as the time of one commit makes it; there is no
  * dispatcher, no timer, and a lone caller waits for nobody.
  *
  * A group takes no more than its share of all who are there: where one took all that waits, the
- * other places were left with crumbs, a group of fifty and then many of five, each of which costs a
- * commit.  A group holds tasks of one batch kind; the places are there for all kinds.
+ * other permits were left with crumbs, a group of fifty and then many of five, each of which costs a
+ * commit.  A group holds tasks of one batch kind; the permits are there for all kinds.
  *
  * It carries nothing out by itself: batch.c and alone.c do.
  */
@@ -38,13 +38,13 @@
  * two steps. */
 #define ALONE 8
 #define SPAN_STEPS 64
-/* So many connections they leave to what takes no place: reads, the janitor's rounds, leases. */
+/* So many connections they leave to what takes no permit: reads, the janitor's rounds, leases. */
 #define SPARE 4
 
 /* What a group's word says, in this order. */
 enum group_state {
     GROUP_QUEUED,    /* more may join, and leave */
-    GROUP_CALLED,    /* there is a place for it; the first thread to see it leads */
+    GROUP_CALLED,    /* there is a permit for it; the first thread to see it leads */
     GROUP_UNDER_WAY, /* only the leader's word ends the wait */
     GROUP_SERVED     /* each has its verdict */
 };
@@ -71,7 +71,7 @@ struct group_queue {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
-    unsigned leaders, groups;  /* places that are taken, and those of them by groups */
+    unsigned leaders, groups;  /* permits that are taken, and those of them by groups */
     size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
     size_t most, most_before;  /* of both together, in this span and in the one before */
     unsigned steps;            /* in this span */
@@ -132,7 +132,7 @@ static unsigned most_alone(const group_queue *queue)
     return ALONE < able ? ALONE : able;
 }
 
-static unsigned places(const group_queue *queue)
+static unsigned permits(const group_queue *queue)
 {
     const unsigned alone = most_alone(queue);
     unsigned wanted = queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
@@ -145,7 +145,7 @@ static unsigned places(const group_queue *queue)
 /* As many for each group under way as are left to wait. */
 static size_t share_of(const group_queue *queue)
 {
-    size_t share = (queue->waiting + queue->under_way) / (places(queue) + 1) + 1;
+    size_t share = (queue->waiting + queue->under_way) / (permits(queue) + 1) + 1;
 
     return share < BATCH_ROWS ? share : BATCH_ROWS;
 }
@@ -203,7 +203,7 @@ static void take_out_group(group_queue *queue, const struct group *group)
         queue->last = previous;
 }
 
-/* Takes the first group out of the queue and gives it a place. */
+/* Takes the first group out of the queue and gives it a permit. */
 static struct group *take_first(group_queue *queue)
 {
     struct group *group = queue->first;
@@ -219,16 +219,16 @@ static struct group *take_first(group_queue *queue)
     return group;
 }
 
-/* Those who went by themselves when they were few have more places than there are now.  One group
+/* Those who went by themselves when they were few have more permits than there are now.  One group
  * may go beside the rest of them, so that nobody waits until most of them are back, some of whom
  * may be stuck. */
 static int group_may_go(const group_queue *queue)
 {
-    return queue->leaders < places(queue) ||
+    return queue->leaders < permits(queue) ||
            (queue->groups == 0 && queue->leaders < most_alone(queue));
 }
 
-/* All groups for which there is a place; the caller wakes them with call(). */
+/* All groups for which there is a permit; the caller wakes them with call(). */
 static struct group *take_due(group_queue *queue)
 {
     struct group *due = NULL, **end = &due;
@@ -253,7 +253,7 @@ static void call(struct group *due)
     }
 }
 
-/* A place is free, `done` steps are: the next of the queue take it, and what more there is with
+/* A permit is free, `done` steps are: the next of the queue take it, and what more there is with
  * fewer steps; or it stays empty. */
 static void hand_over(group_queue *queue, size_t done, unsigned groups)
 {
@@ -276,7 +276,7 @@ void group_count(transition_engine *engine, size_t count)
     engine_count(&engine->counters.grouped, count);
 }
 
-/* The place is handed over before the verdicts are, so that the next group is on its way while this
+/* The permit is handed over before the verdicts are, so that the next group is on its way while this
  * one's threads wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
@@ -292,7 +292,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
     futex_wake(&group->state, FUTEX_ALL);
 }
 
-/* Leaves the queue; 0 when the group has its place already. */
+/* Leaves the queue; 0 when the group has its permit already. */
 static int leave(group_queue *queue, struct group *group, struct member *me)
 {
     struct member **link = &group->first, *previous = NULL;
@@ -313,7 +313,7 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
         queue->waiting--;
         if (group->rows == 0)
             take_out_group(queue, group);
-        due = take_due(queue); /* with fewer steps there may be a place more */
+        due = take_due(queue); /* with fewer steps there may be a permit more */
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -350,17 +350,16 @@ static int await(transition_engine *engine, struct group *group, struct member *
     }
 }
 
-/* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with a
- * place. */
-static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me,
-                          int *leads)
+/* Joins a group, or leads alone where a permit is free; NULL: alone, *leads says whether with a
+ * permit. */
+static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me, int *leads)
 {
     struct group *group = NULL, *due = NULL;
 
     *leads = 0;
     pthread_mutex_lock(&queue->mutex);
     count_in(queue);
-    if (queue->leaders < places(queue) && queue->first == NULL) {
+    if (queue->leaders < permits(queue) && queue->first == NULL) {
         queue->leaders++;
         queue->under_way++;
         *leads = 1;

@@ -31,8 +31,8 @@ static int is_failure(const step *s)
 
 static tl_status check_restored(const transition_engine *engine, const step *s)
 {
-    const int forbidden = s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM ||
-                          is_failure(s);
+    const int forbidden =
+        s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s);
 
     if (!forbidden || !transition_is_restored(engine))
         return TL_OK;

@@ -32,8 +32,8 @@ static size_t row_size(const task *t)
 
 static int in_order(const task *a, const task *b)
 {
-    int order = strcmp(work_of(a)->group->key(work_of(a)->row),
-                       work_of(b)->group->key(work_of(b)->row));
+    int order =
+        strcmp(work_of(a)->group->key(work_of(a)->row), work_of(b)->group->key(work_of(b)->row));
 
     return order != 0 ? order : a->asks - b->asks;
 }

@@ -58,8 +58,10 @@ static void test_asks_in_a_row(void **state)
         ask_and_end(i);
 
     /* An ending has added one. */
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = "
-                                            DATABASE_MADE_US), ASKS);
+    assert_int_equal(
+        database_number(f.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_US),
+        ASKS);
 }
 
 int main(void)
