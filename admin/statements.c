@@ -232,20 +232,14 @@ db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retr
 
 db_answer store_resolve_insert(db *connection, const store_resolution *r)
 {
-    const char verdict[2] = {r->verdict, '\0'};
+    const char decision[2] = {r->decision, '\0'};
     const db_value values[] = {
-        db_text(r->key->cust_no),
-        db_text(r->key->serial_no),
-        db_text(r->key->op_code),
-        db_uint(r->rev),
-        db_text(verdict),
-        db_int(r->part),
-        db_uint(r->fence),
-        db_uint(r->epoch),
-        db_text(r->reason),
-        db_text(r->actor),
-        db_text(r->thread_no),
-        db_text(r->log_no),
+        db_text(r->key->cust_no),    db_text(r->key->serial_no),
+        db_text(r->key->op_code),    db_uint(r->rev),
+        db_text(decision),           db_int(r->part),
+        db_uint(r->fence),           db_uint(r->epoch),
+        db_text(r->reason),          db_text(r->actor),
+        db_text(r->thread_no),       db_text(r->log_no),
         db_int(r->although_pending),
     };
 

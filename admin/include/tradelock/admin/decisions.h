@@ -14,7 +14,7 @@ typedef struct tl_resolution {
     unsigned version; /* TL_RESOLUTION_VERSION */
     tl_key key;
     uint64_t fence; /* of the sync row, as it was seen */
-    tl_verdict verdict;
+    tl_decision decision;
     const char *actor, *reason; /* mandatory; for the record, and for no customer */
     /* The confirmation of a failure: it is to be booked although the channel calls the payment
      * pending. */
