@@ -253,7 +253,7 @@ static int audit_all(void *context)
 tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                    tl_violation_fn each, void *context, tl_audit_counts *counts)
 {
-    tl_audit_counts counted = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_audit_counts counted = TL_AUDIT_COUNTS_INIT;
     audit self = {
         .each = each,
         .context = context,

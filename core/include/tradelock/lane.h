@@ -42,10 +42,7 @@ typedef struct tl_claim_options {
 } tl_claim_options;
 
 #define TL_CLAIM_OPTIONS_VERSION 1u
-#define TL_CLAIM_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        TL_CLAIM_OPTIONS_VERSION, NULL, 0, 0                                                       \
-    }
+#define TL_CLAIM_OPTIONS_INIT TL_INITIAL(tl_claim_options, TL_CLAIM_OPTIONS_VERSION)
 #define TL_CLAIM_MAX 64
 
 /*

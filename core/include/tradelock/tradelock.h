@@ -89,6 +89,25 @@
 #define TL_EXPORT
 #endif
 
+/*
+ * What a struct with a version begins as, through its TL_..._INIT: everything is 0, which is the
+ * default, but for the version.  For C++ it is a value, since designators are C's before C++20.
+ */
+#ifdef __cplusplus
+template <typename Struct> inline Struct tl_initial(unsigned version)
+{
+    Struct value = Struct();
+    value.version = version;
+    return value;
+}
+#define TL_INITIAL(type, number) tl_initial<type>(number)
+#else
+#define TL_INITIAL(type, number)                                                                   \
+    {                                                                                              \
+        .version = (number)                                                                        \
+    }
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -308,10 +327,7 @@ typedef struct tl_client_options {
 } tl_client_options;
 
 #define TL_CLIENT_OPTIONS_VERSION 1u
-#define TL_CLIENT_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        TL_CLIENT_OPTIONS_VERSION, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL         \
-    }
+#define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /* Reads the file, connects, checks server and schema, writes the session row and starts its
  * heartbeat thread. */
@@ -355,6 +371,7 @@ typedef struct tl_stats {
 } tl_stats;
 
 #define TL_STATS_VERSION 1u
+#define TL_STATS_INIT TL_INITIAL(tl_stats, TL_STATS_VERSION)
 
 /* Copies the counters of this client since it was opened. */
 TL_EXPORT tl_status tl_client_stats(const tl_client *client, tl_stats *stats);
@@ -501,11 +518,7 @@ typedef struct tl_lock_options {
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
-#define TL_LOCK_OPTIONS_INIT                                                                       \
-    {                                                                                              \
-        TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL,     \
-            NULL, 0                                                                                \
-    }
+#define TL_LOCK_OPTIONS_INIT TL_INITIAL(tl_lock_options, TL_LOCK_OPTIONS_VERSION)
 
 typedef struct tl_lock tl_lock;
 
@@ -555,9 +568,9 @@ TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
 TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
 
 typedef enum tl_outcome {
+    TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened; what was not filled in is this */
     TL_OUTCOME_SUCCESS,     /* P -> Y */
     TL_OUTCOME_FAILURE,     /* P -> F; needs a proof */
-    TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened */
     TL_OUTCOME_ACCEPTED,    /* the channel took it and will pay later */
     TL_OUTCOME_PENDING,     /* the channel is at it */
     TL_OUTCOME_RETRY_LATER, /* the channel provably did nothing; this send does not count */
@@ -579,11 +592,20 @@ typedef struct tl_ending {
 } tl_ending;
 
 #define TL_ENDING_VERSION 1u
+#ifdef __cplusplus
+inline tl_ending tl_ending_initial()
+{
+    tl_ending ending = tl_initial<tl_ending>(TL_ENDING_VERSION);
+    ending.proof = TL_PROOF_NONE;
+    return ending;
+}
+#define TL_ENDING_INIT tl_ending_initial()
+#else
 #define TL_ENDING_INIT                                                                             \
     {                                                                                              \
-        TL_ENDING_VERSION, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, 0, NULL, NULL, NULL, 0, NULL,     \
-            NULL                                                                                   \
+        .version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE                                       \
     }
+#endif
 
 /*
  * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what the trade
@@ -673,6 +695,7 @@ typedef struct tl_evidence {
 } tl_evidence;
 
 #define TL_EVIDENCE_VERSION 1u
+#define TL_EVIDENCE_INIT TL_INITIAL(tl_evidence, TL_EVIDENCE_VERSION)
 
 /*
  * Files it with the sync row locked first, and what follows from it in the same transaction: the

@@ -22,6 +22,7 @@ typedef struct tl_resolution {
 } tl_resolution;
 
 #define TL_RESOLUTION_VERSION 2u
+#define TL_RESOLUTION_INIT TL_INITIAL(tl_resolution, TL_RESOLUTION_VERSION)
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the server
