@@ -9,7 +9,7 @@ if(TARGET tradelock-workflow)
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 endif()
 install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
-install(DIRECTORY core/include/tradelock admin/include/tradelock
+install(DIRECTORY core/include/tradelock core/admin/include/tradelock
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY sql/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tradelock/sql
   FILES_MATCHING PATTERN "*.sql")
