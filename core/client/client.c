@@ -130,7 +130,7 @@ static void run_round(void *context)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
-    if (client->janitor_place.rounds % SEARCH_ROUNDS == 0)
+    if (client->rounds++ % SEARCH_ROUNDS == 0)
         (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
         clock_watch_settle(client, client->config.session_ms) != TL_OK) {
@@ -139,7 +139,7 @@ static void run_round(void *context)
         return;
     }
     if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
-                      &client->janitor_place, &opened, &freed) != TL_OK)
+                      &client->cursor, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -469,7 +469,7 @@ static tl_status check_may_open(tl_client *client)
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
     tl_reaped done = {0, 0, 0};
-    janitor_place place = {.from_us = 0};
+    janitor_cursor cursor = {.from_us = 0};
     tl_status status;
 
     error_clear();
@@ -492,7 +492,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
         status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
-                               &place, &done.opened, &done.freed);
+                               &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

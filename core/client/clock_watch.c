@@ -163,7 +163,7 @@ tl_status clock_watch_look(tl_client *client)
 
 static tl_status search(db *connection, int64_t *future_us)
 {
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     int64_t found_us;
     db_answer answer;
 

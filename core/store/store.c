@@ -94,6 +94,7 @@ db_answer store_operation_next(db *connection, store_operation *operation)
     if (answer == DB_DONE) {
         text_copy(operation->op_code, sizeof operation->op_code, db_get_text(&found, 0, 0));
         operation->low_water_us = db_get_int(&found, 0, 1);
+        operation->now_us = db_get_int(&found, 0, 2);
     }
     db_result_free(&found);
     return answer;
@@ -107,17 +108,17 @@ db_answer store_reap_overdue(db *connection, const char *op_code, const store_st
     return db_run(connection, &sql_reap_overdue, values, COUNT(values), result);
 }
 
-db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             const store_stretch *stretch, db_result *result)
+db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
+                          db_result *result)
 {
     const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
-                               db_text(session_id)};
+                               db_uint(STORE_REAP_BATCH)};
 
-    return db_run(connection, &sql_reap_session, values, COUNT(values), result);
+    return db_run(connection, &sql_reap_dead, values, COUNT(values), result);
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
-                                  store_part *part)
+                                  int *empty)
 {
     db_result found = DB_RESULT_INIT;
     db_answer answer;
@@ -128,9 +129,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
 
     answer = db_run(connection, &sql_low_water_stretch, values, COUNT(values), &found);
     if (answer == DB_DONE) {
-        part->empty = db_is_null(&found, 0, 0);
-        part->first_us = db_get_int(&found, 0, 0);
-        part->now_us = db_get_int(&found, 0, 2);
+        *empty = !db_get_int(&found, 0, 0);
         if (!db_is_null(&found, 0, 1))
             stretch->to_us = db_get_int(&found, 0, 1);
     }
@@ -151,13 +150,6 @@ db_answer store_low_water_move(db *connection, const char *op_code, int64_t from
                                db_int(to_us)};
 
     return db_run(connection, &sql_low_water_move, values, COUNT(values), NULL);
-}
-
-db_answer store_low_water_back(db *connection, const char *op_code)
-{
-    const db_value values[] = {db_text(op_code)};
-
-    return db_run(connection, &sql_low_water_back, values, COUNT(values), NULL);
 }
 
 db_answer store_session_insert(db *connection, const store_session *session)

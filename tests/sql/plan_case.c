@@ -167,8 +167,9 @@ const plan_case plan_cases[] = {
     {&sql_operation_next, "the first", 1, 4, PLAN_KEYS, {S("")}},
     {&sql_operation_next, "behind one", 1, 4, PLAN_KEYS, {OP}},
     {&sql_reap_overdue, "", 256, 300, PLAN_KEYS, {OP, LOW_WATER, N(NEVER)}},
-    /* An index-only walk over what is in process, as it says. */
-    {&sql_reap_session, "", 256, 3200, PLAN_KEYS, {OP, LOW_WATER, N(NEVER), DEAD}},
+    /* An index-only walk over what is in process, as it says; each entry's session is looked up
+     * among those that are ended. */
+    {&sql_reap_dead, "", 256, 6400, PLAN_KEYS, {OP, LOW_WATER, N(NEVER), N(256)}},
     {&sql_low_water_stretch, "", 1, 1020, PLAN_KEYS,
      {OP, LOW_WATER, N(NEVER), OP, LOW_WATER, N(NEVER)}},
     {&sql_low_water_stretch, "far behind", 1, 1020, PLAN_KEYS,
@@ -176,7 +177,6 @@ const plan_case plan_cases[] = {
     {&sql_low_water_clear, "", 1, 1020, PLAN_KEYS, {OP, N(1), N(1577837800000000)}},
     {&sql_low_water_move, "", 2, FEW, PLAN_KEYS,
      {OP, LOW_WATER, N(NEVER), LOW_WATER, N(NEVER)}},
-    {&sql_low_water_back, "", 0, FEW, PLAN_KEYS, {OP}},
     /* the server's clock: the procedures' own statements are by key, or walk a page */
     {&sql_clock_look, "", 1, FEW, PLAN_KEYS, {NONE}},
     {&sql_clock_open, "", 1, 60, PLAN_WALK, {NONE}},
