@@ -1,6 +1,6 @@
 #include "base/random.h"
 
-#include "base/thread_context.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ void random_bytes(void *to, size_t size)
 
 void random_token(uint8_t token[RANDOM_TOKEN])
 {
-    unsigned generation = thread_context_generation();
+    unsigned generation = process_generation();
 
     if (own.used == IN_ADVANCE || own.generation != generation) {
         random_bytes(own.tokens, IN_ADVANCE);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "client/clock_watch.h"
@@ -27,7 +28,7 @@ tl_status client_check(const tl_client *client)
     if (client == NULL)
         return error_set(TL_INVALID, "client is NULL");
     thread_context_come_in();
-    if (client->generation != thread_context_generation())
+    if (client->generation != process_generation())
         return error_set(TL_WRONG_PROCESS,
                          "this client was opened before fork(); the child process must "
                          "open a client of its own");
@@ -308,7 +309,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     if (client == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     pthread_mutex_init(&client->async_mutex, NULL);
-    client->generation = thread_context_generation();
+    client->generation = process_generation();
     client->flags = options->flags;
     atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
@@ -338,7 +339,7 @@ void tl_client_close(tl_client *client)
     }
     /* In the child of a fork they are the parent's. */
     attached = atomic_load(&client->attached);
-    if (attached > 0 && client->generation == thread_context_generation()) {
+    if (attached > 0 && client->generation == process_generation()) {
         (void)error_set(TL_WRONG_STATE,
                         "the client is not closed: %u registries, mutexes or read-write "
                         "locks stand on it, and are to be freed first",

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/life.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
@@ -334,7 +335,7 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
     s->loss_fd = -1;
     s->connections = connections;
     s->options = *options;
-    s->generation = thread_context_generation();
+    s->generation = process_generation();
     text_copy(s->program, sizeof s->program, options->program);
     text_copy(s->operations, sizeof s->operations, options->operations);
     if (gethostname(s->host, sizeof s->host - 1) != 0)
@@ -431,7 +432,7 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked)
     if (s == NULL)
         return;
     /* A child after fork has none of the threads, and the row is its parent's. */
-    if (s->generation == thread_context_generation()) {
+    if (s->generation == process_generation()) {
         stop_threads(s);
         end_row(s, untracked);
         pthread_cond_destroy(&s->round_due);
