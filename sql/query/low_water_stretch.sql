@@ -3,12 +3,14 @@
 -- before the row that is so many rows behind the first.
 SELECT (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
         FROM trade_lock FORCE INDEX (due)
-        WHERE op_code = ? AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+        WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))
+            + INTERVAL :from_us MICROSECOND
+            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :to_us MICROSECOND
         ORDER BY op_code, next_run_at LIMIT 1),
     (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at)
         FROM trade_lock FORCE INDEX (due)
-        WHERE op_code = ? AND next_run_at > CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+        WHERE op_code = :op_code AND next_run_at > CAST('1970-01-01' AS DATETIME(6))
+            + INTERVAL :from_us MICROSECOND
+            AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :to_us MICROSECOND
         ORDER BY op_code, next_run_at LIMIT 1 OFFSET 1000),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

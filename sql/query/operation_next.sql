@@ -6,5 +6,5 @@
 SELECT t.op_code, COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.low_water)
     FROM trade_lock_low_water w WHERE w.op_code = t.op_code), 1)
 FROM trade_lock t FORCE INDEX (due)
-WHERE t.op_code > ?
+WHERE t.op_code > :op_code
 ORDER BY t.op_code LIMIT 1
