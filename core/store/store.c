@@ -52,6 +52,13 @@ db_answer store_next_due(db *connection, const char *op_code, db_result *result)
     return SQL_RUN(connection, result, next_due, .op_code = db_text(op_code));
 }
 
+db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
+                        db_result *result)
+{
+    return SQL_RUN(connection, result, overdue, .op_code = db_text(retry_op),
+                   .late_us = db_int(late_us), .most = db_uint(limit));
+}
+
 db_answer store_operation_next(db *connection, store_operation *operation)
 {
     db_result found = DB_RESULT_INIT;
@@ -220,4 +227,10 @@ db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, con
         .outcome = db_text(evidence->outcome), .final = db_int(evidence->final),
         .channel_ref = db_text(evidence->channel_ref), .source = db_text(evidence->source),
         .remark = db_text(evidence->remark), .thread_no = db_text(thread_no));
+}
+
+db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result)
+{
+    return SQL_RUN(connection, result, evidence_list, .cust_no = db_text(key->cust_no),
+                   .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code));
 }

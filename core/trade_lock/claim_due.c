@@ -17,6 +17,8 @@
 #include "store/store.h"
 #include "store/many.h"
 
+#include <tradelock/lane.h>
+
 #include <string.h>
 
 #define REPEAT_MIN_MS 5

@@ -5,6 +5,8 @@
 #include "client/client.h"
 #include "store/view.h"
 
+#include <tradelock/lane.h>
+
 #define PARK_REASON_MAX 63
 #define LOCK_WAIT_KEY (TL_SERIAL_MAX + TL_CUST_MAX + TL_OP_MAX + 3)
 

@@ -9,6 +9,10 @@
 #include "support/crew.h"
 #include "support/database.h"
 
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+#include <tradelock/layer.h>
+#include <tradelock/row_lock.h>
 #include <tradelock/workflow.h>
 
 #include <setjmp.h>
@@ -581,6 +585,13 @@ CALL(tl_mutex_view)
     const tl_resource_view *view = tl_mutex_view(N(1, have.mutex));
 
     return view != NULL && view->resource[0] == '\0' ? NEUTRAL : WRONG;
+}
+
+CALL(tl_lane_overdue)
+{
+    tl_overdue overdue;
+
+    return (int)tl_lane_overdue(N(1, have.client), N(2, "WITHDRAW"), 1000, N(3, &overdue));
 }
 
 CALL(tl_next_due_ms)
@@ -1242,6 +1253,7 @@ static const struct entry {
     FUNCTION(tl_mutex_renew, 1),
     FUNCTION(tl_mutex_unlock, 1),
     FUNCTION(tl_mutex_view, 1),
+    FUNCTION(tl_lane_overdue, 3),
     FUNCTION(tl_next_due_ms, 3),
     FUNCTION(tl_operations, 3),
     FUNCTION(tl_proof_name, 0),

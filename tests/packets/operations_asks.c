@@ -3,6 +3,8 @@
 
 #include "client/client.h"
 
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -190,6 +190,8 @@ const plan_case plan_cases[] = {
     {&sql_claim_suspects, "", 10, 800, PLAN_KEYS,
      VALUES(claim_suspects, .retry_op = RETRY, .most = N(20))},
     {&sql_next_due, "", 1, FEW, PLAN_KEYS, VALUES(next_due, .op_code = RETRY)},
+    {&sql_overdue, "", 1, 320, PLAN_KEYS,
+     VALUES(overdue, .op_code = RETRY, .late_us = N(60000000), .most = N(100))},
     /* Blocks and procedures commit, so that they are run where nothing is to be done. */
     {&sql_operator_retry, "refused", 0, FEW, PLAN_NONE,
      STEP(STEP_OPERATOR_RETRY, ROW("Q7"), .held_fence = 999, .thread_no = THREAD_TEXT,
