@@ -159,33 +159,30 @@ static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
 }
 
 /* The page's rows that may be of the work, and the sync rows that its retry rows lead to. */
-static size_t put_keys(const struct list *list, const db_result *page, db_value *keys,
+static size_t put_keys(const struct list *list, const db_result *page, tl_key *keys,
                        char (*sync_ops)[TL_OP_MAX + 1])
 {
     size_t count = 0;
 
     for (size_t row = 0; row < page->rows; row++) {
-        const db_value cust = db_ascii(db_get_text(page, row, LIST_CUST));
-        const db_value serial = db_ascii(db_get_text(page, row, LIST_SERIAL));
+        tl_key key = {.cust_no = db_get_text(page, row, LIST_CUST),
+                      .serial_no = db_get_text(page, row, LIST_SERIAL),
+                      .op_code = db_get_text(page, row, LIST_OP)};
 
-        if (may_be_of_work(list->filter, page, row)) {
-            keys[count++] = cust;
-            keys[count++] = serial;
-            keys[count++] = db_ascii(db_get_text(page, row, LIST_OP));
-        }
-        if (text_is_retry_op(db_get_text(page, row, LIST_OP))) {
-            keys[count++] = cust;
-            keys[count++] = serial;
-            keys[count++] = db_ascii(sync_op_of(sync_ops[row], page, row));
+        if (may_be_of_work(list->filter, page, row))
+            keys[count++] = key;
+        if (text_is_retry_op(key.op_code)) {
+            key.op_code = sync_op_of(sync_ops[row], page, row);
+            keys[count++] = key;
         }
     }
-    return count / 3;
+    return count;
 }
 
 /* One statement for a page, however many rows of it have a history. */
 static tl_status read_work(struct list *list, const db_result *page)
 {
-    db_value *keys = memory_new_array(page->rows, 6 * sizeof *keys);
+    tl_key *keys = memory_new_array(page->rows, 2 * sizeof *keys);
     char(*sync_ops)[TL_OP_MAX + 1] = memory_new_array(page->rows, sizeof *sync_ops);
     tl_status status = TL_OK;
     size_t count;

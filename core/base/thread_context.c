@@ -70,7 +70,8 @@ int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument)
 static void set_work(struct thread_context *context, const char *log_uuid)
 {
     snprintf(context->log_uuid, sizeof(context->log_uuid), "%s", log_uuid);
-    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%s>", context->log_uuid);
+    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%.*s>", TL_UUID_TEXT - 1,
+             context->log_uuid);
 }
 
 const char *tl_thread_uuid(void)

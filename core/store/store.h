@@ -1,6 +1,6 @@
 /*
  * The statements, bound to their parameters.  No policy: what a verdict means is decided
- * above.  Every function is one round trip.
+ * above.  Every function is one round trip, but an opening, which is a transaction.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -9,10 +9,10 @@
 #include "store/step.h"
 
 typedef enum store_way {
-    STORE_PLAIN,  /* an opening, and a step with a row, is a block of statements with a
-                     commit in it, not for a connection that is in a transaction */
+    STORE_PLAIN,  /* an opening is a transaction, and a step with a row is committed before that
+                     is read: neither is for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
-                     not for blocks */
+                     not for openings */
     /* The first statement of the transaction that business rows go into (db_run_guarded): asks,
      * reclaims and endings.  The second does not wait for a row lock. */
     STORE_GUARDED,
@@ -119,6 +119,8 @@ typedef struct store_gone {
     int success, seen, exclusive;
     uint8_t token[16];
 } store_gone;
+/* The second half of an opening, for a row that was made anew. */
+db_answer store_open_lane(db *connection, const step *s);
 db_answer store_file_gone(db *connection, const store_gone *gone);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no);
 
