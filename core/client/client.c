@@ -1,3 +1,5 @@
+/* One process' client: opening and closing its parts, the round after each beat, and counters.
+ * Touches the parts, and the database by way of them. */
 #include "client/client.h"
 
 #include "base/error.h"
@@ -15,6 +17,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +51,10 @@ tl_client *client_keep(tl_client *client)
 
 void client_release(tl_client *client)
 {
-    if (atomic_fetch_sub(&client->refs, 1) == 1)
+    unsigned before = atomic_fetch_sub(&client->refs, 1);
+
+    assert(before > 0);
+    if (before == 1)
         memory_free(client);
 }
 
@@ -102,6 +108,7 @@ int client_keep_claim(tl_client *client, struct tl_lock *lock)
     int kept;
 
     pthread_mutex_lock(&client->claims_mutex);
+    assert(client->claim_count <= TL_CLAIM_MAX);
     kept = client->claim_count < TL_CLAIM_MAX;
     if (kept)
         client->claims[client->claim_count++] = lock;
@@ -279,6 +286,7 @@ static void close_parts(tl_client *client)
         tl_lock_free(client->claims[i]);
     session_stop(client->session, &client->untracked);
     client->session = NULL;
+    assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
         return;
