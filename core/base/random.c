@@ -1,3 +1,5 @@
+/* Random bytes, tokens and UUIDs from the kernel.  Touches the tokens that the calling thread has in
+ * advance. */
 #include "base/random.h"
 
 #include "base/process.h"

@@ -1,3 +1,4 @@
+/* Checks, copies and builds text.  Touches no state. */
 #include "base/text.h"
 
 #include "base/error.h"

@@ -1,3 +1,5 @@
+/* Compares the server's clock with CLOCK_BOOTTIME, and has steps of it recorded and settled.
+ * Touches tl_clock and its own mutex. */
 #include "client/clock_watch.h"
 
 #include "base/clock.h"
