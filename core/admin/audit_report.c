@@ -83,13 +83,6 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     db_result_free(&rows);
 }
 
-int audit_is_retry_op(const char *op_code)
-{
-    size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
-}
-
 /* Both pages begin with the key. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row)
 {

@@ -23,7 +23,6 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
 /* Whether the server's clock was set back so that what came first may have the later moment. */
 int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us);
 
-int audit_is_retry_op(const char *op_code);
 /* Takes key, account and moment of a page's row. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
 

@@ -3,7 +3,6 @@
 #define TL_TRANSITION_INSIDE_H
 
 #include "transition/group.h"
-#include "transition/server_clock.h"
 #include "transition/transition.h"
 
 #include <semaphore.h>
@@ -20,7 +19,6 @@ struct transition_engine {
     sem_t settlers; /* members of a lost group that may settle for themselves at once */
     /* Atomic. */
     transition_counters counters;
-    server_clock clock;
 };
 
 /* batch.c: steps in groups.  The class of a step that may share a statement, or NULL. */

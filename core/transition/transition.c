@@ -143,30 +143,13 @@ static enum try_result judge_error(transition_engine *engine, transition *t, db 
     return result;
 }
 
-/* A first ask's row begins with the server's microseconds.  Once in a second the answer brings
- * them; those that follow know them. */
-static db_answer run_step(transition_engine *engine, step *s, db *connection)
-{
-    int64_t before_us;
-    db_answer answer;
-
-    if (s->kind != STEP_ASK)
-        return store_step(connection, s, STORE_PLAIN);
-    before_us = clock_boottime_us();
-    s->first_fence = server_clock_us(&engine->clock, before_us);
-    answer = store_step(connection, s, STORE_PLAIN);
-    if (answer == DB_DONE && s->changed && s->first_fence == 0)
-        server_clock_set(&engine->clock, s->fence, before_us, clock_boottime_us());
-    return answer;
-}
-
 /* One try on one connection. */
 static enum try_result try_once(transition_engine *engine, transition *t, db *connection)
 {
     db_answer answer;
 
     t->rows = ROWS_NONE;
-    answer = run_step(engine, &t->step, connection);
+    answer = store_step(connection, &t->step, STORE_PLAIN);
     switch (answer) {
     case DB_DONE:
         t->verdict = t->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;
