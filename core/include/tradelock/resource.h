@@ -175,7 +175,7 @@ TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
  *
  *     TL_OK         Released, or one grant fewer; nobody else had it since it was granted.
  *     TL_RELEASED   This handle had released it already.
- *     TL_LOST       It had been taken over, or taken away.  What was still held of a set is released.
+ *     TL_LOST       It had been taken over, or taken away.  What a set still held is released.
  *     TL_NOT_HELD   It was never granted.
  *     TL_UNKNOWN    The answer was lost.  Unlock again with the same handle.
  */

@@ -371,8 +371,9 @@ typedef struct tl_worker tl_worker;
  * never claims more than it has free threads.  A trade at which a worker died is run with nothing
  * else in flight; after `poison` deaths alone with it, it is parked.
  *
- *     TL_OK          It runs.  tl_worker_free() stops and frees it.
- *     TL_NO_MEMORY   Its threads could not be started.
+ *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
+ *     TL_UNKNOWN_OPERATION   No workflow is registered.
+ *     TL_NO_MEMORY           Its threads could not be started.
  */
 TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
                                     const tl_worker_options *options);
