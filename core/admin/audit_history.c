@@ -3,7 +3,7 @@
  * is kept by triggers that no application account can get round, each step one rev above the one
  * before; so a step that is missing, or that nobody was entitled to, shows.
  */
-#include "admin/audit.h"
+#include "admin/audit_history.h"
 
 #include "client/read.h"
 
