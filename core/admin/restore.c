@@ -107,7 +107,7 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
 
 tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
 {
-    tl_restore found = {.version = TL_RESTORE_VERSION};
+    tl_restore found = TL_RESTORE_INIT;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 

@@ -205,11 +205,11 @@ db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retr
 
 db_answer store_resolve_insert(db *connection, const store_resolution *r)
 {
-    const char verdict[2] = {r->verdict, '\0'};
+    const char decision[2] = {r->decision, '\0'};
 
     return SQL_RUN(connection, NULL, resolve_insert, .cust_no = db_text(r->key->cust_no),
                    .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
-                   .rev = db_uint(r->rev), .verdict = db_text(verdict), .part = db_int(r->part),
+                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->part),
                    .fence = db_uint(r->fence), .epoch = db_uint(r->epoch),
                    .reason = db_text(r->reason), .actor = db_text(r->actor),
                    .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),

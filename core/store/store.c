@@ -68,6 +68,7 @@ db_answer store_operation_next(db *connection, store_operation *operation)
     if (answer == DB_DONE) {
         text_copy(operation->op_code, sizeof operation->op_code, db_get_text(&found, 0, 0));
         operation->low_water_us = db_get_int(&found, 0, 1);
+        operation->now_us = db_get_int(&found, 0, 2);
     }
     db_result_free(&found);
     return answer;
@@ -80,16 +81,16 @@ db_answer store_reap_overdue(db *connection, const char *op_code, const store_st
                    .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
 }
 
-db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             const store_stretch *stretch, db_result *result)
+db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
+                          db_result *result)
 {
-    return SQL_RUN(connection, result, reap_session, .op_code = db_text(op_code),
+    return SQL_RUN(connection, result, reap_dead, .op_code = db_text(op_code),
                    .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us),
-                   .session_id = db_text(session_id));
+                   .most = db_uint(STORE_REAP_BATCH));
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
-                                  store_part *part)
+                                  int *empty)
 {
     db_result found = DB_RESULT_INIT;
     db_answer answer;
@@ -97,9 +98,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
     answer = SQL_RUN(connection, &found, low_water_stretch, .op_code = db_text(op_code),
                      .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
     if (answer == DB_DONE) {
-        part->empty = db_is_null(&found, 0, 0);
-        part->first_us = db_get_int(&found, 0, 0);
-        part->now_us = db_get_int(&found, 0, 2);
+        *empty = !db_get_int(&found, 0, 0);
         if (!db_is_null(&found, 0, 1))
             stretch->to_us = db_get_int(&found, 0, 1);
     }
@@ -117,11 +116,6 @@ db_answer store_low_water_move(db *connection, const char *op_code, int64_t from
 {
     return SQL_RUN(connection, NULL, low_water_move, .op_code = db_text(op_code),
                    .from_us = db_int(from_us), .to_us = db_int(to_us));
-}
-
-db_answer store_low_water_back(db *connection, const char *op_code)
-{
-    return SQL_RUN(connection, NULL, low_water_back, .op_code = db_text(op_code));
 }
 
 db_answer store_session_insert(db *connection, const store_session *session)

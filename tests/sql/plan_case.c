@@ -213,10 +213,10 @@ const plan_case plan_cases[] = {
     {&sql_operation_next, "behind one", 1, 4, PLAN_KEYS, VALUES(operation_next, .op_code = OP)},
     {&sql_reap_overdue, "", 256, 300, PLAN_KEYS,
      VALUES(reap_overdue, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER))},
-    /* An index-only walk over what is in process, as it says. */
-    {&sql_reap_session, "", 256, 3200, PLAN_KEYS,
-     VALUES(reap_session, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER),
-      .session_id = DEAD)},
+    /* An index-only walk over what is in process, as it says; each entry's session is looked up
+     * among those that are ended. */
+    {&sql_reap_dead, "", 256, 6400, PLAN_KEYS,
+     VALUES(reap_dead, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER), .most = N(256))},
     {&sql_low_water_stretch, "", 1, 1020, PLAN_KEYS,
      VALUES(low_water_stretch, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER))},
     {&sql_low_water_stretch, "far behind", 1, 1020, PLAN_KEYS,
@@ -225,7 +225,6 @@ const plan_case plan_cases[] = {
      VALUES(low_water_clear, .op_code = OP, .from_us = N(1), .to_us = N(1577837800000000))},
     {&sql_low_water_move, "", 2, FEW, PLAN_KEYS,
      VALUES(low_water_move, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER))},
-    {&sql_low_water_back, "", 0, FEW, PLAN_KEYS, VALUES(low_water_back, .op_code = OP)},
     /* the server's clock: the procedures' own statements are by key, or walk a page */
     {&sql_clock_look, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_clock_open, "", 1, 60, PLAN_WALK, .values = NULL},

@@ -3,7 +3,7 @@
  * is kept by triggers that no application account can get round, each step one rev above the one
  * before; so a step that is missing, or that nobody was entitled to, shows.
  */
-#include "admin/audit.h"
+#include "admin/audit_history.h"
 
 #include "client/read.h"
 
@@ -71,7 +71,7 @@ static int may_begin(const struct entry *e)
     static const char *const never[] = {"claim",   "arm",      "end",      "close",  "clock",
                                         "reclaim", "evidence", "operator", "by hand"};
 
-    if (!audit_is_retry_op(e->at.op_code))
+    if (!text_is_retry_op(e->at.op_code))
         return is_step(e, "ask") || is_step(e, "reask") || is_step(e, "filed");
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
         if (is_step(e, never[i]))
@@ -92,7 +92,7 @@ static void check_first(struct history *h, const struct entry *e)
     else if (e->status == 'Y' && !is_step(e, "filed"))
         audit_report(h->audit, "stale-success", &e->at,
                      "it was made as a success, and nobody held it");
-    else if (e->status == 'F' && !audit_is_retry_op(e->at.op_code))
+    else if (e->status == 'F' && !text_is_retry_op(e->at.op_code))
         audit_report(h->audit, "no-proof", &e->at, "it was made as a failure, and nobody held it");
 }
 
@@ -261,7 +261,7 @@ static void take_entry(struct history *h, const struct entry *e)
     } else {
         check_order(h, e);
         check_holds(h, e);
-        if (!audit_is_retry_op(e->at.op_code)) {
+        if (!text_is_retry_op(e->at.op_code)) {
             check_operators(h, e);
             check_endings(h, e);
         }

@@ -27,7 +27,7 @@ struct deciding {
     char retry_op[TL_OP_MAX + 1];
     /* What the transaction came to: TL_OK, or why it wrote nothing. */
     tl_status status;
-    /* Of the halves there are about this verdict. */
+    /* Of the halves there are about this decision. */
     int own_done, proposed, own_proposal, proposed_before, decided_failed;
     char proposer[256];
 };
@@ -43,9 +43,9 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
         return;
     }
     /* The last decision of an epoch that a worker has to carry out. */
-    if (row->confirms && row->epoch == half->epoch && row->verdict != TL_VERDICT_CLEAR)
-        d->decided_failed = row->verdict == TL_VERDICT_FAILED;
-    if ((char)row->verdict != half->verdict || row->fence != half->fence)
+    if (row->confirms && row->epoch == half->epoch && row->decision != TL_DECISION_CLEAR)
+        d->decided_failed = row->decision == TL_DECISION_FAILED;
+    if ((char)row->decision != half->decision || row->fence != half->fence)
         return;
     if (row->own && row->confirms == (half->part == STORE_CONFIRMATION) &&
         (row->confirms || row->rev == half->rev))
@@ -152,16 +152,16 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
                          "the trade has moved on: its fence is %llu now, not %llu; "
                          "look at it again",
                          (unsigned long long)fence, (unsigned long long)d->half.fence);
-    if (status == 'Y' && d->half.verdict != TL_VERDICT_CLEAR)
+    if (status == 'Y' && d->half.decision != TL_DECISION_CLEAR)
         return error_set(TL_ALREADY_DONE, "the trade has succeeded, and nobody turns that "
                                           "into anything");
     if (status == 'P' && db_get_int(row, 0, RESOLVE_HELD))
         return error_set(TL_BUSY, "somebody is at it, or died at it and nobody has opened "
                                   "its lane yet (`tradelock reap` does)");
-    switch (d->half.verdict) {
-    case TL_VERDICT_PAID:
+    switch (d->half.decision) {
+    case TL_DECISION_PAID:
         return judge_paid(row, status, d->half.epoch);
-    case TL_VERDICT_FAILED:
+    case TL_DECISION_FAILED:
         return judge_failed(d, row, status);
     default:
         return judge_clear(row);
@@ -195,7 +195,7 @@ static db_answer write_half(struct deciding *d, db *connection)
     db_answer answer = store_resolve_insert(connection, &d->half);
 
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
-        d->half.verdict == TL_VERDICT_PAID) {
+        d->half.decision == TL_DECISION_PAID) {
         d->status = error_set(TL_CUSTOMER_BUSY, "another trade of this customer is in "
                                                 "process, and this operation lets one in "
                                                 "at a time; confirm again after it");
@@ -249,9 +249,9 @@ static tl_status check(const tl_resolution *r)
 {
     if (r == NULL || r->version != TL_RESOLUTION_VERSION)
         return error_set(TL_INVALID, "resolution is NULL or has no known version");
-    if (tl_verdict_name(r->verdict)[0] == '\0')
-        return error_set(TL_INVALID, "verdict %d is not known", (int)r->verdict);
-    if (r->although_pending && r->verdict != TL_VERDICT_FAILED)
+    if (tl_decision_name(r->decision)[0] == '\0')
+        return error_set(TL_INVALID, "decision %d is not known", (int)r->decision);
+    if (r->although_pending && r->decision != TL_DECISION_FAILED)
         return error_set(TL_INVALID, "only `failed` is booked although it is pending");
     return read_check_person(r->actor, r->reason);
 }
@@ -279,7 +279,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
     d.half.key = &r->key;
     d.half.fence = r->fence;
-    d.half.verdict = (char)r->verdict;
+    d.half.decision = (char)r->decision;
     d.half.actor = r->actor;
     d.half.reason = r->reason;
     d.half.although_pending = part == STORE_CONFIRMATION && r->although_pending;
