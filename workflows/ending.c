@@ -1,7 +1,12 @@
+/* Every ending of the workflow layer: success, failure with a proof, put back, parked. An ending
+ * whose answer was lost is repeated word for word until it is known. */
 #include "ending.h"
 
 #include "resolver.h"
 #include "schedule.h"
+
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
 
 #include <stddef.h>
 
@@ -131,7 +136,7 @@ static int channel_answered(const ending *e)
  */
 static void file_outcome(ending *e, int of_all)
 {
-    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    tl_evidence evidence = TL_EVIDENCE_INIT;
     const attempt *a = e->attempt;
     tl_status status;
 

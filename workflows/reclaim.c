@@ -1,4 +1,8 @@
+/* Trying a proven failure anew: which old keys the channel is asked about first, and when the
+ * failure may be tried at all. Sends nothing itself; run.c does. */
 #include "run.h"
+
+#include <tradelock/lane.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +22,7 @@ static int rests_on_absence(const tl_view *view)
 /* What the channel knows of an old key contradicts the row: on record, and an alarm. */
 static tl_status file_conflict(tl_client *client, const attempt *a, tl_query found)
 {
-    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    tl_evidence evidence = TL_EVIDENCE_INIT;
     tl_status status;
 
     evidence.key = a->seen.key;

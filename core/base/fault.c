@@ -1,8 +1,11 @@
+/* Counts passages, and dies or stops where a test says so.  Empty but in a build with test hooks.
+ * */
 #include "base/fault.h"
 
 #ifdef TL_TEST_HOOKS
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
+#include <tradelock/tradelock.h>
 
 #include <fcntl.h>
 #include <pthread.h>

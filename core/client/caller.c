@@ -1,7 +1,9 @@
+/* Looks at a caller's own connection before a step joins its transaction.  Sends it one SELECT;
+ * never commits, rolls back or SETs. */
 #include "client/caller.h"
 
 #include "base/error.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 
 tl_status caller_must_roll_back(const db *connection, db_answer answer, const char *doing)
 {

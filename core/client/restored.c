@@ -1,3 +1,5 @@
+/* Finds out whether the database may have lost commits, and writes it down.  Touches tl_schema, and
+ * what the client remembers of it. */
 #include "client/restored.h"
 
 #include "base/clock.h"
@@ -5,7 +7,9 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/schema.h"
-#include "store/store_operator.h"
+#include "store/server.h"
+
+#include <tradelock/lane.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define TL_LEASE_MUTEX_MUTEX_H
 
 #include "client/client.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 #include "transition/work.h"
 
 #include <tradelock/resource.h>

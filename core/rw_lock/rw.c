@@ -6,6 +6,8 @@
 #include "base/random.h"
 #include "base/text.h"
 
+#include <tradelock/layer.h>
+
 #include <string.h>
 
 /* A handle that is freed while it holds the lock tries this long to unlock. */

@@ -3,7 +3,7 @@
 #define TL_RW_LOCK_RW_H
 
 #include "client/client.h"
-#include "store/store_rw.h"
+#include "store/rw.h"
 #include "transition/work.h"
 
 #include <tradelock/rw_lock.h>

@@ -1,6 +1,13 @@
-#include "store/step.h"
+/*
+ * The steps of a trade: what each kind is, and which statements of sql/step carry it out.  What a
+ * verdict means is decided above; nothing but the connection is touched.
+ */
+#include "store/store.h"
 
-#include <stddef.h>
+#include "store/bind.h"
+#include "store/many.h"
+
+#include <string.h>
 
 int step_is_grant(step_kind kind)
 {
@@ -14,7 +21,7 @@ int step_is_holders(step_kind kind)
            kind == STEP_RELEASE || kind == STEP_ARM;
 }
 
-int step_is_plain(const step *s)
+int step_is_short(const step *s)
 {
     if (s->channel != NULL || s->channel_key != NULL || s->channel_ref != NULL ||
         s->remark != NULL || s->actor != NULL)
@@ -44,4 +51,104 @@ const char *step_name(step_kind kind)
     };
 
     return names[kind];
+}
+
+void step_know_reclaim(step *s)
+{
+    if (!s->changed || s->reclaim_fence == 0)
+        return;
+    s->fence = s->reclaim_fence + 1;
+    s->epoch = s->reclaim_epoch + 1;
+}
+
+static const struct sql_text *statement_of(const step *s)
+{
+    static const struct sql_text *const of_kind[STEP_KINDS] = {
+        [STEP_ASK] = &sql_ask_insert,
+        [STEP_ASK_REPEATABLE] = &sql_ask_repeatable,
+        [STEP_RECLAIM] = &sql_reclaim,
+        [STEP_FINISH_SYNC] = &sql_finish_sync,
+        [STEP_FINISH_RETRY] = &sql_finish_retry,
+        [STEP_OPEN] = &sql_open_now,
+        [STEP_RELEASE] = &sql_open,
+        [STEP_REAP] = &sql_reap_now,
+        [STEP_CLAIM] = &sql_claim,
+        [STEP_ARM] = &sql_arm,
+        [STEP_CLOSE] = &sql_close_lane,
+        [STEP_OPERATOR_RETRY] = &sql_operator_retry,
+    };
+
+    if (s->kind == STEP_ASK && step_is_short(s))
+        return &sql_ask_insert_short;
+    if (s->kind == STEP_FINISH_SYNC && step_is_short(s))
+        return &sql_finish_sync_short;
+    return of_kind[s->kind];
+}
+
+/* The row that RETURNING gave is ours when it carries our token. */
+static void read_returned(step *s, const db_result *result)
+{
+    size_t size;
+    const void *token;
+
+    if (result->rows != 1)
+        return;
+    token = db_get_bytes(result, 0, 0, &size);
+    if (size != STEP_TOKEN || memcmp(token, s->token, STEP_TOKEN) != 0)
+        return;
+    s->changed = 1;
+    s->fence = db_get_uint(result, 0, 1);
+    s->epoch = (uint32_t)db_get_uint(result, 0, 2);
+}
+
+static void take_answer(step *s, const db_result *result)
+{
+    switch (s->kind) {
+    case STEP_ASK: /* it inserts or fails: the row is ours, in its first epoch */
+        if (result->rows != 1)
+            break;
+        s->changed = 1;
+        s->fence = db_get_uint(result, 0, 0);
+        s->epoch = 1;
+        break;
+    case STEP_ASK_REPEATABLE:
+        read_returned(s, result);
+        break;
+    case STEP_RECLAIM:
+        s->changed = result->affected > 0;
+        step_know_reclaim(s);
+        break;
+    default:
+        s->changed = result->affected > 0;
+    }
+}
+
+db_answer store_step(db *connection, step *s, store_way way)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    s->changed = 0;
+    if (s->kind == STEP_ARM)
+        s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
+    answer = step_run(connection, statement_of(s), s, way, &result);
+    if (answer == DB_DONE)
+        take_answer(s, &result);
+    db_result_free(&result);
+    return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
+}
+
+db_answer store_open_lane(db *connection, const step *s)
+{
+    return step_run(connection, &sql_open_lane, s, STORE_PLAIN, NULL);
+}
+
+db_answer store_token_now(db *connection, const step *s, db_result *result)
+{
+    return step_run(connection, &sql_token_now, s, STORE_PLAIN, result);
+}
+
+db_answer store_token_seen(db *connection, const step *s, db_result *result)
+{
+    return step_run(connection, &sql_token_seen, s, STORE_PLAIN, result);
 }

@@ -13,7 +13,7 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), c.steps,
     k.clock_us, k.clock_least_us, k.clock_most_us, k.clock_steps
 FROM tl_clock c
 LEFT JOIN (SELECT clock_us, clock_least_us, clock_most_us, clock_steps
-    FROM tl_session FORCE INDEX (boot) WHERE boot_id = ?
+    FROM tl_session FORCE INDEX (boot) WHERE boot_id = :boot_id
     ORDER BY boot_id DESC, clock_us DESC LIMIT 1) k ON TRUE
 JOIN (SELECT GREATEST(
         COALESCE((SELECT MAX(x.alive_until - INTERVAL x.timeout_ms * 1000 MICROSECOND)

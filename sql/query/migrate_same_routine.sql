@@ -9,4 +9,4 @@ SELECT COUNT(*) = 2 AND COUNT(DISTINCT SHA2(CONCAT_WS('\n', r.routine_type, r.dt
     WHERE p.specific_schema = DATABASE() AND p.specific_name = r.routine_name),
     r.routine_definition), 256)) = 1
 FROM information_schema.routines r
-WHERE r.routine_schema = DATABASE() AND r.routine_name IN (?, ?)
+WHERE r.routine_schema = DATABASE() AND r.routine_name IN (:name, :other)

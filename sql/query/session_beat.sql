@@ -4,5 +4,6 @@
 UPDATE tl_session
 SET beat = LAST_INSERT_ID(beat + 1),
     alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND,
-    boot_id = ?, clock_us = ?, clock_least_us = ?, clock_most_us = ?, clock_steps = ?
-WHERE session_id = ? AND ended_at IS NULL
+    boot_id = :boot_id, clock_us = :clock_us, clock_least_us = :clock_least_us,
+    clock_most_us = :clock_most_us, clock_steps = :clock_steps
+WHERE session_id = :session_id AND ended_at IS NULL

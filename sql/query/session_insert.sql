@@ -2,5 +2,6 @@
 INSERT INTO tl_session (session_id, program, host, pid, operations, connection_name,
     timeout_ms, boot_id, clock_us, clock_least_us, clock_most_us, clock_steps, started_at,
     alive_until)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6),
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND)
+VALUES (:session_id, :program, :host, :pid, :operations, :connection_name, :timeout_ms,
+    :boot_id, :clock_us, :clock_least_us, :clock_most_us, :clock_steps, UTC_TIMESTAMP(6),
+    UTC_TIMESTAMP(6) + INTERVAL :timeout_ms * 1000 MICROSECOND)

@@ -9,6 +9,10 @@
 #include "support/crew.h"
 #include "support/database.h"
 
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+#include <tradelock/layer.h>
+#include <tradelock/row_lock.h>
 #include <tradelock/workflow.h>
 
 #include <setjmp.h>
@@ -192,7 +196,7 @@ static tl_resolution resolution(void)
     return (tl_resolution){.version = TL_RESOLUTION_VERSION,
                            .key = key,
                            .fence = 1,
-                           .verdict = TL_VERDICT_FAILED,
+                           .decision = TL_DECISION_FAILED,
                            .actor = "anna",
                            .reason = "test"};
 }
@@ -583,6 +587,13 @@ CALL(tl_mutex_view)
     return view != NULL && view->resource[0] == '\0' ? NEUTRAL : WRONG;
 }
 
+CALL(tl_lane_overdue)
+{
+    tl_overdue overdue;
+
+    return (int)tl_lane_overdue(N(1, have.client), N(2, "WITHDRAW"), 1000, N(3, &overdue));
+}
+
 CALL(tl_next_due_ms)
 {
     int64_t due_ms;
@@ -847,9 +858,9 @@ CALL(tl_utf8_size)
     return EMPTY(tl_utf8_size(N(1, "a")));
 }
 
-CALL(tl_verdict_name)
+CALL(tl_decision_name)
 {
-    return NO_TEXT(tl_verdict_name((tl_verdict)99));
+    return NO_TEXT(tl_decision_name((tl_decision)99));
 }
 
 CALL(tl_version)
@@ -1242,6 +1253,7 @@ static const struct entry {
     FUNCTION(tl_mutex_renew, 1),
     FUNCTION(tl_mutex_unlock, 1),
     FUNCTION(tl_mutex_view, 1),
+    FUNCTION(tl_lane_overdue, 3),
     FUNCTION(tl_next_due_ms, 3),
     FUNCTION(tl_operations, 3),
     FUNCTION(tl_proof_name, 0),
@@ -1286,7 +1298,7 @@ static const struct entry {
     FUNCTION(tl_thread_uuid, 0),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_utf8_size, 1),
-    FUNCTION(tl_verdict_name, 0),
+    FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_begin, 0),

@@ -10,7 +10,7 @@
 
 #include "sql_text.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 #include "workflows/cmocka_all.h"
 

@@ -6,6 +6,8 @@
  */
 #include "host.h"
 
+#include <tradelock/lane.h>
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -157,7 +159,7 @@ static int told_to_stop(const sigset_t *signals, int64_t wait_ms)
 
 static void print_counts(tl_worker *worker)
 {
-    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
 
     if (tl_worker_count(worker, &counts) != TL_OK)
         return;

@@ -1,0 +1,87 @@
+#include "store/clock.h"
+
+#include "store/bind.h"
+
+#include <string.h>
+
+static void read_opening(const db_result *result, store_clock *found)
+{
+    found->behind_us = db_get_int(result, 0, 3);
+    found->silent = db_get_int(result, 0, 4) != 0;
+    found->has_kept = !db_is_null(result, 0, 5);
+    found->kept_at_us = db_get_int(result, 0, 5);
+    found->kept_least_us = db_get_int(result, 0, 6);
+    found->kept_most_us = db_get_int(result, 0, 7);
+    found->kept_steps = (uint32_t)db_get_uint(result, 0, 8);
+}
+
+/* The database has one row of this. */
+static db_answer read_clock(db *connection, const struct sql_text *statement,
+                            const db_value *values, unsigned count, store_clock *found)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, statement, values, count, &result);
+
+    memset(found, 0, sizeof *found);
+    if (answer == DB_DONE) {
+        found->now_us = db_get_int(&result, 0, 0);
+        found->steps = (uint32_t)db_get_uint(&result, 0, 1);
+        found->unsettled = (uint32_t)db_get_uint(&result, 0, 2);
+    }
+    if (answer == DB_DONE && count > 0)
+        read_opening(&result, found);
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_clock_look(db *connection, store_clock *found)
+{
+    return read_clock(connection, &sql_clock_look, NULL, 0, found);
+}
+
+db_answer store_clock_open(db *connection, const char *boot_id, store_clock *found)
+{
+    return read_clock(connection, &sql_clock_open,
+                      SQL_VALUES(clock_open, .boot_id = db_text(boot_id)),
+                      sql_clock_open_values_count, found);
+}
+
+db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = SQL_RUN(connection, &result, clock_future, .op_code = db_text(op_code));
+
+    *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
+                              const char *actor)
+{
+    return SQL_RUN(connection, NULL, clock_stepped, .known = db_uint(known),
+                   .size_us = db_int(size_us), .before_us = db_int(before_us),
+                   .actor = db_text(actor));
+}
+
+db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
+                             const char *actor)
+{
+    return SQL_RUN(connection, NULL, clock_settle, .most = db_uint(most),
+                   .thread_no = db_text(thread_no), .actor = db_text(actor));
+}
+
+db_answer store_clock_settled(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_settled, NULL, 0, result);
+}
+
+db_answer store_clock_last(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_last, NULL, 0, result);
+}
+
+db_answer store_clock_steps(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_steps, NULL, 0, result);
+}

@@ -1,0 +1,121 @@
+/*
+ * Many steps in one execution of one prepared statement: the group forms of sql/step/ask.sql.
+ * Touches nothing but the connection and the steps.
+ */
+#include "store/group.h"
+
+#include "base/memory.h"
+#include "store/bind.h"
+#include "store/many.h"
+#include "store/mutation.h"
+
+#include <string.h>
+
+store_group_kind store_group_of(const step *s)
+{
+    switch (s->kind) {
+    case STEP_ASK:
+        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_ROWS;
+    case STEP_ASK_REPEATABLE:
+        return s->held_fence == 0 ? STORE_GROUP_ROWS : STORE_NO_GROUP;
+    case STEP_FINISH_SYNC:
+        return STORE_GROUP_ROWS;
+    case STEP_FINISH_RETRY:
+        return s->proof == TL_PROOF_OPERATORS ? STORE_NO_GROUP : STORE_GROUP_ENDINGS;
+    case STEP_OPEN:
+        return s->findings.not_counted ? STORE_NO_GROUP : STORE_GROUP_OPENINGS;
+    case STEP_CLAIM:
+        return s->claim_as == CLAIM_OVERRIDE ? STORE_NO_GROUP : STORE_GROUP_CLAIMS;
+    case STEP_RECLAIM:
+        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_RECLAIMS;
+    default:
+        return STORE_NO_GROUP;
+    }
+}
+
+size_t store_group_size(const step *s)
+{
+    switch (s->kind) {
+    case STEP_FINISH_RETRY:
+        return 1024 + 2 * s->result_size; /* as text, two digits for each byte */
+    case STEP_CLAIM:
+    case STEP_RECLAIM:
+        return 1024 + TL_PAYLOAD_MAX / 4; /* the row that is read, and most are small */
+    default:
+        return 1024 + s->payload_size + s->result_size;
+    }
+}
+
+static void take_verdicts(step **steps, size_t count, const db_result *result)
+{
+    /* One row came back for each row that went in, in the same order. */
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+        const void *token = db_get_bytes(result, i, 0, &size);
+
+        steps[i]->changed = size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
+        if (!steps[i]->changed)
+            continue;
+        steps[i]->fence = db_get_uint(result, i, 1);
+        steps[i]->epoch = (uint32_t)db_get_uint(result, i, 2);
+    }
+}
+
+static const struct sql_text *statement_for(step *const *steps, size_t count)
+{
+    const struct sql_text *statement = &sql_group_short;
+
+    for (size_t i = 0; i < count; i++)
+        if (steps[i]->kind == STEP_ASK_REPEATABLE)
+            return &sql_group_mutex;
+        else if (!step_is_short(steps[i]))
+            statement = &sql_group;
+    return statement;
+}
+
+static db_answer run_rows(db *connection, step **steps, size_t count)
+{
+    const struct sql_text *statement = store_mutated(statement_for(steps, count));
+    step_uuids *uuids = memory_new_array(count, sizeof *uuids);
+    db_value *values = memory_new_array(count * statement->values, sizeof *values);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = DB_NO_MEMORY;
+
+    if (uuids != NULL && values != NULL) {
+        for (size_t i = 0; i < count; i++)
+            step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
+        answer = db_run_rows(connection, statement, values, count, statement->values, &result);
+    }
+    if (answer == DB_DONE && result.rows != count) {
+        /* Which row is whose is not known: each is settled by its token. */
+        db_spoil(connection);
+        answer = DB_UNANSWERED;
+    }
+    if (answer == DB_DONE)
+        take_verdicts(steps, count, &result);
+    db_result_free(&result);
+    memory_free(values);
+    memory_free(uuids);
+    return answer;
+}
+
+db_answer store_group(db *connection, step **steps, size_t count)
+{
+    db_answer answer;
+
+    switch (store_group_of(steps[0])) {
+    case STORE_GROUP_ENDINGS:
+        return store_endings(connection, steps, count);
+    case STORE_GROUP_OPENINGS:
+        return store_openings(connection, steps, count);
+    case STORE_GROUP_CLAIMS:
+        answer = store_claims(connection, steps, count, 0);
+        break;
+    case STORE_GROUP_RECLAIMS:
+        answer = store_reclaims(connection, steps, count);
+        break;
+    default:
+        return run_rows(connection, steps, count);
+    }
+    return answer == DB_DONE ? store_read_granted(connection, steps, count) : answer;
+}
