@@ -127,11 +127,11 @@ static tl_status check_certain(const tl_rw *rw)
 
 /* Both may run twice without harm, so nobody needs to know which run it was; until one of them is
  * answered, the doubt says that it may have happened, or still may. */
-static tl_status change(tl_rw *rw, struct changing *c, const char *name, work_doubt *doubt)
+static tl_status change(tl_rw *rw, struct changing *c, const char *name, work_doubt *left)
 {
     work w = {.name = name, .run = run_change, .context = c};
 
-    work_run_again(rw->client->transitions, &w, doubt, rw->client->config.pool_wait_ms);
+    work_run_again(rw->client->transitions, &w, left, rw->client->config.pool_wait_ms);
     if (w.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
     if (w.verdict != VERDICT_APPLIED)

@@ -192,7 +192,7 @@ int ask_is_mine(const tl_lock *lock)
  * was settled, a claim of a batch, a reclaim that names no fence and carries business rows, a
  * thread that was stopped.
  */
-static tl_status read_grant(tl_lock *lock, const transition *t)
+static tl_status read_grant(tl_lock *lock, const step_task *t)
 {
     int64_t before_ms = clock_boottime_ms();
     tl_status status = lock_read(lock);
@@ -202,8 +202,8 @@ static tl_status read_grant(tl_lock *lock, const transition *t)
          * second time; settling reads it.  The connection that wrote it has answered, so a name
          * that nobody has says as much: nothing is under way. */
         lock_become(lock, LOCK_ASK_UNKNOWN);
-        random_uuid(lock->lost_connection);
-        lock->rows = t->rows;
+        doubt_row(&lock->doubt);
+        lock->doubt.rows = t->task.doubt.rows;
         return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
     }
     /* A hold whose time is over is one as long as nobody else has taken it. */
@@ -239,12 +239,12 @@ static void log_grant(const tl_lock *lock)
         thread_context_work("");
 }
 
-tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
+tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
     /* A step that was settled may have been committed long ago: what is left of its max_hold is
      * read, not assumed.  And where the answer came too late to be certain, this process having
      * been stopped perhaps, the row is asked. */
-    if (t->step.fence != 0 && !t->settled &&
+    if (t->step.fence != 0 && !t->task.settled &&
         (is_certain(lock, before_ms) || fault_mutated("session"))) {
         lock_hold(lock, t, before_ms, lock->options.max_hold_ms);
         lock->epoch = t->step.epoch;
@@ -265,14 +265,14 @@ tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
     return TL_GRANTED;
 }
 
-static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t before_ms)
+static tl_status refuse_deciding(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
     if (ask_is_mine(lock))
-        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+        return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     if (kind_differs(lock))
         return refuse_kind(lock);
     if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) && fingerprint_differs(lock))
@@ -284,13 +284,13 @@ static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t bef
     return error_set(TL_BUSY, "an open transaction is deciding this trade");
 }
 
-tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again)
+tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again)
 {
     tl_status status;
 
-    switch (t->verdict) {
+    switch (t->task.verdict) {
     case VERDICT_APPLIED:
-        if (t->rows == ROWS_NOT_SENT)
+        if (t->task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_NEW, t);
         return ask_granted(lock, t, before_ms);
     case VERDICT_UNKNOWN:
@@ -313,7 +313,7 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
         return status;
     }
     if (ask_is_mine(lock))
-        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+        return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     /* Whatever became of an earlier ask, it holds nothing now. */
     lock_become(lock, LOCK_NEW);
     if (t->step.kind == STEP_ASK_REPEATABLE) {
@@ -325,14 +325,14 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
     return *again ? TL_BUSY : ask_classify(lock);
 }
 
-void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     lock_begin_step(lock, t, kind, fresh_token);
     t->step.held_fence = 0; /* no holder was seen dead yet */
     fill_ask(lock, &t->step);
 }
 
-static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     tl_status status =
         ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
@@ -344,7 +344,7 @@ static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fres
     return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
 
-tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
+tl_status ask_begin(tl_lock *lock, step_task *t, int fresh_token)
 {
     return begin_as(lock, t, kind_of(lock), fresh_token);
 }
@@ -391,7 +391,7 @@ tl_status ask_sync_once(tl_lock *lock)
     if (refused_with_others(lock, kind, &refusal))
         return refusal;
     for (int try = 0; try < ASK_TRIES; try++) {
-        transition t, *one = &t;
+        step_task t;
         int64_t before_ms = clock_boottime_ms();
         int again = 0;
         tl_status status = begin_as(lock, &t, kind, lock->state != LOCK_ASK_UNKNOWN || try > 0);
@@ -399,7 +399,7 @@ tl_status ask_sync_once(tl_lock *lock)
         if (status != TL_OK)
             return status;
         t.step.held_fence = dead_fence;
-        transition_run(lock->client->transitions, &one, 1, lock->client->config.pool_wait_ms);
+        task_run(lock->client->transitions, step_task_of(&t), lock->client->config.pool_wait_ms);
         status = ask_verdict(lock, &t, before_ms, &again);
         if (!again)
             return status;

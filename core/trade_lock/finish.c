@@ -7,11 +7,11 @@
 
 #include <tradelock/lane.h>
 
-tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
-    switch (t->verdict) {
+    switch (t->task.verdict) {
     case VERDICT_APPLIED:
-        if (t->rows == ROWS_NOT_SENT)
+        if (t->task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_LOST, t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
@@ -27,12 +27,12 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
         break;
     }
     lock_not_done(lock, LOCK_HELD, t);
-    return t->status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
+    return t->task.status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }
 
 static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
-    transition t, *one = &t;
+    step_task t;
     tl_status status = lock_check_ending(lock);
 
     if (status == TL_OK)
@@ -42,7 +42,7 @@ static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_finding
     if (status != TL_OK)
         return status;
     ending_to_step(lock, ending, findings, &t);
-    transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
+    task_run(lock->client->transitions, step_task_of(&t), lock->client->config.commit_ms);
     return finish_verdict(lock, ending, &t);
 }
 

@@ -10,6 +10,7 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define KEY_CHARS_MIN 20                     /* 80 bits */
@@ -276,7 +277,7 @@ static int may_hold(lock_state state)
     return state != LOCK_NEW && state != LOCK_OVER;
 }
 
-void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
 
@@ -285,11 +286,9 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
         lock->life = session_life(lock->client->session);
     if (fresh_token) {
         random_token(lock->next_token);
-        lock->lost_connection[0] = '\0';
-    } else {
-        memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
-        if (t->lost_connection[0] != '\0')
-            t->rows = lock->rows;
+        lock->doubt.is_open = 0;
+    } else if (lock->doubt.is_open) {
+        t->task.doubt = lock->doubt;
     }
     text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
     text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
@@ -327,7 +326,7 @@ void lock_become(tl_lock *lock, lock_state state)
     lock->state = state;
 }
 
-void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms)
+void lock_hold(tl_lock *lock, const step_task *t, int64_t before_ms, int64_t max_hold_ms)
 {
     memcpy(lock->token, t->step.token, STEP_TOKEN);
     if (t->step.fence != 0)
@@ -346,26 +345,26 @@ void lock_lose(tl_lock *lock)
              "the lock was taken over: nothing was written");
 }
 
-tl_status lock_failed(const transition *t)
+tl_status lock_failed(const step_task *t)
 {
-    return t->status != TL_OK ? t->status
-                              : error_set(TL_INTERNAL, "a step failed without a reason");
+    return t->task.status != TL_OK ? t->task.status
+                                   : error_set(TL_INTERNAL, "a step failed without a reason");
 }
 
-void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
+void lock_not_done(tl_lock *lock, lock_state state, const step_task *t)
 {
-    if (t->lost_connection[0] != '\0')
-        return;
-    lock->lost_connection[0] = '\0';
+    assert(!t->task.doubt.is_open);
+    (void)t;
+    lock->doubt.is_open = 0;
     lock_become(lock, state);
 }
 
-tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
     client_lose_track(lock->client);
-    lock->lost_connection[0] = '\0';
+    lock->doubt.is_open = 0;
     lock_become(lock, state);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
              "'%s' was committed without its business rows", step_name(t->step.kind));
@@ -373,13 +372,13 @@ tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
                      step_name(t->step.kind));
 }
 
-tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
     lock_become(lock, state);
-    memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
-    lock->rows = t->rows;
+    assert(t->task.doubt.is_open);
+    lock->doubt = t->task.doubt;
     client_add(&lock->client->counters.unknown, 1);
     log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
              "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
@@ -443,7 +442,7 @@ tl_status lock_read(tl_lock *lock)
     return TL_OK;
 }
 
-tl_status lock_read_with(tl_lock *lock, transition *t)
+tl_status lock_read_with(tl_lock *lock, step_task *t)
 {
     shared_row_release(lock->coming);
     lock->coming = shared_row_new();
@@ -453,7 +452,7 @@ tl_status lock_read_with(tl_lock *lock, transition *t)
     return TL_OK;
 }
 
-void lock_view_granted(tl_lock *lock, const transition *t)
+void lock_view_granted(tl_lock *lock, const step_task *t)
 {
     tl_view *v = &lock->view;
 

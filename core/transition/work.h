@@ -1,13 +1,10 @@
 /*
- * Database work of a lock that is no trade: statements that commit together or not at all, repeated
- * while the server undoes them, and settled by name when an answer is lost. What a transition is to
- * a trade's row, this is to any other.  Work of one row may share a statement and a commit with
- * that of other threads, as steps of trades do (group.h).
+ * A task (transition/task.h) in an older form, whose functions stand in the struct itself.
  */
 #ifndef TL_TRANSITION_WORK_H
 #define TL_TRANSITION_WORK_H
 
-#include "transition/transition.h"
+#include "transition/task.h"
 
 /* How work of one row shares a statement with work of other threads. */
 typedef struct work_group {
@@ -50,7 +47,6 @@ typedef struct work {
     /* APPLIED: `run`, its group or, when settled, `read` said so.  DECIDING, UNKNOWN, FAILED. */
     verdict verdict;
     int settled;
-    int tried;        /* once at least, in its own turn */
     tl_status status; /* with UNKNOWN and FAILED */
 } work;
 
@@ -63,6 +59,6 @@ typedef struct work_doubt {
 } work_doubt;
 
 /* work_run() of work without `read`, with what is in doubt taken along and brought back. */
-void work_run_again(transition_engine *engine, work *w, work_doubt *doubt, int64_t budget_ms);
+void work_run_again(transition_engine *engine, work *w, work_doubt *left, int64_t budget_ms);
 
 #endif

@@ -183,8 +183,8 @@ static void test_a_callback_must_not_reset_the_connection(void **state)
 static void forget_the_ending(tl_lock *lock, business_rows rows)
 {
     lock_become(lock, LOCK_END_UNKNOWN);
-    lock->lost_connection[0] = '\0';
-    lock->rows = rows;
+    lock->doubt.is_open = 0;
+    lock->doubt.rows = rows;
 }
 
 /* What meets its own token was carried out, whatever became of the row since. */
