@@ -28,7 +28,7 @@ static void run_step(tl_lock *lock, transition *t)
 {
     transition *one = t;
 
-    transition_run(lock->client->transitions, &one, 1, lock->client->config.pool_wait_ms);
+    transition_run(lock->base.client->transitions, &one, 1, lock->base.client->config.pool_wait_ms);
 }
 
 /* A P row without a living holder whose retry row is not waiting. */
@@ -41,7 +41,7 @@ static tl_status open_dead(tl_lock *lock)
     t.step.keep_claims = 1;
     run_step(lock, &t);
     if (t.verdict == VERDICT_APPLIED) {
-        client_add(&lock->client->counters.opened, 1);
+        client_add(&lock->base.client->counters.opened, 1);
         return TL_OK;
     }
     if (t.verdict == VERDICT_REFUSED || t.verdict == VERDICT_LOST)
@@ -58,8 +58,8 @@ static tl_status open_dead(tl_lock *lock)
 static void end_opening(tl_lock *lock)
 {
     if (lock->opening_connection[0] != '\0' &&
-        transition_end(lock->client->transitions, lock->opening_connection,
-                       lock->client->config.pool_wait_ms))
+        transition_end(lock->base.client->transitions, lock->opening_connection,
+                       lock->base.client->config.pool_wait_ms))
         lock->opening_connection[0] = '\0';
 }
 
@@ -129,14 +129,14 @@ tl_status ask_retry_once(tl_lock *lock)
         int64_t before_ms = clock_boottime_ms();
         int open = 0;
 
-        lock_begin_step(lock, &t, STEP_CLAIM, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+        lock_begin_step(lock, &t, STEP_CLAIM, lock->base.state != LOCK_ASK_UNKNOWN || try > 0);
         fill_claim(lock, &t.step);
         status = lock_read_with(lock, &t);
         if (status != TL_OK)
             return status;
         run_step(lock, &t);
         if (t.verdict == VERDICT_APPLIED) {
-            client_add(&lock->client->counters.claimed, 1);
+            client_add(&lock->base.client->counters.claimed, 1);
             return ask_granted(lock, &t, before_ms);
         }
         if (t.verdict == VERDICT_UNKNOWN)
@@ -151,7 +151,7 @@ tl_status ask_retry_once(tl_lock *lock)
         if (ask_is_mine(lock))
             return ask_granted(lock, &t, before_ms);
         /* Whatever became of an earlier ask, it holds nothing now. */
-        lock_become(lock, LOCK_NEW);
+        handle_become(&lock->base, LOCK_NEW);
         if (t.verdict == VERDICT_DECIDING) {
             lock->view.being_decided = 1;
             return error_set(TL_BUSY, "an open transaction is deciding this trade");

@@ -80,7 +80,7 @@ static db_answer prepare(struct batch *b, const db_result *rows)
             return DB_NO_MEMORY;
         lock_begin_step(lock, &b->steps[row], STEP_CLAIM, 1);
         b->steps[row].step.claim_as = CLAIM_BATCH;
-        lock_become(lock, LOCK_ASK_UNKNOWN);
+        handle_become(&lock->base, LOCK_ASK_UNKNOWN);
         b->claims[b->claim_count++] = lock;
     }
     return DB_DONE;
@@ -127,7 +127,7 @@ static db_answer drop_others(struct batch *b)
             if (met_a_lock(b, answer))
                 answer = DB_DONE;
         }
-        lock_become(lock, LOCK_NEW);
+        handle_become(&lock->base, LOCK_NEW);
         tl_lock_free(lock);
     }
     b->claim_count = kept;
@@ -165,14 +165,14 @@ static tl_status settle_claim(tl_lock *lock)
     transition t;
 
     lock_begin_step(lock, &t, STEP_CLAIM, 0);
-    if (lock->lost_connection[0] != '\0') {
-        transition_settle(lock->client->transitions, &t, lock->lost_connection,
-                          lock->client->config.pool_wait_ms);
+    if (lock->base.lost_connection[0] != '\0') {
+        transition_settle(lock->base.client->transitions, &t, lock->base.lost_connection,
+                          lock->base.client->config.pool_wait_ms);
         if (t.verdict == VERDICT_UNKNOWN)
             return TL_UNKNOWN;
-        lock->lost_connection[0] = '\0';
+        lock->base.lost_connection[0] = '\0';
         if (t.verdict != VERDICT_APPLIED) {
-            lock_become(lock, LOCK_NEW);
+            handle_become(&lock->base, LOCK_NEW);
             return TL_BUSY;
         }
     }
@@ -188,7 +188,7 @@ static void give_back(tl_lock *lock)
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
-    what.next_run_ms = lock->client->config.beat_ms;
+    what.next_run_ms = lock->base.client->config.beat_ms;
     (void)tl_lock_put_back(lock, &what, &nothing);
     tl_lock_free(lock);
 }
@@ -235,11 +235,11 @@ static void leave_batch(struct batch *b, const char *lost_connection)
         tl_lock *lock = b->claims[i];
 
         if (lost_connection == NULL) {
-            lock_become(lock, LOCK_NEW);
+            handle_become(&lock->base, LOCK_NEW);
             tl_lock_free(lock);
             continue;
         }
-        text_copy(lock->lost_connection, sizeof lock->lost_connection, lost_connection);
+        text_copy(lock->base.lost_connection, sizeof lock->base.lost_connection, lost_connection);
         take_claim(b, lock, NULL);
     }
     /* Its row locks would hide what is due from the next try. */

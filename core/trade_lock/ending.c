@@ -77,7 +77,7 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
                          PARK_REASON_MAX);
     if (ending->actor != NULL && strlen(ending->actor) > sizeof lock->actor - 1)
         return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
-    if (lock->state == LOCK_END_UNKNOWN &&
+    if (lock->base.state == LOCK_END_UNKNOWN &&
         (ending->outcome != lock->ending_outcome || ending->proof != lock->ending_proof))
         return error_set(TL_WRONG_STATE,
                          "another ending of this handle may have been committed: repeat "
@@ -124,7 +124,7 @@ static const char *open_word(tl_outcome outcome)
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY &&
-           clock_watch_steps(lock->client) != lock->clock_steps;
+           clock_watch_steps(lock->base.client) != lock->clock_steps;
 }
 
 static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -167,7 +167,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
 {
     step *s = &t->step;
 
-    lock_begin_step(lock, t, kind_of(lock, ending), lock->state != LOCK_END_UNKNOWN);
+    lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
     s->retryable = ending->retryable != 0;
@@ -193,24 +193,24 @@ tl_status ending_applied(tl_lock *lock)
 
     error_clear();
     ended_show(lock);
-    lock_become(lock, LOCK_OVER);
-    client_add(&lock->client->counters.finishes, 1);
-    waiters_released(lock->client->waiting, lock->wait_key);
+    handle_become(&lock->base, LOCK_OVER);
+    client_add(&lock->base.client->counters.finishes, 1);
+    lock_wake(&lock->base);
     if (status == TL_PARKED)
-        client_add(&lock->client->counters.parked, 1);
+        client_add(&lock->base.client->counters.parked, 1);
     else if (status == TL_IN_DOUBT || status == TL_QUEUED)
-        client_add(&lock->client->counters.opened, 1);
-    log_line(&lock->client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key, lock->fence,
-             "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
+        client_add(&lock->base.client->counters.opened, 1);
+    log_line(&lock->base.client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
+             lock->grant.fence, "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
              status == TL_PARKED ? lock->park_reason : "");
     return status;
 }
 
 int lock_still_holds(const tl_lock *lock)
 {
-    return !life_is_over(lock->life) && lock->view.status == 'P' &&
-           lock->view.fence == lock->fence &&
-           memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
+    return !life_is_over(lock->base.life) && lock->view.status == 'P' &&
+           lock->view.fence == lock->grant.fence &&
+           memcmp(lock->inside.token, lock->grant.token, STEP_TOKEN) == 0;
 }
 
 static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view *held)
@@ -218,7 +218,8 @@ static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view 
     lock_lose(lock);
     lock_file_evidence(lock, ending, held);
     return error_set(TL_LOST, "the lock %s; what this ending knew is filed as evidence",
-                     life_is_over(lock->life) ? "was lost with its session" : "was taken over");
+                     life_is_over(lock->base.life) ? "was lost with its session"
+                                                   : "was taken over");
 }
 
 /* The row was not read: the view is what the holder knew of it. */
@@ -237,7 +238,7 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const trans
 {
     transition again = *t;
 
-    transition_look(lock->client->transitions, &again, lock->client->config.pool_wait_ms);
+    transition_look(lock->base.client->transitions, &again, lock->base.client->config.pool_wait_ms);
     if (again.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);
     return too_late(lock, ending, held);
@@ -267,7 +268,7 @@ static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **ro
 
 static tl_status still_held(tl_lock *lock, const tl_ending *ending)
 {
-    lock_become(lock, LOCK_HELD);
+    handle_become(&lock->base, LOCK_HELD);
     if (ending->outcome == TL_OUTCOME_FAILURE && ending->proof == TL_PROOF_OPERATORS &&
         lock->inside.success_epoch != lock->epoch)
         return error_set(TL_INVALID, "no two operators decided that this trade "
@@ -300,7 +301,7 @@ tl_status settled_not_done(tl_lock *lock)
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        lock_become(lock, LOCK_HELD);
+        handle_become(&lock->base, LOCK_HELD);
         return TL_GRANTED;
     }
     lock_lose(lock);

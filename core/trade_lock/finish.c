@@ -40,7 +40,7 @@ static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_finding
     if (status != TL_OK)
         return status;
     ending_to_step(lock, ending, findings, &t);
-    transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
+    transition_run(lock->base.client->transitions, &one, 1, lock->base.client->config.commit_ms);
     return finish_verdict(lock, ending, &t);
 }
 

@@ -106,6 +106,9 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     text_add(lock->wait_key, sizeof lock->wait_key, lock->serial_no);
     text_add(lock->wait_key, sizeof lock->wait_key, " ");
     text_add(lock->wait_key, sizeof lock->wait_key, lock_row_op(lock));
+    lock->wait_name = lock->wait_key;
+    lock->grant.names = &lock->wait_name;
+    lock->grant.count = 1;
 }
 
 static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
@@ -148,8 +151,7 @@ tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
     lock = memory_new(sizeof *lock);
     if (lock == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a lock handle");
-    lock->client = client_keep(client);
-    lock->generation = client->generation;
+    handle_init(&lock->base, &trade_method, client_keep(client), &lock->grant);
     view_clear(&lock->view, &lock->inside);
     status = copy_options(lock, options);
     copy_key(lock, key);
@@ -170,7 +172,7 @@ void tl_lock_free(tl_lock *lock)
     shared_row_release(lock->coming);
     memory_free(lock->payload);
     memory_free(lock->ended.result);
-    client_release(lock->client);
+    client_release(lock->base.client);
     memory_free(lock);
 }
 
@@ -180,32 +182,24 @@ tl_status lock_check(const tl_lock *lock)
 {
     if (lock == NULL)
         return error_set(TL_INVALID, "lock is NULL");
-    return client_check(lock->client);
+    return client_check(lock->base.client);
+}
+
+tl_status lock_check_call(const tl_lock *lock)
+{
+    tl_status status = lock_check(lock);
+
+    if (status == TL_OK && atomic_load(&lock->submitted))
+        status = error_set(TL_WRONG_STATE, "what was submitted with this handle is not completed "
+                                           "yet");
+    return status;
 }
 
 tl_status lock_check_held(const tl_lock *lock)
 {
-    tl_status status = lock_check(lock);
+    tl_status status = lock_check_call(lock);
 
-    if (status != TL_OK)
-        return status;
-    switch (lock->state) {
-    case LOCK_HELD:
-    case LOCK_ARM_UNKNOWN:
-    case LOCK_END_UNKNOWN:
-        return TL_OK;
-    case LOCK_LOST:
-        return error_set(TL_LOST, "the lock was taken over; nothing was written");
-    case LOCK_OVER:
-        return error_set(TL_RELEASED, "this handle has released its lock already");
-    case LOCK_IN_CALLER:
-        return error_set(TL_WRONG_STATE, "the caller's transaction with this lock has not "
-                                         "been reported with tl_lock_committed()");
-    case LOCK_NEW:
-    case LOCK_ASK_UNKNOWN:
-        break;
-    }
-    return error_set(TL_NOT_HELD, "the lock was not granted to this handle");
+    return status == TL_OK ? handle_check_held(&lock->base) : status;
 }
 
 int lock_is_standalone(const tl_lock *lock)
@@ -246,17 +240,15 @@ const tl_view *tl_lock_view(const tl_lock *lock)
 /* In the callback of its ending too. */
 static int is_held(const tl_lock *lock)
 {
-    return lock->state == LOCK_HELD ||
-           (lock->state == LOCK_END_UNKNOWN && thread_context_in_callback());
+    return lock->base.state == LOCK_HELD ||
+           (lock->base.state == LOCK_END_UNKNOWN && thread_context_in_callback());
 }
 
 int64_t tl_lock_remaining_ms(const tl_lock *lock)
 {
     if (lock_check(lock) != TL_OK || !is_held(lock))
         return 0;
-    if (life_left_ms(lock->life) == 0)
-        return 0;
-    return clock_left_ms(lock->hold_until_ms);
+    return grant_left_ms(&lock->grant);
 }
 
 int tl_may_send(const tl_lock *lock, int64_t send_ms)
@@ -264,51 +256,37 @@ int tl_may_send(const tl_lock *lock, int64_t send_ms)
     int64_t remaining_ms = tl_lock_remaining_ms(lock);
 
     if (fault_mutated("session"))
-        return lock_check(lock) == TL_OK && lock->state == LOCK_HELD;
+        return lock_check(lock) == TL_OK && lock->base.state == LOCK_HELD;
     return remaining_ms > 0 && remaining_ms >= send_ms;
 }
 
 /* ------------------------------------------------------------------- helpers -- */
-
-/* Whether a row may be in process by this handle, as far as it knows. */
-static int may_hold(lock_state state)
-{
-    return state != LOCK_NEW && state != LOCK_OVER;
-}
 
 void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
 
     memset(t, 0, sizeof *t);
-    if (!may_hold(lock->state))
-        lock->life = session_life(lock->client->session);
-    if (fresh_token) {
-        random_token(lock->next_token);
-        lock->lost_connection[0] = '\0';
-    } else {
-        memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
-        if (t->lost_connection[0] != '\0')
-            t->rows = lock->rows;
-    }
-    text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
-    text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
+    handle_begin(&lock->base, fresh_token);
+    text_copy(t->lost_connection, sizeof t->lost_connection, lock->base.lost_connection);
+    if (t->lost_connection[0] != '\0')
+        t->rows = lock->rows;
     s->kind = kind;
     s->cust_no = lock->cust_no;
     s->serial_no = lock->serial_no;
     s->op_code = lock_row_op(lock);
     s->retry_op = lock->retry_op;
-    memcpy(s->token, lock->next_token, STEP_TOKEN);
-    memcpy(s->held_token, lock->token, STEP_TOKEN);
-    s->held_fence = lock->fence;
-    s->thread_no = lock->thread_no;
-    s->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    memcpy(s->token, lock->base.next_token, STEP_TOKEN);
+    memcpy(s->held_token, lock->grant.token, STEP_TOKEN);
+    s->held_fence = lock->grant.fence;
+    s->thread_no = lock->base.thread_no;
+    s->log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
     if (kind == STEP_CLAIM && s->log_no == NULL) {
-        random_uuid(lock->log_no);
-        s->new_log_no = lock->log_no;
+        random_uuid(lock->base.log_no);
+        s->new_log_no = lock->base.log_no;
     }
-    s->session_id = life_session_id(lock->life);
-    s->life = lock->life;
+    s->session_id = life_session_id(lock->base.life);
+    s->life = lock->base.life;
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
     s->once = !lock_is_mutex(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
@@ -318,31 +296,13 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->name = step_name(kind);
 }
 
-void lock_become(tl_lock *lock, lock_state state)
-{
-    if (may_hold(state) && !may_hold(lock->state))
-        atomic_fetch_add(&lock->life->may_hold, 1);
-    if (!may_hold(state) && may_hold(lock->state))
-        atomic_fetch_sub(&lock->life->may_hold, 1);
-    lock->state = state;
-}
-
-void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms)
-{
-    memcpy(lock->token, t->step.token, STEP_TOKEN);
-    if (t->step.fence != 0)
-        lock->fence = t->step.fence;
-    lock->hold_until_ms = before_ms + max_hold_ms;
-    lock_become(lock, LOCK_HELD);
-}
-
 void lock_lose(tl_lock *lock)
 {
     tl_key key = lock_key(lock);
 
-    lock_become(lock, LOCK_LOST);
-    client_add(&lock->client->counters.lost, 1);
-    log_line(&lock->client->logger, TL_WARNING, &key, lock->fence,
+    handle_become(&lock->base, LOCK_LOST);
+    client_add(&lock->base.client->counters.lost, 1);
+    log_line(&lock->base.client->logger, TL_WARNING, &key, lock->grant.fence,
              "the lock was taken over: nothing was written");
 }
 
@@ -356,18 +316,18 @@ void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
 {
     if (t->lost_connection[0] != '\0')
         return;
-    lock->lost_connection[0] = '\0';
-    lock_become(lock, state);
+    lock->base.lost_connection[0] = '\0';
+    handle_become(&lock->base, state);
 }
 
 tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
 {
     tl_key key = lock_key(lock);
 
-    client_lose_track(lock->client);
-    lock->lost_connection[0] = '\0';
-    lock_become(lock, state);
-    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+    client_lose_track(lock->base.client);
+    lock->base.lost_connection[0] = '\0';
+    handle_become(&lock->base, state);
+    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "'%s' was committed without its business rows", step_name(t->step.kind));
     return error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
                      step_name(t->step.kind));
@@ -377,11 +337,9 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 {
     tl_key key = lock_key(lock);
 
-    lock_become(lock, state);
-    memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
+    handle_unknown(&lock->base, state, t->lost_connection);
     lock->rows = t->rows;
-    client_add(&lock->client->counters.unknown, 1);
-    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
     /* Where a group was settled, its leader has the sentence and this thread has none. */
     return error_set(TL_UNKNOWN,
@@ -393,7 +351,7 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 /* One try; *again becomes 1 when only the connection failed. */
 static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows, int *again)
 {
-    tl_client *client = lock->client;
+    tl_client *client = lock->base.client;
     db *connection;
     tl_status status =
         pool_get(client->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
@@ -414,7 +372,7 @@ static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *
 static tl_status read_row(void *context, db_result *rows)
 {
     const tl_lock *lock = context;
-    int64_t deadline_ms = clock_deadline(lock->client->config.pool_wait_ms);
+    int64_t deadline_ms = clock_deadline(lock->base.client->config.pool_wait_ms);
 
     for (;;) {
         int again;
@@ -422,14 +380,14 @@ static tl_status read_row(void *context, db_result *rows)
 
         if (!again || clock_left_ms(deadline_ms) == 0)
             return status;
-        client_repeats(lock->client);
+        client_repeats(lock->base.client);
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(REREAD_MS, 100)));
     }
 }
 
 tl_status lock_read(tl_lock *lock)
 {
-    const shared_row *row = shared_read(lock->client->reads, lock->wait_key, read_row, lock);
+    const shared_row *row = shared_read(lock->base.client->reads, lock->wait_key, read_row, lock);
 
     shared_row_release(lock->row);
     lock->row = row;
@@ -468,9 +426,9 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     text_copy(v->serial_no, sizeof v->serial_no, lock->serial_no);
     text_copy(v->cust_no, sizeof v->cust_no, lock->cust_no);
     text_copy(v->op_code, sizeof v->op_code, lock_row_op(lock));
-    text_copy(v->thread_no, sizeof v->thread_no, lock->thread_no);
-    text_copy(v->log_no, sizeof v->log_no, lock->log_no);
-    text_copy(v->session_id, sizeof v->session_id, life_session_id(lock->life));
+    text_copy(v->thread_no, sizeof v->thread_no, lock->base.thread_no);
+    text_copy(v->log_no, sizeof v->log_no, lock->base.log_no);
+    text_copy(v->session_id, sizeof v->session_id, life_session_id(lock->base.life));
     text_copy(v->channel, sizeof v->channel, lock->channel);
     text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
     text_copy(v->remark, sizeof v->remark, lock->remark);
@@ -478,7 +436,7 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     v->lane = lock->options.lane == TL_LANE_RETRY ? 'R' : 'S';
     v->state = v->lane == 'R' ? TL_STATE_WORKING : TL_STATE_LIVE;
     v->status = 'P';
-    v->fence = lock->fence;
+    v->fence = lock->grant.fence;
     v->epoch = lock->epoch;
     v->sends = lock->options.not_sent ? 0 : 1;
     v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;

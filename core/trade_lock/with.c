@@ -104,24 +104,25 @@ static int run_callback(void *context)
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
-    lock_state before = lock->state;
-    char lost_before[sizeof lock->lost_connection];
+    lock_state before = lock->base.state;
+    char lost_before[sizeof lock->base.lost_connection];
     call_out call = {.fn = run_callback,
                      .context = w,
                      .left = client_callback_left,
-                     .of = lock->client,
+                     .of = lock->base.client,
                      .what = w->connection,
                      .is_database = 1};
     tl_status status;
 
     error_clear(); /* what is said from here on is the callback's */
-    memcpy(lost_before, lock->lost_connection, sizeof lost_before);
-    text_copy(lock->lost_connection, sizeof lock->lost_connection, db_name(w->connection));
+    memcpy(lost_before, lock->base.lost_connection, sizeof lost_before);
+    text_copy(lock->base.lost_connection, sizeof lock->base.lost_connection,
+              db_name(w->connection));
     lock->rows = ROWS_NOT_SENT;
-    lock_become(lock, w->grants ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
+    handle_become(&lock->base, w->grants ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
     status = (tl_status)thread_context_call_out(&call);
-    lock_become(lock, before);
-    memcpy(lock->lost_connection, lost_before, sizeof lost_before);
+    handle_become(&lock->base, before);
+    memcpy(lock->base.lost_connection, lost_before, sizeof lost_before);
     return status;
 }
 
@@ -136,7 +137,7 @@ static tl_status callback_failed(tl_status status)
 
 static enum with_result callback_ended_it(struct with *w)
 {
-    client_lose_track(w->lock->client); /* the lock's statement may be committed */
+    client_lose_track(w->lock->base.client); /* the lock's statement may be committed */
     w->t->status = error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction, or "
                              "released the connection's own GET_LOCK name; it must not "
@@ -226,7 +227,7 @@ static void tell_of_changes(const struct with *w)
     tl_key key = lock_key(w->lock);
 
     if (db_changed(w->connection)[0] != '\0')
-        log_line(&w->lock->client->logger, TL_WARNING, &key, w->lock->fence,
+        log_line(&w->lock->base.client->logger, TL_WARNING, &key, w->lock->grant.fence,
                  "the database callback of '%s' changed the session (%s): its connection "
                  "is closed",
                  step_name(w->t->step.kind), db_changed(w->connection));
@@ -234,7 +235,7 @@ static void tell_of_changes(const struct with *w)
 
 static enum with_result try_once(struct with *w, int64_t deadline_ms)
 {
-    tl_client *client = w->lock->client;
+    tl_client *client = w->lock->base.client;
     enum with_result result;
     tl_status status =
         pool_get(client->connections, POOL_BUSINESS, clock_left_ms(deadline_ms), &w->connection);
@@ -275,7 +276,7 @@ static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
     char sentence[ERROR_MAX];
 
     text_copy(sentence, sizeof sentence, tl_error_message());
-    transition_settle(w->lock->client->transitions, t, t->lost_connection,
+    transition_settle(w->lock->base.client->transitions, t, t->lost_connection,
                       clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_UNKNOWN)
         return WITH_VERDICT;
@@ -330,7 +331,7 @@ static enum with_result run_with(struct with *w, int64_t budget_ms)
             w->t->verdict = VERDICT_FAILED;
             return look_back(w, WITH_VERDICT, deadline_ms);
         }
-        atomic_fetch_add_explicit(&transition_count(w->lock->client->transitions)->repeats, 1,
+        atomic_fetch_add_explicit(&transition_count(w->lock->base.client->transitions)->repeats, 1,
                                   memory_order_relaxed);
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
         pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
@@ -347,8 +348,8 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     w->deadlocked = 0;
     if (status != TL_OK)
         return status;
-    ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);
-    switch (run_with(w, lock->client->config.commit_ms)) {
+    ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    switch (run_with(w, lock->base.client->config.commit_ms)) {
     case WITH_REFUSED:
         lock_not_done(lock, LOCK_NEW, w->t);
         return error_set(TL_REFUSED, "the workflow's prepare refused; no row was left");
@@ -395,7 +396,7 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
                                        "the sync lane");
     if (status != TL_OK)
         return status;
-    client_add(&lock->client->counters.asks, 1);
+    client_add(&lock->base.client->counters.asks, 1);
     status =
         wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing) : ask_with(lock, &preparing);
     ask_count(lock, status);
@@ -439,7 +440,7 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)
         return status;
-    w.sent = lock->state == LOCK_END_UNKNOWN && lock->rows == ROWS_SENT;
+    w.sent = lock->base.state == LOCK_END_UNKNOWN && lock->rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
     return finish_with(lock, ending, &w, commit_ms);
 }

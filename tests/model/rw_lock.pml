@@ -192,7 +192,7 @@ inline go_on(i, what)
 }
 
 /* The old connection is dead, its transaction rolled back (settle_connection): read_ask and
- * read_release, by the holder's token and the log.  A downgrade is not settled but made
+ * rw_read_release, by the holder's token and the log.  A downgrade is not settled but made
  * again, which comes to the same; what became of the caller's own commit the caller finds
  * out. */
 inline settle(i)

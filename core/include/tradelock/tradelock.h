@@ -557,7 +557,7 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
  * For services with an event loop: submitted now, carried out together with what else was
  * submitted, and completed later.  One thread of the library's, made on first use, does the
  * waiting.  Until its completion the handle, the ending and everything the ending points
- * to belong to the library.
+ * to belong to the library: other calls on the handle answer TL_WRONG_STATE.
  *
  * done != NULL: called on the library's thread, under the submitting thread's log UUID; it may
  * submit, must not block, and must not close the client.  done == NULL: the completion waits until
