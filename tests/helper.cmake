@@ -1,11 +1,12 @@
 # tl_add_test(NAME SOURCES file... [LIBS target...] [ARGS arg...] [LABELS label...]
 #             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
-#             [SERVER] [SERIAL])
+#             [SERVER] [SERIAL] [FILLER])
 #   One cmocka executable for one theme, run as one ctest in its own process.  It links
 #   the internal static library, so it may reach behind the public headers, and the
 #   library of tests/support.  With SERVER the run's shared MariaDB is up and
 #   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside
-#   it.  With LONG_TIMEOUT there is a second test NAME.long, of label long, the same
+#   it.  With FILLER it takes the processors that other tests leave idle: it runs at the lowest
+#   priority, one filler at a time.  Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of label long, the same
 #   executable with TL_TEST_LONG=1 in its environment: the full counts.
 #
 # tl_add_script_test(NAME script [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
@@ -23,12 +24,11 @@
 #   plain    runs in the plain build only, not again under the sanitizers
 #   hooks    needs TL_TEST_HOOKS; is not added to a build without
 set(TL_TEST_ONLY "" CACHE STRING "Add only tests with this label")
-option(TL_TEST_BUILD_ALL "Build the executables of tests that are not added, too" OFF)
 set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
 
-set(TL_TEST_OPTIONS SERVER SERIAL)
+set(TL_TEST_OPTIONS SERVER SERIAL FILLER)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
 set(TL_TEST_LISTS SOURCES LIBS ARGS LABELS ENVIRONMENT)
 
@@ -63,8 +63,16 @@ function(tl_set_test_properties name timeout)
     list(APPEND environment TL_TEST_SERVER_DIR=${PROJECT_BINARY_DIR}/test-server)
     list(APPEND fixtures ${TL_TEST_PREFIX}server)
   endif()
+  # ctest begins first what others depend on, and tests with a server are what its stop depends
+  # on: so that the limits alone say which test starts before which, all tests are.
+  if(NOT arg_SERVER)
+    set_property(GLOBAL APPEND PROPERTY TL_TESTS_WITHOUT_SERVER ${name})
+  endif()
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  if(arg_FILLER)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK filler)
   endif()
   math(EXPR limit "${timeout} * ${TL_TIMEOUT_FACTOR}")
   # A sanitizer makes a test several times slower.
@@ -73,6 +81,7 @@ function(tl_set_test_properties name timeout)
   endif()
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${limit}
+    COST ${limit}
     LABELS "${labels}"
     ENVIRONMENT "${environment}"
     FIXTURES_REQUIRED "${fixtures}")
@@ -87,6 +96,9 @@ function(tl_add_ctest name)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
+  endif()
+  if(arg_FILLER)
+    list(PREPEND command nice -n 19)
   endif()
   add_test(NAME ${TL_TEST_PREFIX}${name} COMMAND ${command} ${arg_ARGS})
   tl_set_test_properties(${TL_TEST_PREFIX}${name} ${arg_TIMEOUT} ${ARGN})
@@ -107,7 +119,7 @@ function(tl_add_test name)
     message(FATAL_ERROR "tl_add_test(${name}): no SOURCES")
   endif()
   tl_test_belongs(belongs "${arg_LABELS}")
-  if(NOT belongs AND NOT TL_TEST_BUILD_ALL)
+  if(NOT belongs)
     return()
   endif()
   set(target test-${name})
@@ -118,9 +130,6 @@ function(tl_add_test name)
     ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE
     tl-flags ${arg_LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
-  if(NOT belongs)
-    return()
-  endif()
   # tools/test --under puts a program such as valgrind before it.
   set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${target}>)
   tl_add_ctest(${name} ${ARGN})
@@ -146,6 +155,27 @@ function(tl_add_valgrind_test name)
   tl_add_ctest(${name}.valgrind ${ARGN})
 endfunction()
 
+# One server for all tests of this tree that ask for it with SERVER; each makes databases of its
+# own in it.  Called when all tests are there.
+function(tl_add_shared_server)
+  set(server_dir ${PROJECT_BINARY_DIR}/test-server)
+  set(mariadb ${PROJECT_SOURCE_DIR}/tools/dev/mariadb)
+  set(start ${TL_TEST_PREFIX}server.start)
+  set(stop ${TL_TEST_PREFIX}server.stop)
+  get_property(others GLOBAL PROPERTY TL_TESTS_WITHOUT_SERVER)
+  add_test(NAME ${start}
+    COMMAND sh -c "${mariadb} remove ${server_dir} && ${mariadb} start ${server_dir}")
+  add_test(NAME ${stop} COMMAND ${mariadb} remove ${server_dir})
+  set_tests_properties(${start} PROPERTIES
+    FIXTURES_SETUP ${TL_TEST_PREFIX}server TIMEOUT 120)
+  set_tests_properties(${stop} PROPERTIES
+    FIXTURES_CLEANUP ${TL_TEST_PREFIX}server TIMEOUT 120 DEPENDS "${others}")
+  if(TL_TEST_PREFIX)
+    string(REGEX REPLACE "\\.$" "" flavour ${TL_TEST_PREFIX})
+    set_tests_properties(${start} ${stop} PROPERTIES LABELS ${flavour})
+  endif()
+endfunction()
+
 # The other trees are configured by tools/test.  Each is built by a test of its own, which
 # all of its tests need, and its list of tests is part of this one's.
 function(tl_add_flavours)
@@ -154,16 +184,19 @@ function(tl_add_flavours)
   endif()
   file(STRINGS ${PROJECT_SOURCE_DIR}/tests/flavours.txt lines)
   set(includes "")
+  set(cost 1000000)
   foreach(line IN LISTS lines)
     string(REGEX REPLACE " .*" "" flavour ${line})
     set(tree ${PROJECT_BINARY_DIR}/${flavour})
     add_test(NAME ${flavour}.build
-      COMMAND ${CMAKE_COMMAND} --build ${tree} --parallel)
+      COMMAND nice -n 19 ${CMAKE_COMMAND} --build ${tree} --parallel)
     set_tests_properties(${flavour}.build PROPERTIES
       FIXTURES_SETUP ${flavour}.build
       LABELS ${flavour}
-      RUN_SERIAL TRUE
+      RESOURCE_LOCK filler
+      COST ${cost}
       TIMEOUT 3600)
+    math(EXPR cost "${cost} - 1")
     string(APPEND includes "subdirs(\"${tree}\")\n")
   endforeach()
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY

@@ -1,9 +1,13 @@
+/* One attempt at a trade: a copy of what its callbacks are shown, and each call of a callback
+ * with its time-out, its answer and its line in the log. Calls the handlers; writes nothing
+ * itself. */
 #include "attempt.h"
 
 #include "memory.h"
 #include "schedule.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/layer.h>
+#include <tradelock/test_hooks.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

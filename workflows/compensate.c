@@ -8,6 +8,9 @@
 #include "resolver.h"
 #include "schedule.h"
 
+#include <tradelock/lane.h>
+#include <tradelock/test_hooks.h>
+
 #include <string.h>
 
 typedef struct compensation {

@@ -1,7 +1,12 @@
+/* Every ending of the workflow layer: success, failure with a proof, put back, parked. An ending
+ * whose answer was lost is repeated word for word until it is known. */
 #include "ending.h"
 
 #include "resolver.h"
 #include "schedule.h"
+
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
 
 #include <stddef.h>
 

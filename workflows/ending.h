@@ -8,6 +8,8 @@
 
 #include "attempt.h"
 
+#include <tradelock/lane.h>
+
 typedef struct ending {
     tl_client *client;
     tl_lock *lock;

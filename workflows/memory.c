@@ -1,6 +1,7 @@
+/* The one place where the workflow layer allocates, so that tests can let any allocation fail. */
 #include "memory.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
 
 #include <stdlib.h>
 

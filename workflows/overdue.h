@@ -2,7 +2,7 @@
 #ifndef TL_WORKFLOWS_OVERDUE_H
 #define TL_WORKFLOWS_OVERDUE_H
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 /*
  * Looks through every operation that has rows, registered here or not, and raises one alarm for

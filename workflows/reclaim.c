@@ -1,4 +1,8 @@
+/* Trying a proven failure anew: which old keys the channel is asked about first, and when the
+ * failure may be tried at all. Sends nothing itself; run.c does. */
 #include "run.h"
+
+#include <tradelock/lane.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,10 @@
+/* The table of registered operations: made, copied into, looked up, freed. registration.c
+ * decides what may be registered. */
 #include "registry.h"
 
 #include "memory.h"
+
+#include <tradelock/layer.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* What callbacks answer, checked and bounded. */
 #include "memory.h"
 
+#include <tradelock/layer.h>
 #include <tradelock/workflow.h>
 
 #include <stdarg.h>

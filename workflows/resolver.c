@@ -1,4 +1,8 @@
+/* The table of workflows/README.md as code: from what is known of a trade in doubt to what is
+ * done next. A pure function, which touches nothing. */
 #include "resolver.h"
+
+#include <tradelock/lane.h>
 
 #include <stddef.h>
 

@@ -7,6 +7,7 @@
 #ifndef TL_WORKFLOWS_RESOLVER_H
 #define TL_WORKFLOWS_RESOLVER_H
 
+#include <tradelock/lane.h>
 #include <tradelock/workflow.h>
 
 /* Why a trade was parked; kept in the row and shown to the operators. */

@@ -7,6 +7,9 @@
 #include "memory.h"
 #include "schedule.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/test_hooks.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* Delays between attempts, their jitter, and sleeping that can be told to stop. No database, no
+ * channel. */
 #include "schedule.h"
 
 #include <errno.h>

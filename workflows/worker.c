@@ -11,6 +11,9 @@
 #include "overdue.h"
 #include "schedule.h"
 
+#include <tradelock/lane.h>
+#include <tradelock/test_hooks.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

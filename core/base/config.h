@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #define CONFIG_SECOND INT64_C(1000)
 #define CONFIG_MINUTE (60 * CONFIG_SECOND)

@@ -1,8 +1,6 @@
 /* The last problem of each thread. */
 #include "base/error.h"
 
-#include <tradelock/engine.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

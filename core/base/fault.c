@@ -2,7 +2,8 @@
 
 #ifdef TL_TEST_HOOKS
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
+#include <tradelock/tradelock.h>
 
 #include <fcntl.h>
 #include <pthread.h>

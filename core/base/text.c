@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "client/caller.h"
 
 #include "base/error.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 
 tl_status caller_must_roll_back(const db *connection, db_answer answer, const char *doing)
 {

@@ -9,7 +9,10 @@
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
-#include "store/store_operator.h"
+#include "store/server.h"
+
+#include <tradelock/lane.h>
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 #include <stdio.h>

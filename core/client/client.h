@@ -13,6 +13,8 @@
 #include "session/session.h"
 #include "transition/transition.h"
 
+#include <tradelock/lane.h>
+
 #include <pthread.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "client/client.h"
 #include "store/store.h"
-#include "store/store_clock.h"
+#include "store/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 #include "base/random.h"
 #include "base/steady.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

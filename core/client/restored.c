@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/schema.h"
-#include "store/store_operator.h"
+#include "store/server.h"
+
+#include <tradelock/lane.h>
 
 #include <inttypes.h>
 #include <stdio.h>

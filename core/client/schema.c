@@ -1,7 +1,7 @@
 #include "client/schema.h"
 
 #include "base/error.h"
-#include "store/store_operator.h"
+#include "store/server.h"
 
 #include "sql_text.h"
 
@@ -9,7 +9,7 @@
 
 unsigned schema_newest(void)
 {
-    return sql_migrations_count > 0 ? sql_migrations[sql_migrations_count - 1].number : 0;
+    return sql_migrations_newest;
 }
 
 tl_status schema_read(db *connection, schema_found *found)

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "store/store.h"
-#include "store/store_rw.h"
+#include "store/rw.h"
 
 #include <string.h>
 

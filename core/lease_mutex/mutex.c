@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 
+#include <tradelock/layer.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define TL_LEASE_MUTEX_MUTEX_H
 
 #include "lock/resource.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 
 #include <tradelock/resource.h>
 

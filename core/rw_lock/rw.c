@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <tradelock/layer.h>
+
 /* A handle that is freed while it holds the lock tries this long to unlock. */
 #define FREE_BUDGET_MS 1000
 

@@ -3,7 +3,7 @@
 #define TL_RW_LOCK_RW_H
 
 #include "lock/resource.h"
-#include "store/store_rw.h"
+#include "store/rw.h"
 
 #include <tradelock/rw_lock.h>
 

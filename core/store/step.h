@@ -7,7 +7,7 @@
 
 #include "base/life.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/lane.h>
 
 struct db_result;
 

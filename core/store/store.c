@@ -85,6 +85,14 @@ db_answer store_next_due(db *connection, const char *op_code, db_result *result)
     return db_run(connection, &sql_next_due, values, COUNT(values), result);
 }
 
+db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
+                        db_result *result)
+{
+    const db_value values[] = {db_text(retry_op), db_int(late_us), db_int(late_us), db_uint(limit)};
+
+    return db_run(connection, &sql_overdue, values, COUNT(values), result);
+}
+
 db_answer store_operation_next(db *connection, store_operation *operation)
 {
     db_result found = DB_RESULT_INIT;
@@ -307,4 +315,12 @@ db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, con
     };
 
     return db_run(connection, &sql_evidence_insert, values, COUNT(values), NULL);
+}
+
+db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result)
+{
+    const db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
+                               db_text(key->op_code)};
+
+    return db_run(connection, &sql_evidence_list, values, COUNT(values), result);
 }

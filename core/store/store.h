@@ -48,6 +48,9 @@ db_answer store_connection_used(db *connection, const char *name, db_result *res
 db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
                                  db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
+/* (how many, at most `limit`, and how late the oldest is in microseconds) */
+db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
+                        db_result *result);
 
 typedef struct store_operation {
     char op_code[TL_OP_MAX + 1]; /* "": before the first, and behind the last */
@@ -121,5 +124,19 @@ typedef struct store_gone {
 } store_gone;
 db_answer store_file_gone(db *connection, const store_gone *gone);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no);
+
+enum store_evidence_column {
+    EVIDENCE_ID,
+    EVIDENCE_EPOCH,
+    EVIDENCE_CHANNEL_KEY,
+    EVIDENCE_OUTCOME,
+    EVIDENCE_FINAL,
+    EVIDENCE_CHANNEL_REF,
+    EVIDENCE_SOURCE,
+    EVIDENCE_REMARK,
+    EVIDENCE_ACCOUNT,
+    EVIDENCE_FILED
+};
+db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "client/restored.h"
 
+#include <tradelock/lane.h>
+
 #include <string.h>
 
 void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us)

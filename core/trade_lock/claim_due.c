@@ -15,7 +15,9 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/store_many.h"
+#include "store/many.h"
+
+#include <tradelock/lane.h>
 
 #include <string.h>
 

@@ -5,6 +5,8 @@
 #include "base/fault.h"
 #include "base/text.h"
 
+#include <tradelock/lane.h>
+
 #include <string.h>
 
 int ending_is_final(const tl_lock *lock, const tl_ending *ending)

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/thread_context.h"
 
+#include <tradelock/lane.h>
+
 tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
 {
     switch (t->verdict) {

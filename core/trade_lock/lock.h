@@ -5,6 +5,8 @@
 #include "lock/handle.h"
 #include "store/view.h"
 
+#include <tradelock/lane.h>
+
 #define PARK_REASON_MAX 63
 
 struct tl_lock {

@@ -13,6 +13,8 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
+#include <tradelock/callback.h>
+
 #include <string.h>
 
 #define REPEAT_MIN_MS 2

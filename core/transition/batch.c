@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "store/store_group.h"
+#include "store/group.h"
 
 #include <errno.h>
 #include <stdlib.h>

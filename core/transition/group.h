@@ -6,7 +6,7 @@
 #ifndef TL_TRANSITION_GROUP_H
 #define TL_TRANSITION_GROUP_H
 
-#include "store/store_group.h"
+#include "store/group.h"
 #include "transition/transition.h"
 
 /* In one statement at most: items, and bytes. */

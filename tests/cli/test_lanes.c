@@ -4,6 +4,8 @@
 
 #include "trade_lock/fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,8 @@
  * decides whether it is. */
 #include "operators.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

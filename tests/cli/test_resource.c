@@ -3,6 +3,8 @@
 #include "cli/fields.h"
 #include "lease/fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

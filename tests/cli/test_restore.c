@@ -1,6 +1,8 @@
 /* The operator's way through a restore, by two real accounts with the command. */
 #include "operators.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

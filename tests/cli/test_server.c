@@ -8,7 +8,7 @@
 
 #include "support/database.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

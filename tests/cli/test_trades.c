@@ -4,6 +4,8 @@
 
 #include "trade_lock/fixture.h"
 
+#include <tradelock/lane.h>
+
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,6 +8,8 @@
 #include "support/crew.h"
 #include "workflows/cmocka_all.h"
 
+#include <tradelock/admin.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

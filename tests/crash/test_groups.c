@@ -11,7 +11,7 @@
 
 #include "base/fault.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

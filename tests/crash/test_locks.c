@@ -14,7 +14,6 @@
 #include "base/fault.h"
 #include "rw_lock/fixture.h"
 
-#include <tradelock/engine.h>
 #include <tradelock/row_lock.h>
 
 #include "workflows/cmocka_all.h"

@@ -9,7 +9,7 @@
 #include "base/fault.h"
 #include "workflows/cmocka_all.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #include <signal.h>
 #include <stdio.h>

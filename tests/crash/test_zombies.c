@@ -6,7 +6,7 @@
 
 #include "workflows/cmocka_all.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 
 #include "support/database.h"
 
-#include <tradelock/engine.h>
 #include <tradelock/resource.h>
 
 typedef struct fixture {

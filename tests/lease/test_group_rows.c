@@ -5,7 +5,7 @@
 #include "fixture.h"
 
 #include "db/db.h"
-#include "store/store_resource.h"
+#include "store/resource.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

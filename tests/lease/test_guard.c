@@ -1,6 +1,8 @@
 /* The guard: what it refuses, what it keeps, and the late holder who cannot commit. */
 #include "fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

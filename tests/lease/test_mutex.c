@@ -1,6 +1,8 @@
 /* One mutex: who gets it, for how long, and what each call answers. */
 #include "fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* Several at once: all or none, in one order, without a deadlock. */
 #include "fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
 #include "support/crew.h"
 #include "support/database.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/rw_lock.h>
 #include <tradelock/workflow.h>
 
 #include <setjmp.h>

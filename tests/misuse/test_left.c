@@ -6,7 +6,8 @@
 #include "support/crew.h"
 #include "support/database.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

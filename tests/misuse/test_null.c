@@ -9,6 +9,10 @@
 #include "support/crew.h"
 #include "support/database.h"
 
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+#include <tradelock/layer.h>
+#include <tradelock/row_lock.h>
 #include <tradelock/workflow.h>
 
 #include <setjmp.h>

@@ -5,6 +5,8 @@
 #include "client/client.h"
 #include "transition/inside.h"
 
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

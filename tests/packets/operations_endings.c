@@ -1,6 +1,9 @@
 /* Every way of ending a hold, cut at every packet. */
 #include "operations.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -5,6 +5,8 @@
 #include "janitor/janitor.h"
 #include "trade_lock/lock.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,8 +3,9 @@
  * an earlier, failed one left is not in its way. */
 #include "operations.h"
 
-#include <tradelock/resource.h>
-#include <tradelock/rw_lock.h>
+#include <tradelock/admin.h>
+#include <tradelock/layer.h>
+#include <tradelock/row_lock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

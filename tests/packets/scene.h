@@ -8,7 +8,7 @@
 #include "support/database.h"
 #include "wire.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #define SCENE_CLAIMS 3
 

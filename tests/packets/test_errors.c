@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/config.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
 #include <tradelock/resource.h>
 
 #include <setjmp.h>

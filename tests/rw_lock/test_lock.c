@@ -1,6 +1,8 @@
 /* Reading, writing, the caller's transaction, and everything that is refused. */
 #include "rw_lock/fixture.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

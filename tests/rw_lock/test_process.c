@@ -4,6 +4,8 @@
 
 #include "sql_text.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
  */
 #include "rw_lock/fixture.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/row_lock.h>
 
 #include <setjmp.h>

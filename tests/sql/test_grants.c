@@ -4,7 +4,7 @@
  */
 #include "support/database.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

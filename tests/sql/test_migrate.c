@@ -3,7 +3,7 @@
 
 #include "sql_text.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 #include <pthread.h>
 #include <setjmp.h>

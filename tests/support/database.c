@@ -2,6 +2,8 @@
 
 #include "sql_text.h"
 
+#include <tradelock/admin.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "support/database.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 typedef struct fixture {
     database *db;

@@ -5,8 +5,8 @@
 #include "support/crew.h"
 #include "support/tap.h"
 
-#include <tradelock/resource.h>
-#include <tradelock/rw_lock.h>
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

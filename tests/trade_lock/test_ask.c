@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "client/client.h"
-#include "store/store_group.h"
+#include "store/group.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
  */
 #include "fixture.h"
 
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

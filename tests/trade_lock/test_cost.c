@@ -8,6 +8,8 @@
 
 #include "support/crew.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

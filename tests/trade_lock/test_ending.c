@@ -3,6 +3,8 @@
 
 #include "trade_lock/lock.h"
 
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

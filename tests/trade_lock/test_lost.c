@@ -4,6 +4,9 @@
 #include "support/crew.h"
 #include "support/tap.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
 
 #include "support/crew.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

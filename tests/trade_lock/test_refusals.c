@@ -4,6 +4,8 @@
 #include "support/crew.h"
 #include "support/tap.h"
 
+#include <tradelock/admin.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

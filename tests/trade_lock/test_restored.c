@@ -3,6 +3,9 @@
 
 #include "support/crew.h"
 
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* The retry-compensation lock: opened, claimed, reclaimed, ended; and the janitor. */
 #include "fixture.h"
 
+#include <tradelock/lane.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -5,6 +5,8 @@
 #include "support/crew.h"
 #include "support/tap.h"
 
+#include <tradelock/callback.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -6,6 +6,8 @@
 
 #include "cmocka_all.h"
 
+#include <tradelock/lane.h>
+
 #include <string.h>
 
 #define SECOND_US INT64_C(1000000)

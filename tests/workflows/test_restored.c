@@ -4,6 +4,8 @@
 
 #include "cmocka_all.h"
 
+#include <tradelock/admin.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,6 +3,8 @@
 #include "bench.h"
 #include "client.h"
 
+#include <tradelock/lane.h>
+
 #include <stddef.h>
 
 #define BATCH 16

@@ -2,7 +2,7 @@
 #ifndef BENCH_CLIENT_H
 #define BENCH_CLIENT_H
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 extern tl_client *bench_client;
 

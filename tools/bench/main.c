@@ -1,3 +1,5 @@
+/* One measurement: runs the callers of one contestant for a while, counts their cycles and
+ * latencies, and prints one JSON object.  tools/benchmark starts the servers and compares. */
 #include "bench.h"
 
 #include <errno.h>

@@ -2,6 +2,9 @@
 #include "bench.h"
 #include "client.h"
 
+#include <tradelock/callback.h>
+#include <tradelock/resource.h>
+
 #include <mysql.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,3 +1,5 @@
+/* The simulated channel's decisions: pay, query and cancel, each under one mutex and written to
+ * the ledger before it is told. */
 #include "channel_state.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* What the channel knows of each key, rebuilt from the ledger and changed by one function. */
 #include "channel_state.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Reads a ledger, in use or not, and writes its payments as CSV. */
 #include "export.h"
 #include "ledger.h"
 #include "sim_time.h"

@@ -1,3 +1,4 @@
+/* Chooses what goes wrong with a request: by rule, else by a chance that the seed fixes. */
 #include "fault.h"
 
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+/* From a parsed request to its answer: checks the order, asks the channel, applies the chosen
+ * fault. */
 #include "handlers.h"
 #include "export.h"
 #include "ledger.h"

@@ -1,3 +1,4 @@
+/* Appends records to the ledger's file, and makes them durable in groups. */
 #include "ledger.h"
 #include "sim_time.h"
 

@@ -1,3 +1,4 @@
+/* Reads and checks the simulator's command line. */
 #include "options.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* Reads and checks payment orders and other JSON fields. */
 #include "order.h"
 
 #include <inttypes.h>

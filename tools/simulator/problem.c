@@ -1,3 +1,4 @@
+/* Sentences about problems, and memory that is there or ends the program. */
 #include "problem.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* A record of the ledger to its JSON line and back. */
 #include "record.h"
 #include "sim_time.h"
 

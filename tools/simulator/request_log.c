@@ -1,3 +1,4 @@
+/* Writes one line for each request received and one for its end. */
 #include "request_log.h"
 #include "sim_time.h"
 

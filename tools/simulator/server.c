@@ -1,3 +1,5 @@
+/* The simulator's HTTP side, over libmicrohttpd: reads requests, hands them to handlers.c, sends
+ * or breaks off the answers. */
 #include "server.h"
 #include "handlers.h"
 

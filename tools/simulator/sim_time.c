@@ -1,3 +1,4 @@
+/* The wall clock, its text form, and pauses that end when the program is told to stop. */
 #include "sim_time.h"
 
 #include <poll.h>

@@ -1,7 +1,11 @@
+/* tradelock audit: prints what contradicts the books, compares a bank's statement, and closes
+ * findings by two accounts. */
 #include "command.h"
 
 #include "print.h"
 #include "statement.h"
+
+#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>

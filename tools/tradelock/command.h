@@ -3,7 +3,7 @@
 #ifndef TRADELOCK_COMMAND_H
 #define TRADELOCK_COMMAND_H
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #include <getopt.h>
 

@@ -1,6 +1,9 @@
+/* tradelock doctor: prints whether this server is fit for money. Only reads. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* tradelock evidence: lists what was filed about a trade, and files what a person or a statement
+ * knows. */
 #include "command.h"
 
 #include "evidence_statement.h"

@@ -1,6 +1,9 @@
+/* Files each payment of a bank's statement as evidence, and counts what that came to. */
 #include "evidence_statement.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Sentences about a trade's state: why it hangs, what happens next, and when. */
 #include "explain.h"
 
 #include "print.h"

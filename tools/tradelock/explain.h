@@ -2,7 +2,7 @@
 #ifndef TRADELOCK_EXPLAIN_H
 #define TRADELOCK_EXPLAIN_H
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #define EXPLANATION 1024
 

@@ -1,6 +1,8 @@
 /* Readers and writers, as a part of what `tradelock resource` shows. */
 #include "holders.h"
 
+#include <tradelock/admin.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,9 @@
+/* Rows of the library as JSON objects, for --json. */
 #include "print.h"
 
 #include "command.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
+/* tradelock ls: lists lock rows by filter. Only reads. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <string.h>

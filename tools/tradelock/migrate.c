@@ -1,6 +1,9 @@
+/* tradelock migrate: brings the schema up to date, and grants the roles. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* The options that all commands share, their help, and opening the client that they name. */
 #include "command.h"
 
 #include <errno.h>

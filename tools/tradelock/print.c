@@ -1,6 +1,9 @@
+/* Tables, times and other output that all commands share, over libsmartcols. */
 #include "print.h"
 
 #include "command.h"
+
+#include <tradelock/lane.h>
 
 #include <libsmartcols.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
 #ifndef TRADELOCK_PRINT_H
 #define TRADELOCK_PRINT_H
 
-#include <tradelock/engine.h>
-#include <tradelock/resource.h>
+#include <tradelock/admin.h>
 
 #include <jansson.h>
 

@@ -1,6 +1,9 @@
+/* tradelock purge: removes what has been finished for long enough. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
+/* tradelock reap: the janitor's round, once. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/lane.h>
 
 #include <inttypes.h>
 #include <stdio.h>

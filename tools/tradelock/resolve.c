@@ -1,7 +1,10 @@
+/* tradelock resolve: one operator proposes a decision, another confirms it. */
 #include "command.h"
 
 #include "print.h"
 #include "said.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <string.h>

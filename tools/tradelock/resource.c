@@ -1,9 +1,10 @@
+/* tradelock resource: lists and shows lease mutexes and read-write locks, and takes one away. */
 #include "command.h"
 
 #include "holders.h"
 #include "print.h"
 
-#include <tradelock/resource.h>
+#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
+/* tradelock restore: declares a restore, shows it, and accepts it by two accounts. */
 #include "command.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,10 @@
+/* tradelock retry: makes a waiting or parked trade due now. */
 #include "command.h"
 
 #include "explain.h"
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 

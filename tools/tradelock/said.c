@@ -1,6 +1,9 @@
+/* What people and channels said of a trade, taken from its history for show. Only formats. */
 #include "said.h"
 
 #include "print.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <string.h>

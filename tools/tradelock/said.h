@@ -2,7 +2,7 @@
 #ifndef TRADELOCK_SAID_H
 #define TRADELOCK_SAID_H
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 struct said {
     char text[TL_REMARK_MAX + 1]; /* "": it was never asked, as far as is on record */

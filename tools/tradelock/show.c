@@ -1,8 +1,11 @@
+/* tradelock show: everything that is known of one trade, read first and then printed. */
 #include "command.h"
 
 #include "explain.h"
 #include "print.h"
 #include "said.h"
+
+#include <tradelock/admin.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
+/* Reads a bank's statement in CSV into payments. */
 #include "statement.h"
+
+#include <tradelock/admin.h>
 
 #include <csv.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef TRADELOCK_STATEMENT_H
 #define TRADELOCK_STATEMENT_H
 
-#include <tradelock/engine.h>
+#include <tradelock/admin.h>
 
 struct statement {
     tl_payment *payments;

@@ -1,3 +1,4 @@
+/* tradelock version. */
 #include "command.h"
 
 #include "print.h"

@@ -1,3 +1,4 @@
+/* Makes an account with money for each customer of the input that has none, in one transaction. */
 #include "accounts.h"
 
 #include <mysql.h>

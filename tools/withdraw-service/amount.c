@@ -1,3 +1,4 @@
+/* Reads an amount in minor units from text. */
 #include "amount.h"
 
 #include <string.h>

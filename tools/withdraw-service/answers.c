@@ -1,3 +1,4 @@
+/* Writes the output file: each input line with its answer and final status. */
 #include "answers.h"
 
 #include <csv.h>

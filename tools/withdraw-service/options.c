@@ -1,3 +1,4 @@
+/* Reads and checks the command line of tradelock-withdraw. */
 #include "options.h"
 
 #include <getopt.h>

@@ -1,3 +1,4 @@
+/* Reads the input CSV, and says which lines are bad or doubled. */
 #include "rows.h"
 
 #include "amount.h"

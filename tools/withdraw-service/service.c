@@ -1,3 +1,5 @@
+/* The threads of the service: each takes the next line, runs its workflow, and repeats what may
+ * be repeated; then all wait for what is open. */
 #include "service.h"
 
 #include "answers.h"

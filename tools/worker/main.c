@@ -6,6 +6,8 @@
  */
 #include "host.h"
 
+#include <tradelock/lane.h>
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,3 +1,5 @@
+/* The sample's execute, query and cancel: builds each HTTP request from the payload and says
+ * what each answer proves. Touches no database. */
 #include "channel.h"
 
 #include <inttypes.h>

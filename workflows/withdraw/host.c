@@ -1,3 +1,5 @@
+/* What service and worker share: opens client and registry, registers the sample workflow,
+ * writes the log to standard error. */
 #include "host.h"
 
 #include <errno.h>

@@ -1,6 +1,9 @@
+/* One exchange over libcurl, on a connection of its own, so that nothing is ever sent twice
+ * unnoticed. */
 #include "http.h"
 
-#include <tradelock/engine.h>
+#include <tradelock/test_hooks.h>
+#include <tradelock/tradelock.h>
 
 #include <curl/curl.h>
 #include <pthread.h>

@@ -1,4 +1,7 @@
+/* Runs one prepared statement on the library's connection, and says how many rows it changed. */
 #include "statement.h"
+
+#include <tradelock/test_hooks.h>
 
 #include <mysql.h>
 #include <string.h>

@@ -202,37 +202,6 @@ TL_EXPORT const tl_resource_view *tl_mutex_view(const tl_mutex *mutex);
  */
 TL_EXPORT tl_status tl_mutex_guard(tl_mutex *mutex, struct st_mysql *connection, unsigned flags);
 
-/* ---------------------------------------------------------------- operators -- */
-
-typedef struct tl_resource_filter {
-    unsigned version;   /* TL_RESOURCE_FILTER_VERSION */
-    const char *prefix; /* of the name; NULL: all */
-    int all;            /* free ones too */
-    unsigned limit;     /* 0: 100 */
-} tl_resource_filter;
-
-#define TL_RESOURCE_FILTER_VERSION 1u
-
-/* Returns 0 to go on.  Views live during the call. */
-typedef int (*tl_resource_fn)(void *context, const tl_resource_view *view);
-
-/* In the order of the names.  filter may be NULL. */
-TL_EXPORT tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter,
-                                     tl_resource_fn each, void *context);
-
-/* TL_OK or TL_NOT_FOUND. */
-TL_EXPORT tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_fn each,
-                                     void *context);
-
-/*
- * Takes the lock from its holder, who learns it at the next beat, at the guard, or from the unlock;
- * lifts a minimum hold as well.  Bound to the fence that was seen.  The name and the reason go on
- * record.  TL_OK; TL_LOST: the resource has moved on; TL_NOT_HELD: there is nothing to unlock;
- * TL_BUSY: a guarded transaction is under way; TL_NOT_FOUND.
- */
-TL_EXPORT tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t fence,
-                                       const char *actor, const char *reason);
-
 #ifdef __cplusplus
 }
 #endif

@@ -173,26 +173,6 @@ TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned
              : tl_rw_guard)((lock), (connection), (flags))
 #endif
 
-/* ---------------------------------------------------------------- operators -- */
-
-/* Returns 0 to go on.  Views live during the call. */
-typedef int (*tl_holder_fn)(void *context, const tl_holder_view *view);
-
-/* The holders of one resource, or of all (NULL) in the order of their names; with all != 0 rows
- * without a holder too.  limit 0: 100. */
-TL_EXPORT tl_status tl_holder_list(tl_client *client, const char *resource, int all, unsigned limit,
-                                   tl_holder_fn each, void *context);
-
-/*
- * Takes the lock from one reader or writer, or ends a writer's waiting: `slot` says which, and the
- * fence that was seen that it is still the same.  Its tl_rw_done() and tl_rw_guard() answer
- * TL_ROLL_BACK from then on, its unlock TL_LOST.  The name and the reason go on record.  TL_OK;
- * TL_LOST: the row has moved on; TL_NOT_HELD: it is free; TL_BUSY: a transaction with tl_rw_done()
- * or tl_rw_guard() is under way; TL_NOT_FOUND.
- */
-TL_EXPORT tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slot,
-                                     uint64_t fence, const char *actor, const char *reason);
-
 #ifdef __cplusplus
 }
 #endif

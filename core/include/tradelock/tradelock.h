@@ -186,6 +186,18 @@ TL_EXPORT const char *tl_class_name(tl_class class_);
  * succeeds leaves none.  Valid until the thread's next call into the library. */
 TL_EXPORT const char *tl_error_message(void);
 
+/* Leaves the sentence that tl_error_message() gives, and returns status: a layer above the locks
+ * reports its problems in the same place. */
+TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+#if defined(__clang_analyzer__) && !defined(__cplusplus)
+/* Shows the analyzer, which sees one file at a time, that the status comes back. */
+#define tl_error_report(status, ...) ((void)tl_error_report((status), __VA_ARGS__), (status))
+#endif
+
 TL_EXPORT const char *tl_version(void);
 
 /* ------------------------------------------------- threads, work and the log -- */
@@ -238,6 +250,28 @@ typedef struct tl_log_line {
 /* Called from any thread, also from the library's own; must not call the library.  The library
  * itself never prints. */
 typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
+
+/* ------------------------------------------------------------ a trade's key -- */
+
+#define TL_SERIAL_MAX 64
+#define TL_CUST_MAX 32
+#define TL_OP_MAX 32 /* of a row; business operations are shorter by "_RETRY" */
+#define TL_RETRY_SUFFIX "_RETRY"
+#define TL_PAYLOAD_MAX 65536
+#define TL_RESULT_MAX 8192
+#define TL_REMARK_MAX 255
+#define TL_REF_MAX 128
+#define TL_CHANNEL_MAX 32
+#define TL_CHANNEL_KEY_MAX 64
+#define TL_FINGERPRINT 32
+#define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
+
+/* Printable ASCII without blanks; case matters; op_code is the business operation on both lanes. */
+typedef struct tl_key {
+    const char *serial_no;
+    const char *cust_no;
+    const char *op_code;
+} tl_key;
 
 /* ------------------------------------------------------------------ client -- */
 
@@ -325,27 +359,27 @@ typedef struct tl_stats {
 /* Copies the counters of this client since it was opened. */
 TL_EXPORT tl_status tl_client_stats(const tl_client *client, tl_stats *stats);
 
+#define TL_SCHEDULE_MAX 16
+
+/* The defaults of the settings file; every workflow may have its own. */
+typedef struct tl_policy {
+    int64_t max_hold_ms, execute_ms, commit_ms, deadline_ms, grace_ms;
+    int64_t schedule_ms[TL_SCHEDULE_MAX];
+    unsigned schedule_count, attempts, poison;
+    int64_t clock_margin_ms; /* so far the server's clock may be off unnoticed */
+} tl_policy;
+
+TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);
+
+/* Through the client's log callback, with the thread's UUIDs. */
+TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_t fence,
+                             const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 5, 6)))
+#endif
+    ;
+
 /* -------------------------------------------------------------- trade locks -- */
-
-#define TL_SERIAL_MAX 64
-#define TL_CUST_MAX 32
-#define TL_OP_MAX 32 /* of a row; business operations are shorter by "_RETRY" */
-#define TL_RETRY_SUFFIX "_RETRY"
-#define TL_PAYLOAD_MAX 65536
-#define TL_RESULT_MAX 8192
-#define TL_REMARK_MAX 255
-#define TL_REF_MAX 128
-#define TL_CHANNEL_MAX 32
-#define TL_CHANNEL_KEY_MAX 64
-#define TL_FINGERPRINT 32
-#define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
-
-/* Printable ASCII without blanks; case matters; op_code is the business operation on both lanes. */
-typedef struct tl_key {
-    const char *serial_no;
-    const char *cust_no;
-    const char *op_code;
-} tl_key;
 
 typedef enum tl_lane { TL_LANE_SYNC, TL_LANE_RETRY } tl_lane;
 
@@ -425,6 +459,13 @@ typedef struct tl_view {
 } tl_view;
 
 #define TL_VIEW_VERSION 1u
+
+/* A callback of a list returns 0 to go on. */
+typedef int (*tl_view_fn)(void *context, const tl_view *view);
+
+/* The row of one lane, payload and result included.  TL_OK or TL_NOT_FOUND. */
+TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
+                            void *context);
 
 /* At most one trade of this operation in process for a customer. */
 #define TL_ASK_EXCLUSIVE 1u
@@ -615,6 +656,48 @@ TL_EXPORT tl_status tl_lock_committed(tl_lock *lock, tl_commit commit);
  * committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST; TL_UNKNOWN: still not
  * knowable; TL_CALLBACK_FAILED: as tl_lock_finish_with() (engine.h). */
 TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
+
+/* ---------------------------------------------------------------- evidence -- */
+
+/* What a web-hook, a statement or a fenced-out holder knows of a payment. */
+typedef struct tl_evidence {
+    unsigned version; /* TL_EVIDENCE_VERSION */
+    tl_key key;
+    uint32_t epoch;          /* 0: the row's */
+    const char *channel_key; /* NULL: the row's */
+    const char *outcome;     /* SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT */
+    int final;               /* FAILED: the channel documents this answer as final */
+    const char *channel_ref;
+    const char *source; /* who says so */
+    const char *remark;
+} tl_evidence;
+
+#define TL_EVIDENCE_VERSION 1u
+
+/*
+ * Files it with the sync row locked first, and what follows from it in the same transaction: the
+ * lane of a P row becomes due at once (or when it is next opened); success for an F row or for an
+ * older epoch sets the conflict.  TL_OK, TL_IN_CONFLICT (filed, and it contradicts the row),
+ * TL_NOT_FOUND.
+ */
+TL_EXPORT tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence);
+
+typedef struct tl_evidence_row {
+    uint64_t evidence_id;
+    uint32_t epoch;
+    const char *channel_key, *outcome, *channel_ref, *source, *remark, *account;
+    int final;
+    int64_t filed_us;
+} tl_evidence_row;
+
+typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);
+TL_EXPORT tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
+                                     void *context);
+
+/* ------------------------------------------------------------- channel keys -- */
+
+/* The site's name in channel keys. */
+TL_EXPORT const char *tl_client_site(const tl_client *client);
 
 /*
  * The channel key of a payment: lower-case hexadecimal digits of SHA-256 over site, channel,

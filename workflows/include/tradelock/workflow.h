@@ -57,7 +57,7 @@
 #ifndef TRADELOCK_WORKFLOW_H
 #define TRADELOCK_WORKFLOW_H
 
-#include <tradelock/engine.h>
+#include <tradelock/tradelock.h>
 
 #ifdef __cplusplus
 extern "C" {

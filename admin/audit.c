@@ -1,0 +1,383 @@
+/*
+ * The proof, after the fact, that the promises were kept.  Nothing is believed but rows, their
+ * history, and what the channel says that it paid.
+ */
+#include "admin/audit.h"
+
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "store/clock.h"
+
+#include <tradelock/admin/audit.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 2000
+
+struct paid {
+    const tl_payment *payment;
+    int has_row;
+};
+
+/* The payments by (customer, serial), and the walk through the rows beside them. */
+struct comparison {
+    audit *audit;
+    struct paid *paid;
+    size_t count;
+    int given;
+};
+
+/* The facts of a finding, hashed: what two accounts close is this and nothing else. */
+static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
+                         const store_audit_place *at, const char *sentence)
+{
+    char facts[1536];
+    int size = snprintf(facts, sizeof facts, "%s\n%s\n%s\n%s\n%llu\n%s\n%lld\n%s", rule,
+                        at->cust_no, at->serial_no, at->op_code,
+                        (unsigned long long)(at->rev != 0 ? at->rev : at->row_rev), at->account,
+                        (long long)at->logged_us, sentence);
+
+    sha256_of(finding, facts, (size_t)size < sizeof facts ? (size_t)size : sizeof facts);
+}
+
+/* What cannot be read leaves the finding open, and the audit fails in the end. */
+static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_violation *violation,
+                        db_result *rows)
+{
+    tl_status status =
+        read_status(self->connection, store_audit_closing(self->connection, finding, rows),
+                    "reading what was closed");
+
+    if (status != TL_OK && self->closings == TL_OK)
+        self->closings = status;
+    if (status != TL_OK || rows->rows != 1)
+        return;
+    violation->proposed_by = db_get_text(rows, 0, CLOSING_PROPOSER);
+    violation->proposed_reason = db_get_text(rows, 0, CLOSING_PROPOSED_WHY);
+    violation->closed_by = db_get_text(rows, 0, CLOSING_CLOSER);
+    violation->closed_reason = db_get_text(rows, 0, CLOSING_WHY);
+    violation->closed_us = db_get_int(rows, 0, CLOSING_US);
+    violation->closed = db_get_int(rows, 0, CLOSING_BY_TWO) != 0;
+}
+
+void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
+                  ...)
+{
+    char sentence[512], name[2 * STORE_FINDING + 1];
+    uint8_t finding[STORE_FINDING];
+    db_result rows = DB_RESULT_INIT;
+    va_list arguments;
+    tl_violation violation = {.rule = rule,
+                              .key = {at->serial_no, at->cust_no, at->op_code},
+                              .rev = at->rev,
+                              .sentence = sentence,
+                              .account = at->account,
+                              .logged_us = at->logged_us,
+                              .finding = name,
+                              .proposed_by = "",
+                              .proposed_reason = "",
+                              .closed_by = "",
+                              .closed_reason = ""};
+
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    name_finding(finding, rule, at, sentence);
+    text_hex(name, finding, sizeof finding);
+    look_closed(self, finding, &violation, &rows);
+    if (violation.closed)
+        self->counts->closed++;
+    else
+        self->counts->violations++;
+    if (!self->stopped && self->each != NULL && self->each(self->context, &violation) != 0)
+        self->stopped = 1;
+    db_result_free(&rows);
+}
+
+int audit_is_retry_op(const char *op_code)
+{
+    size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
+
+    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+}
+
+/* Both pages begin with the key. */
+void audit_take_place(store_audit_place *place, const db_result *page, size_t row)
+{
+    text_copy(place->cust_no, sizeof place->cust_no, db_get_text(page, row, 0));
+    text_copy(place->serial_no, sizeof place->serial_no, db_get_text(page, row, 1));
+    text_copy(place->op_code, sizeof place->op_code, db_get_text(page, row, 2));
+    place->rev = 0;
+    place->row_rev = db_get_uint(page, row, AUDIT_LOG_REV);
+    text_copy(place->account, sizeof place->account, db_get_text(page, row, AUDIT_LOG_ACCOUNT));
+    place->logged_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US);
+}
+
+/* --------------------------------------------------------------- the payments -- */
+
+static int compare_trades(const char *cust_a, const char *serial_a, const char *cust_b,
+                          const char *serial_b)
+{
+    int order = strcmp(cust_a, cust_b);
+
+    return order != 0 ? order : strcmp(serial_a, serial_b);
+}
+
+static int by_trade(const void *left, const void *right)
+{
+    const tl_payment *a = ((const struct paid *)left)->payment;
+    const tl_payment *b = ((const struct paid *)right)->payment;
+
+    return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no);
+}
+
+/* The first payment of this trade or after it. */
+static size_t find_first(const struct comparison *c, const char *cust_no, const char *serial_no)
+{
+    size_t from = 0, to = c->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const tl_payment *p = c->paid[middle].payment;
+
+        if (compare_trades(p->cust_no, p->serial_no, cust_no, serial_no) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static tl_status take_payments(struct comparison *c, const tl_payment *payments, size_t count)
+{
+    if (payments == NULL && count > 0)
+        return error_set(TL_INVALID, "payments is NULL and payment_count is not 0");
+    for (size_t i = 0; i < count; i++)
+        if (payments[i].serial_no == NULL || payments[i].cust_no == NULL)
+            return error_set(TL_INVALID, "payment %zu has no serial number or customer", i + 1);
+    c->given = payments != NULL;
+    c->audit->counts->payments = count;
+    if (count == 0)
+        return TL_OK;
+    c->paid = memory_new(count * sizeof *c->paid);
+    if (c->paid == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
+    for (size_t i = 0; i < count; i++)
+        c->paid[i].payment = &payments[i];
+    c->count = count;
+    qsort(c->paid, count, sizeof *c->paid, by_trade);
+    return TL_OK;
+}
+
+/* ------------------------------------------------------------------- the rows -- */
+
+/* The payments of one sync row: how many, and whether one names another key. */
+static size_t match(struct comparison *c, const store_audit_place *at, const char *channel_key,
+                    uint32_t epoch)
+{
+    size_t matched = 0;
+
+    for (size_t i = find_first(c, at->cust_no, at->serial_no); i < c->count; i++) {
+        const tl_payment *p = c->paid[i].payment;
+
+        if (compare_trades(p->cust_no, p->serial_no, at->cust_no, at->serial_no) != 0)
+            break;
+        if (p->op_code != NULL && strcmp(p->op_code, at->op_code) != 0)
+            continue;
+        matched++;
+        c->paid[i].has_row = 1;
+        /* Earlier epochs had other keys, which the row has no more. */
+        if (epoch == 1 && p->channel_key != NULL && channel_key[0] != '\0' &&
+            strcmp(p->channel_key, channel_key) != 0)
+            audit_report(c->audit, "foreign-key", at,
+                         "the channel paid it under %s, which is not its key", p->channel_key);
+    }
+    return matched;
+}
+
+static void compare_row(struct comparison *c, const store_audit_place *at, const db_result *page,
+                        size_t row)
+{
+    char status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
+    size_t paid = match(c, at, db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
+                        (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH));
+
+    if (status == 'F' && paid > 0 && !db_get_int(page, row, AUDIT_ROW_CONFLICT))
+        audit_report(c->audit, "paid-failure", at, "it failed with proof, and the channel paid it");
+    if (status == 'Y' && paid == 0 && db_get_int(page, row, AUDIT_ROW_HAS_CHANNEL))
+        audit_report(c->audit, "unpaid-success", at,
+                     "it succeeded, and the channel did not pay it");
+}
+
+static int is_first(const db_result *page, size_t row)
+{
+    return (int)db_get_int(page, row, AUDIT_ROW_IS_FIRST);
+}
+
+static void check_row(struct comparison *c, const db_result *page, size_t row)
+{
+    store_audit_place at;
+    int sync;
+
+    if (is_first(page, row))
+        return;
+    audit_take_place(&at, page, row);
+    sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
+    c->audit->counts->rows++;
+    if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
+        audit_row_steps(c->audit, page, row > 0 && is_first(page, row - 1) ? row - 1 : row, row);
+    if (!sync)
+        return;
+    if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
+        audit_report(c->audit, "unseen", &at, "it is in process, and no janitor looks for its end");
+    if (db_get_text(page, row, AUDIT_LOG_STATUS)[0] == 'F' &&
+        db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED) &&
+        !db_get_int(page, row, AUDIT_ROW_CONFLICT))
+        audit_report(c->audit, "no-proof", &at,
+                     "it failed although evidence of success had been filed");
+    if (c->given)
+        compare_row(c, &at, page, row);
+}
+
+static tl_status check_rows(struct comparison *c)
+{
+    db *connection = c->audit->connection;
+    store_audit_place place = {.rev = 0};
+    db_result page = DB_RESULT_INIT;
+    tl_status status;
+
+    do {
+        status = read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
+                             "reading the rows");
+        for (size_t row = 0; status == TL_OK && row < page.rows && !c->audit->stopped; row++)
+            check_row(c, &page, row);
+        if (status == TL_OK && page.rows > 0)
+            audit_take_place(&place, &page, page.rows - 1);
+    } while (status == TL_OK && page.rows >= PAGE && !c->audit->stopped);
+    db_result_free(&page);
+    return status;
+}
+
+/* --------------------------------------------------------------- the statement -- */
+
+static void place_of(store_audit_place *at, const tl_payment *p)
+{
+    memset(at, 0, sizeof *at);
+    text_copy(at->cust_no, sizeof at->cust_no, p->cust_no);
+    text_copy(at->serial_no, sizeof at->serial_no, p->serial_no);
+    text_copy(at->op_code, sizeof at->op_code, p->op_code);
+}
+
+static int same_trade(const tl_payment *a, const tl_payment *b)
+{
+    return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no) == 0 &&
+           (a->op_code == NULL || b->op_code == NULL || strcmp(a->op_code, b->op_code) == 0);
+}
+
+static void check_statement(struct comparison *c)
+{
+    for (size_t i = 0; i < c->count && !c->audit->stopped; i++) {
+        const tl_payment *p = c->paid[i].payment;
+        store_audit_place at;
+        size_t times = 1;
+
+        place_of(&at, p);
+        if (!c->paid[i].has_row)
+            audit_report(c->audit, "unknown-payment", &at,
+                         "the channel paid it (%s), and there is no such trade",
+                         p->channel_ref != NULL ? p->channel_ref : "no reference");
+        if (i > 0 && same_trade(c->paid[i - 1].payment, p))
+            continue;
+        while (i + times < c->count && same_trade(c->paid[i + times].payment, p))
+            times++;
+        if (times > 1)
+            audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
+    }
+}
+
+/* What a step was is known but for the time of a look. */
+#define STEP_SLACK_US INT64_C(60000000)
+
+int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us)
+{
+    for (size_t row = 0; row < self->back.rows; row++)
+        if (first_us - then_us <= -db_get_int(&self->back, row, 0) + STEP_SLACK_US &&
+            then_us >= db_get_int(&self->back, row, 1) - STEP_SLACK_US)
+            return 1;
+    return 0;
+}
+
+/* At the head of every audit. */
+static tl_status read_run(const audit *self)
+{
+    tl_audit_counts *counts = self->counts;
+    db_result row = DB_RESULT_INIT;
+    tl_status status =
+        read_status(self->connection, store_audit_run(self->connection, &row), "asking who audits");
+
+    if (status == TL_OK) {
+        text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
+        text_copy(counts->server, sizeof counts->server, db_get_text(&row, 0, 1));
+        counts->at_us = db_get_int(&row, 0, 2);
+    }
+    db_result_free(&row);
+    return status;
+}
+
+static int audit_all(void *context)
+{
+    struct comparison *c = context;
+    tl_status status = read_run(c->audit);
+
+    if (status == TL_OK)
+        status = read_status(c->audit->connection,
+                             store_clock_steps(c->audit->connection, &c->audit->back),
+                             "reading the steps of the clock");
+    /* First the rows, then their history: one that is changed for the first time meanwhile is read
+     * twice, and never not at all. */
+    if (status == TL_OK)
+        status = check_rows(c);
+    if (status == TL_OK && !c->audit->stopped)
+        status = audit_history(c->audit);
+    if (status == TL_OK && c->given)
+        check_statement(c);
+    return (int)(status == TL_OK ? c->audit->closings : status);
+}
+
+tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
+                   tl_violation_fn each, void *context, tl_audit_counts *counts)
+{
+    tl_audit_counts counted = {.version = TL_AUDIT_COUNTS_VERSION};
+    audit self = {
+        .each = each,
+        .context = context,
+        .counts = &counted,
+        .closings = TL_OK,
+        .back = DB_RESULT_INIT,
+    };
+    struct comparison c = {.audit = &self};
+    tl_status status;
+
+    error_clear();
+    if (counts == NULL || counts->version != TL_AUDIT_COUNTS_VERSION)
+        return error_set(TL_INVALID, "counts is NULL or its version is not set");
+    status = read_begin(client, &self.connection);
+    if (status != TL_OK)
+        return status;
+    status = take_payments(&c, payments, payment_count);
+    if (status == TL_OK)
+        status = read_and_show(client, self.connection, audit_all, &c);
+    memory_free(c.paid);
+    db_result_free(&self.back);
+    read_end(client, self.connection);
+    if (status == TL_OK)
+        *counts = counted;
+    return status;
+}

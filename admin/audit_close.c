@@ -1,0 +1,151 @@
+/*
+ * Two accounts close what an audit found, as they decide about a trade: one appends its half to
+ * audit_closing, another confirms.  Who is who the server says.
+ */
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "admin/audit_pages.h"
+#include "transition/work.h"
+
+#include <tradelock/admin/audit.h>
+
+#include <string.h>
+
+#define PART_PROPOSAL 1
+#define PART_CONFIRMATION 2
+#define DUPLICATE_KEY 1062
+
+struct closing {
+    store_closing half;
+    tl_status status; /* TL_OK, or why nothing was written */
+    int own_done;
+};
+
+static tl_status judge_proposed(const db_result *row)
+{
+    if (db_get_int(row, 0, CLOSING_PROPOSED_OWN))
+        return error_set(TL_REFUSED,
+                         "%s proposed it, and whoever proposed to close a finding cannot "
+                         "confirm it: another operator, with an account of their own, must",
+                         db_get_text(row, 0, CLOSING_PROPOSER));
+    return TL_OK;
+}
+
+static tl_status judge(const struct closing *c, const db_result *row)
+{
+    int confirms = c->half.part == PART_CONFIRMATION;
+
+    if (row->rows == 0)
+        return confirms ? error_set(TL_NOT_FOUND, "nobody has proposed to close this finding")
+                        : TL_OK;
+    if (!db_is_null(row, 0, CLOSING_CLOSER))
+        return error_set(TL_ALREADY_DONE, "%s has closed it, after %s proposed that",
+                         db_get_text(row, 0, CLOSING_CLOSER),
+                         db_get_text(row, 0, CLOSING_PROPOSER));
+    if (!confirms)
+        return error_set(TL_BUSY, "%s has proposed that already: confirm it",
+                         db_get_text(row, 0, CLOSING_PROPOSER));
+    return judge_proposed(row);
+}
+
+/* Whether this very half is there, by an earlier call. */
+static void look_own(struct closing *c, const db_result *row)
+{
+    c->own_done =
+        row->rows == 1 &&
+        db_get_int(row, 0, c->half.part == PART_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) != 0;
+}
+
+static db_answer run_half(void *context, db *connection)
+{
+    struct closing *c = context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_audit_closing(connection, c->half.finding, &row);
+
+    c->status = TL_OK;
+    if (answer == DB_DONE)
+        look_own(c, &row);
+    if (answer == DB_DONE && !c->own_done) {
+        c->status = judge(c, &row);
+        if (c->status == TL_OK)
+            answer = store_audit_close(connection, &c->half);
+    }
+    if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY) {
+        c->status = error_set(TL_BUSY, "another operator did that at the same moment");
+        answer = DB_DONE;
+    }
+    db_result_free(&row);
+    return answer;
+}
+
+static db_answer read_half(void *context, db *connection, int *committed)
+{
+    struct closing *c = context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_audit_closing(connection, c->half.finding, &row);
+
+    if (answer == DB_DONE)
+        look_own(c, &row);
+    *committed = answer == DB_DONE && c->own_done;
+    db_result_free(&row);
+    return answer;
+}
+
+static int digit(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c) : NULL;
+
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+static int read_finding(uint8_t to[STORE_FINDING], const char *text)
+{
+    if (text == NULL || strlen(text) != 2 * (size_t)STORE_FINDING)
+        return 0;
+    for (size_t i = 0; i < STORE_FINDING; i++) {
+        int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return 0;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return 1;
+}
+
+static tl_status check(const tl_closing *closing, struct closing *c)
+{
+    if (closing == NULL || closing->version != TL_CLOSING_VERSION)
+        return error_set(TL_INVALID, "closing is NULL or has no known version");
+    if (!read_finding(c->half.finding, closing->finding))
+        return error_set(TL_INVALID, "a finding is named by 64 hexadecimal digits");
+    if (closing->rule == NULL || strlen(closing->rule) > 31 || closing->key.serial_no == NULL ||
+        closing->key.cust_no == NULL)
+        return error_set(TL_INVALID, "a finding has a rule and a trade");
+    return read_check_person(closing->actor, closing->reason);
+}
+
+tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
+{
+    char thread_no[TL_UUID_TEXT];
+    struct closing c = {.half = {.thread_no = thread_no}};
+    work w = {.name = "close", .run = run_half, .read = read_half, .context = &c};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = check(closing, &c);
+    if (status != TL_OK)
+        return status;
+    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
+    c.half.part = closing->confirms ? PART_CONFIRMATION : PART_PROPOSAL;
+    c.half.rule = closing->rule;
+    c.half.key = &closing->key;
+    c.half.rev = closing->rev;
+    c.half.actor = closing->actor;
+    c.half.reason = closing->reason;
+    work_run(client->transitions, &w, client->config.commit_ms);
+    return w.verdict == VERDICT_APPLIED ? c.status : w.status;
+}

@@ -1,0 +1,399 @@
+/* What stands in the database: the schema's parts, history, rights, and work that nobody does. */
+#include "admin/doctor.h"
+
+#include "admin/parts.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "store/server.h"
+#include "store/store.h"
+#include "store/group.h"
+#include "admin/statements.h"
+
+#include "sql_text.h"
+
+#include <tradelock/admin/server.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBE_CUST "tl-doctor"
+#define PROBE_OP "TL_DOCTOR"
+/* Due work that waits longer than this has no worker. */
+#define OVERDUE_MS INT64_C(60000)
+
+/* ----------------------------------------------------------------- history -- */
+
+/* Whether an ending that finds no row is refused, and does not make one. */
+static int lost_is_lost(doctor *d, const step *end)
+{
+    char serial[RANDOM_UUID];
+    step lost = *end, *steps[] = {&lost};
+
+    random_uuid(serial);
+    lost.serial_no = serial;
+    return !d->serves || store_group(d->connection, steps, 1) == DB_ERROR;
+}
+
+/*
+ * The only proof that the triggers keep what a step replaces, and that their definers still have
+ * the rights for it: a row is written and ended, history is asked for the token that it had before,
+ * a row that is not there is ended in vain, and all is rolled back.  An ask with a remark is none
+ * that the row itself would keep.
+ */
+static db_answer probe(doctor *d, int *seen, tl_status *refused)
+{
+    char serial[RANDOM_UUID];
+    db_result result = DB_RESULT_INIT;
+    step s = {.kind = STEP_ASK,
+              .cust_no = PROBE_CUST,
+              .serial_no = serial,
+              .op_code = PROBE_OP,
+              .thread_no = tl_thread_uuid(),
+              .lane = 'S',
+              .remark = "probe",
+              .max_hold_ms = 1000,
+              .deadline_ms = -1};
+    step end = {.kind = STEP_FINISH_SYNC,
+                .cust_no = PROBE_CUST,
+                .serial_no = serial,
+                .op_code = PROBE_OP,
+                .thread_no = tl_thread_uuid(),
+                .lane = 'S',
+                .status = 'Y',
+                .proof = '-'};
+    db_answer answer;
+
+    random_uuid(serial);
+    random_token(s.token);
+    random_token(end.token);
+    memcpy(end.held_token, s.token, STEP_TOKEN);
+    answer = db_begin(d->connection);
+    if (answer == DB_DONE)
+        answer = store_step(d->connection, &s, 0);
+    end.held_fence = s.fence;
+    if (answer == DB_DONE)
+        answer = store_step(d->connection, &end, 0);
+    if (answer == DB_DONE)
+        answer = store_token_seen(d->connection, &s, &result);
+    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1 &&
+            lost_is_lost(d, &end);
+    if (answer == DB_ERROR) {
+        /* The sentence is read before the rollback replaces it. */
+        *refused = db_error_status(d->connection, answer, "writing a probe");
+        (void)db_rollback(d->connection);
+    } else if (answer == DB_DONE) {
+        answer = db_rollback(d->connection);
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+static void judge_parts(doctor *d, const char *there)
+{
+    char found[64], missing[256];
+    unsigned count = parts_missing(there, missing, sizeof missing);
+
+    d->incomplete = count > 0;
+    snprintf(found, sizeof found, "%zu of %zu", sql_parts_count - count, sql_parts_count);
+    if (count == 0)
+        doctor_tell(d, TL_FINDING_OK, "parts", found,
+                    "every trigger, function, procedure and view of the schema is there");
+    else
+        doctor_tell(d, TL_FINDING_UNSAFE, "parts", found,
+                    "missing: %s; run `tradelock migrate` as an administrator, which "
+                    "makes them anew",
+                    missing);
+}
+
+tl_status doctor_parts(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    db_answer answer = store_doctor_parts(d->connection, &r);
+    db_error_class class_ =
+        answer == DB_ERROR ? db_error_classify(db_errno(d->connection)) : DB_CLASS_OTHER;
+    tl_status status = TL_OK;
+
+    if (answer == DB_DONE && r.rows == 1) {
+        judge_parts(d, db_get_text(&r, 0, 0));
+    } else if (class_ == DB_CLASS_SCHEMA) {
+        d->incomplete = 1;
+        doctor_tell(d, TL_FINDING_UNSAFE, "parts", "unknown",
+                    "missing: function tl_parts, and others perhaps; run `tradelock "
+                    "migrate` as an administrator, which makes them anew");
+    } else if (class_ == DB_CLASS_ACCESS) {
+        doctor_tell(d, TL_FINDING_WARNING, "parts", "unknown",
+                    "%s may not look whether triggers, functions and views are there: "
+                    "run `tradelock migrate --grants` as an administrator",
+                    d->account);
+    } else {
+        status = read_status(d->connection, answer, "looking for the schema's parts");
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status doctor_history(doctor *d)
+{
+    int seen;
+    tl_status refused = TL_OK;
+    db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
+
+    if (answer == DB_ERROR) {
+        doctor_tell(d, TL_FINDING_OK, "log", "not tried",
+                    "whether steps are recorded can only be tried with the account of a "
+                    "service");
+        return TL_OK;
+    }
+    if (answer == DB_DONE)
+        answer = probe(d, &seen, &refused);
+    if (answer == DB_ERROR && refused == TL_TRY_AGAIN)
+        doctor_tell(d, TL_FINDING_WARNING, "log", "a probe had to wait",
+                    "an open transaction keeps new locks from being written (%s): look "
+                    "for it in information_schema.innodb_trx, end it, and ask again",
+                    tl_error_message());
+    else if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was refused",
+                    "locks cannot be written and recorded (%s): the account that ran the "
+                    "migration must exist and keep its rights; else drop the triggers "
+                    "and run `tradelock migrate` as an administrator, who is their "
+                    "definer then",
+                    tl_error_message());
+    else if (answer == DB_DONE && seen)
+        doctor_tell(d, TL_FINDING_OK, "log", "a probe was recorded",
+                    "what a step replaces is kept with the rights of the migrating account");
+    else if (answer == DB_DONE)
+        doctor_tell(d, TL_FINDING_UNSAFE, "log", "a probe was not recorded",
+                    "steps leave no trace, or an ending makes the row that it does not "
+                    "find: the triggers are not ours; drop them and run `tradelock "
+                    "migrate` as an administrator");
+    return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the log");
+}
+
+/* ------------------------------------------------------------------ rights -- */
+
+static const struct right {
+    store_right_of right;
+    const char *what;
+} dangerous[] = {
+    {STORE_RIGHT_WRITE_LOG, "change history"},
+    {STORE_RIGHT_WRITE_FIRST, "change what the first step of a row was"},
+    {STORE_RIGHT_FORGE, "write locks in another account's name"},
+    {STORE_RIGHT_DELETE_LOG, "remove history"},
+    {STORE_RIGHT_DELETE_LOCK, "remove locks"},
+    {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},
+};
+
+/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS"; 0 for lines about anything smaller
+ * than the whole server, or nothing. */
+static int global_rights(const char *line, char *to, size_t space)
+{
+    const char *end = strstr(line, " ON *.* TO ");
+    size_t size;
+
+    if (strncmp(line, "GRANT ", 6) != 0 || end == NULL)
+        return 0;
+    size = (size_t)(end - line) - 6;
+    if (size >= space)
+        size = space - 1;
+    memcpy(to, line + 6, size);
+    to[size] = '\0';
+    return strcmp(to, "USAGE") != 0;
+}
+
+static tl_status judge_global_rights(doctor *d)
+{
+    char rights[128];
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
+                                   "asking for the rights of this account");
+
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
+            doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
+                        "%s has rights on the whole server: keep it for migrations, and "
+                        "give services the role tradelock_application",
+                        d->account);
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status judge_table_rights(doctor *d)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < sizeof dangerous / sizeof dangerous[0]; i++) {
+        const db_answer answer = store_right(d->connection, dangerous[i].right);
+
+        if (answer == DB_DONE) {
+            found++;
+            doctor_tell(d, TL_FINDING_WARNING, "rights", dangerous[i].what,
+                        "%s may %s: no service, worker or operator needs that; give it "
+                        "one of the roles of sql/grants.sql instead",
+                        d->account, dangerous[i].what);
+        } else if (answer != DB_ERROR) {
+            return read_status(d->connection, answer, "trying the rights");
+        }
+    }
+    if (found == 0)
+        doctor_tell(d, TL_FINDING_OK, "rights", d->role[0] != '\0' ? d->role : d->account,
+                    "%s can neither change history nor remove locks", d->account);
+    return TL_OK;
+}
+
+/* What came with a newer schema a service has only once the roles were granted anew. */
+static tl_status judge_missing_rights(doctor *d)
+{
+    db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
+
+    /* An account that writes no locks ends no attempts. */
+    if (answer == DB_ERROR)
+        return TL_OK;
+    if (answer == DB_DONE)
+        answer = store_right(d->connection, STORE_RIGHT_READ_RESOLUTION);
+    if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
+                    "%s may not read trade_resolution or call tl_account_name, so no "
+                    "compensating attempt of it can end a trade: run `tradelock migrate "
+                    "--grants` as an administrator",
+                    d->account);
+    return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
+}
+
+tl_status doctor_account(doctor *d)
+{
+    tl_status status = judge_global_rights(d);
+
+    if (status == TL_OK)
+        status = judge_table_rights(d);
+    return status == TL_OK ? judge_missing_rights(d) : status;
+}
+
+/* ------------------------------------------------------------------ trades -- */
+
+static tl_status judge_sessions(doctor *d)
+{
+    char found[64];
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_doctor_sessions(d->connection, &r),
+                                   "looking at the sessions");
+
+    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+        doctor_tell(d, TL_FINDING_OK, "sessions", "0 silent",
+                    "no session is silent that was not ended");
+    } else if (status == TL_OK && r.rows == 1) {
+        snprintf(found, sizeof found, "%llu silent", (unsigned long long)db_get_uint(&r, 0, 0));
+        doctor_tell(d, TL_FINDING_WARNING, "sessions", found,
+                    "processes have been silent for up to %lld s more than their time-out, and "
+                    "nobody has ended their sessions or opened their trades: run a worker",
+                    (long long)db_get_int(&r, 0, 1));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* Without the "_RETRY" of a lane. */
+static size_t business_size(const char *op_code)
+{
+    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
+
+    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0 ? size - suffix
+                                                                                  : size;
+}
+
+/* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in stretches. */
+static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_us,
+                              int64_t *late_ms)
+{
+    store_stretch stretch = {.from_us = low_water_us};
+    db_result r = DB_RESULT_INIT;
+    store_part part;
+    tl_status status;
+
+    *late_ms = 0;
+    do {
+        stretch.to_us = STRETCH_END_US;
+        status = read_status(d->connection,
+                             store_low_water_stretch(d->connection, op_code, &stretch, &part),
+                             "looking for due work");
+        if (status == TL_OK)
+            status = read_status(d->connection,
+                                 store_doctor_overdue(d->connection, op_code, &stretch, &r),
+                                 "looking for due work");
+        if (status == TL_OK && r.rows == 1) {
+            *late_ms = db_get_int(&r, 0, 0);
+            break;
+        }
+        stretch.from_us = stretch.to_us;
+    } while (status == TL_OK && stretch.from_us < part.now_us);
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_water_us,
+                                 unsigned *overdue)
+{
+    char found[96];
+    int64_t late_ms;
+    tl_status status = find_overdue(d, op_code, low_water_us, &late_ms);
+
+    if (late_ms > OVERDUE_MS) {
+        ++*overdue;
+        snprintf(found, sizeof found, "%s, %lld s late", op_code, (long long)(late_ms / 1000));
+        /* Registered is the business operation, whose lane is late. */
+        doctor_tell(d, TL_FINDING_WARNING, "due work", found,
+                    "nobody claims the due work of %.*s: start a worker that has this "
+                    "operation registered, or look at the parked trades",
+                    (int)business_size(op_code), op_code);
+    }
+    return status;
+}
+
+static tl_status judge_due_work(doctor *d)
+{
+    unsigned overdue = 0;
+    store_operation operation = {"", 0};
+    tl_status status;
+
+    do {
+        status = read_status(d->connection, store_operation_next(d->connection, &operation),
+                             "reading the operations");
+        if (status != TL_OK || operation.op_code[0] == '\0')
+            break;
+        status = judge_operation(d, operation.op_code, operation.low_water_us, &overdue);
+    } while (status == TL_OK);
+    if (status == TL_OK && overdue == 0)
+        doctor_tell(d, TL_FINDING_OK, "due work", "none is late", "what is due is being claimed");
+    return status;
+}
+
+static tl_status judge_conflicts(doctor *d)
+{
+    char found[64];
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_doctor_conflicts(d->connection, &r),
+                                   "looking for conflicts");
+
+    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+        doctor_tell(d, TL_FINDING_OK, "conflicts", "none", "no evidence contradicts a row");
+    } else if (status == TL_OK && r.rows == 1) {
+        snprintf(found, sizeof found, "%llu trades", (unsigned long long)db_get_uint(&r, 0, 0));
+        doctor_tell(d, TL_FINDING_WARNING, "conflicts", found,
+                    "evidence says that money moved where a row says otherwise: see "
+                    "`tradelock ls --conflict`; two operators must decide");
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status doctor_trades(doctor *d)
+{
+    tl_status status = judge_sessions(d);
+
+    if (status == TL_OK)
+        status = judge_due_work(d);
+    if (status == TL_OK)
+        status = judge_conflicts(d);
+    return status;
+}

@@ -1,0 +1,88 @@
+/*
+ * admin/audit.h - rows, history and statements, compared with what is promised.
+ */
+#ifndef TRADELOCK_ADMIN_AUDIT_H
+#define TRADELOCK_ADMIN_AUDIT_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One payment as the channel's ledger or statement has it. */
+typedef struct tl_payment {
+    const char *serial_no, *cust_no;
+    const char *op_code;     /* NULL: the statement does not say */
+    const char *channel_key; /* NULL: the same */
+    const char *channel_ref;
+} tl_payment;
+
+/* What contradicts the promises; the words of `rule` are stable (tools/README.md). */
+typedef struct tl_violation {
+    const char *rule;
+    tl_key key;   /* op_code as on the row; _RETRY for the retry lane */
+    uint64_t rev; /* of the step; 0: of the row, or of the statement */
+    const char *sentence;
+    /* Who wrote the step or the row, as the server says, and when; "" and 0: there is none. */
+    const char *account;
+    int64_t logged_us;
+    /* Its name: all of the above and the row's revision, as 64 hexadecimal digits.  Other facts or
+     * another revision are another finding. */
+    const char *finding;
+    /* 1: two accounts closed it, and it is not counted as a violation. */
+    int closed;
+    const char *proposed_by, *proposed_reason; /* "": nobody has proposed to close it */
+    const char *closed_by, *closed_reason;
+    int64_t closed_us;
+} tl_violation;
+
+/* A callback returns 0 to go on. */
+typedef int (*tl_violation_fn)(void *context, const tl_violation *violation);
+
+typedef struct tl_audit_counts {
+    unsigned version; /* TL_AUDIT_COUNTS_VERSION */
+    uint64_t rows, steps, grants, payments, violations;
+    uint64_t closed; /* found too, and closed by two accounts */
+    /* Who audited, which server, and when it began, by the server's word. */
+    char account[385], server[512];
+    int64_t at_us;
+} tl_audit_counts;
+
+#define TL_AUDIT_COUNTS_VERSION 2u
+
+/*
+ * Reads rows and history, page by page, and believes nothing else: no history has a gap, fences
+ * only rise, no two holds of a trade overlap, a trade succeeds once, by its newest holder, and
+ * nothing follows, every failure has its proof, nothing was changed by hand. With payments (NULL:
+ * without) it also compares them with the rows: nobody paid twice, nothing paid that failed,
+ * nothing succeeded that was not paid.  TL_OK also with violations, which are counted; `each` gets
+ * the closed ones too.  Needs an operator's or reader's account.
+ */
+TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
+                             tl_violation_fn each, void *context, tl_audit_counts *counts);
+
+/* One half of closing what an audit found: rule, key, rev and finding as it said them. */
+typedef struct tl_closing {
+    unsigned version; /* TL_CLOSING_VERSION */
+    const char *finding, *rule;
+    tl_key key;
+    uint64_t rev;
+    int confirms;               /* 0: proposes */
+    const char *actor, *reason; /* mandatory; for the record */
+} tl_closing;
+
+#define TL_CLOSING_VERSION 1u
+
+/*
+ * Two accounts close a finding, told apart by the server, as they decide about a trade.  TL_OK,
+ * also when this account has done so before.  TL_NOT_FOUND: nobody has proposed it.
+ * TL_REFUSED: this account has proposed it itself.  TL_BUSY: another one has proposed it
+ * already.  TL_ALREADY_DONE: it is closed.  Needs an operator's account.
+ */
+TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

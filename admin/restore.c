@@ -1,0 +1,244 @@
+/*
+ * A restore is declared by an operator or found by a program, and accepted by two operators when
+ * the channel's statements have been compared.
+ *
+ * The first `accept` proposes; that of another account confirms, and carries it out in the
+ * same transaction, with the rights of the schema's owner (sql/schema/0009_restore.sql): it
+ * forgets every "nothing was sent", since the step that sent may be among the lost ones, and
+ * takes every mutex and read-write lock from its holder, since the same is true of their
+ * grants.  Both halves are about one restore, on one server; another that is declared or
+ * found in between voids the proposal.  A half that was appended is found again when its
+ * answer was lost, so accepting may be repeated.
+ */
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "admin/statements.h"
+#include "transition/work.h"
+
+#include <tradelock/admin/restore.h>
+
+#include <string.h>
+
+/* ------------------------------------------------------------------- declaring -- */
+
+tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
+{
+    db *connection = NULL;
+    db_answer answer;
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_check_person(actor, reason);
+    if (status == TL_OK)
+        status =
+            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
+    if (status != TL_OK)
+        return status;
+    answer = store_restore_declare(connection, actor, reason);
+    if (answer != DB_DONE)
+        status = db_error_status(connection, answer, "declaring the restore");
+    pool_put(client->connections, connection);
+    if (status == TL_OK)
+        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor,
+                 reason);
+    return status;
+}
+
+/* --------------------------------------------------------------------- looking -- */
+
+static void copy(char *to, size_t space, const db_result *row, int column)
+{
+    text_copy(to, space, db_get_text(row, 0, (size_t)column));
+}
+
+static void take_state(tl_restore *to, const db_result *row)
+{
+    to->open = db_get_int(row, 0, RESTORE_NOW) != 0;
+    to->number = db_get_uint(row, 0, RESTORE_NUMBER);
+    to->accepted = db_get_uint(row, 0, RESTORE_ACCEPTED);
+    to->since_us = db_get_int(row, 0, RESTORE_SINCE_US);
+    to->accepted_us = db_get_int(row, 0, RESTORE_ACCEPTED_US);
+    to->proposed_us = db_get_int(row, 0, RESTORE_PROPOSED_US);
+    to->own_proposal = db_get_int(row, 0, RESTORE_OWN_PROPOSAL) != 0;
+    to->doubtful = db_get_uint(row, 0, RESTORE_DOUBTFUL);
+    copy(to->was, sizeof to->was, row, RESTORE_WAS);
+    copy(to->is, sizeof to->is, row, RESTORE_IS);
+    copy(to->how, sizeof to->how, row, RESTORE_STEP);
+    copy(to->reason, sizeof to->reason, row, RESTORE_REASON);
+    copy(to->actor, sizeof to->actor, row, RESTORE_ACTOR);
+    copy(to->account, sizeof to->account, row, RESTORE_ACCOUNT);
+    copy(to->proposal, sizeof to->proposal, row, RESTORE_PROPOSAL);
+    copy(to->proposer, sizeof to->proposer, row, RESTORE_PROPOSER);
+    copy(to->proposer_account, sizeof to->proposer_account, row, RESTORE_PROPOSER_ACCOUNT);
+    copy(to->confirmer_account, sizeof to->confirmer_account, row, RESTORE_CONFIRMER_ACCOUNT);
+}
+
+static tl_status read_state(db *connection, tl_restore *state)
+{
+    db_result row = DB_RESULT_INIT;
+    tl_status status =
+        read_status(connection, store_restore_status(connection, &row), "looking for a restore");
+
+    if (status == TL_OK && row.rows != 1)
+        status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
+    if (status == TL_OK)
+        take_state(state, &row);
+    db_result_free(&row);
+    return status;
+}
+
+static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = read_status(connection, store_restore_trades(connection, &rows),
+                                   "counting what is in process");
+
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++)
+        if (each(context, db_get_text(&rows, row, 0), db_get_text(&rows, row, 1),
+                 db_get_uint(&rows, row, 2)) != 0)
+            break;
+    db_result_free(&rows);
+    return status;
+}
+
+tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
+{
+    tl_restore found = {.version = TL_RESTORE_VERSION};
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK && (state == NULL || state->version != TL_RESTORE_VERSION))
+        status = error_set(TL_INVALID, "state is NULL or its version is not set");
+    if (status == TL_OK)
+        status = read_state(connection, &found);
+    if (status == TL_OK && each != NULL)
+        status = read_trades(connection, each, context);
+    read_end(client, connection);
+    if (status == TL_OK)
+        *state = found;
+    return status;
+}
+
+/* ------------------------------------------------------------------- accepting -- */
+
+struct accepting {
+    store_restore_half_of half;
+    tl_client *client;
+    char thread_no[TL_UUID_TEXT];
+    uint64_t doubtful;
+    tl_status status; /* what the transaction came to */
+};
+
+/* Which half this account has to write now: 0 none, and a->status says why. */
+static int judge(struct accepting *a, const db_result *row)
+{
+    int open = db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
+    int proposed = !db_is_null(row, 0, RESTORE_PROPOSED_US);
+
+    a->half.number = db_get_uint(row, 0, RESTORE_NUMBER);
+    a->half.confirms = proposed;
+    a->doubtful = db_get_uint(row, 0, RESTORE_DOUBTFUL);
+    if (!open) {
+        a->status = error_set(TL_REFUSED, "no restore is declared or found, so there is "
+                                          "nothing to accept");
+        return 0;
+    }
+    if (proposed && db_get_int(row, 0, RESTORE_PROPOSED_ELSEWHERE)) {
+        a->status = error_set(TL_LOST, "it was proposed on another server; look again, "
+                                       "and declare the restore anew");
+        return 0;
+    }
+    a->status = TL_OK;
+    if (proposed && db_get_int(row, 0, RESTORE_OWN_PROPOSAL))
+        a->status = error_set(TL_PARKED,
+                              "%s has proposed to accept it: another operator, "
+                              "with an account of their own, must confirm",
+                              db_get_text(row, 0, RESTORE_PROPOSER_ACCOUNT));
+    return a->status == TL_OK;
+}
+
+static db_answer write_half(struct accepting *a, db *connection)
+{
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_restore_half(connection, &a->half);
+
+    if (answer == DB_DONE && a->half.confirms)
+        answer = store_restore_carry_out(connection, a->client->policy.max_hold_ms, a->thread_no);
+    if (answer == DB_DONE)
+        answer = store_restore_status(connection, &row);
+    if (answer == DB_DONE)
+        a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
+    db_result_free(&row);
+    return answer;
+}
+
+static db_answer run_half(void *context, db *connection)
+{
+    struct accepting *a = context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = db_begin(connection);
+    int writes = 0;
+
+    if (answer == DB_DONE)
+        answer = store_restore_status(connection, &row);
+    if (answer == DB_DONE)
+        writes = judge(a, &row);
+    if (answer == DB_DONE && writes)
+        answer = write_half(a, connection);
+    if (answer == DB_DONE)
+        answer = writes ? db_commit(connection) : db_rollback(connection);
+    else if (answer == DB_ERROR)
+        db_undo(connection);
+    db_result_free(&row);
+    return answer;
+}
+
+/* Whether the half whose answer was lost stands there. */
+static db_answer read_half(void *context, db *connection, int *committed)
+{
+    struct accepting *a = context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_restore_status(connection, &row);
+
+    *committed =
+        answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
+        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
+            0;
+    if (*committed)
+        a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
+    db_result_free(&row);
+    return answer;
+}
+
+tl_status tl_restore_accept(tl_client *client, const char *actor, const char *reason,
+                            uint64_t *doubtful)
+{
+    struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
+    work w = {.name = "accepting the server", .run = run_half, .read = read_half, .context = &a};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_check_person(actor, reason);
+    if (status != TL_OK)
+        return status;
+    text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
+    work_run(client->transitions, &w, client->config.commit_ms);
+    if (w.verdict != VERDICT_APPLIED)
+        return w.status;
+    if (a.status != TL_OK)
+        return a.status;
+    log_line(&client->logger, TL_ALARM, NULL, 0, "%s %s to accept this server: %s", actor,
+             a.half.confirms ? "agreed" : "proposed", reason);
+    if (!a.half.confirms)
+        return error_set(TL_PARKED, "proposed; another operator, with an account of "
+                                    "their own, must confirm");
+    if (doubtful != NULL)
+        *doubtful = a.doubtful;
+    return TL_OK;
+}

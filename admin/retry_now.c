@@ -1,0 +1,149 @@
+/*
+ * An operator's decision: a waiting or parked lane becomes due now.  It is bound to the fence that
+ * the operator saw, and it is one step on both rows.  A lane that was never opened, since the
+ * holder died and no janitor has come by, is opened instead, due at once.
+ */
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "store/store.h"
+#include "store/view.h"
+
+#include <tradelock/admin/trades.h>
+
+#include <string.h>
+
+struct retry_now {
+    tl_client *client;
+    const tl_key *key;
+    char retry_op[TL_OP_MAX + 1];
+    uint64_t fence;
+    const char *actor, *reason;
+};
+
+static tl_status check(const struct retry_now *r)
+{
+    if (r->actor == NULL || r->actor[0] == '\0')
+        return error_set(TL_INVALID, "an operator's decision needs a name");
+    if (strlen(r->actor) > 63)
+        return error_set(TL_INVALID, "the operator's name is longer than 63 bytes");
+    if (r->reason == NULL || r->reason[0] == '\0')
+        return error_set(TL_INVALID, "an operator's decision needs a reason");
+    if (strlen(r->reason) > TL_REMARK_MAX)
+        return error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX);
+    return read_check_words(r->actor, r->reason);
+}
+
+/* TL_OK: done.  TL_LOST: the rows are not what the step rests on.  Else why not. */
+static tl_status run_step(const struct retry_now *r)
+{
+    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
+    transition t = {.step = {.kind = STEP_OPERATOR_RETRY,
+                             .cust_no = r->key->cust_no,
+                             .serial_no = r->key->serial_no,
+                             .op_code = r->key->op_code,
+                             .retry_op = r->retry_op,
+                             .held_fence = r->fence,
+                             .thread_no = thread_no,
+                             .actor = r->actor,
+                             .remark = r->reason,
+                             .keep_claims = 1}};
+    transition *one = &t;
+
+    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    t.step.log_no = log_no[0] != '\0' ? log_no : NULL;
+    random_token(t.step.token);
+    transition_run(r->client->transitions, &one, 1, r->client->config.commit_ms);
+    switch (t.verdict) {
+    case VERDICT_APPLIED:
+        return TL_OK;
+    case VERDICT_DECIDING:
+        return error_set(TL_BUSY, "an open transaction is deciding this trade");
+    case VERDICT_FAILED:
+        if (t.status == TL_TRY_AGAIN)
+            return error_set(TL_BUSY, "an open transaction is deciding this trade");
+        return t.status;
+    case VERDICT_UNKNOWN:
+        return t.status;
+    case VERDICT_REFUSED:
+    case VERDICT_CUSTOMER_BUSY:
+    case VERDICT_LOST:
+        break;
+    }
+    return TL_LOST;
+}
+
+static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside *inside)
+{
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(r->client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(
+            connection,
+            store_view(connection, r->key->cust_no, r->key->serial_no, r->key->op_code, &result),
+            "reading the row");
+    if (status == TL_OK && result.rows == 0)
+        status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", r->key->serial_no,
+                           r->key->cust_no, r->key->op_code);
+    if (status == TL_OK)
+        view_read(view, inside, &result, 0);
+    db_result_free(&result);
+    read_end(r->client, connection);
+    return status;
+}
+
+/* Why the step found nothing to change; TL_OK: it would now. */
+static tl_status explain(const struct retry_now *r)
+{
+    view_inside inside;
+    tl_view view;
+    tl_status status = read_view(r, &view, &inside);
+
+    if (status != TL_OK)
+        return status;
+    if (view.status == 'Y')
+        return error_set(TL_ALREADY_DONE, "the trade has succeeded; nothing is to be done");
+    if (view.status == 'F')
+        return error_set(TL_FAILED, "the trade has failed, with proof; nothing is to be "
+                                    "done");
+    if (view.fence != r->fence)
+        return error_set(TL_LOST,
+                         "the trade has moved on: its fence is %llu now, not %llu; "
+                         "look at it again",
+                         (unsigned long long)view.fence, (unsigned long long)r->fence);
+    if (inside.alive)
+        return error_set(TL_BUSY, "%s is at it; nothing is waiting",
+                         view.holder[0] != '\0' ? view.holder : "another process");
+    if (view.repeatable || (view.session_id[0] != '\0' && view.next_run_us == 0))
+        return error_set(TL_NO_TRADE, "this lock has no retry lane: whoever wants it may "
+                                      "ask for it again");
+    return TL_OK;
+}
+
+tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, const char *actor,
+                       const char *reason)
+{
+    struct retry_now r = {
+        .client = client, .key = key, .fence = fence, .actor = actor, .reason = reason};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_key(key, r.retry_op);
+    if (status == TL_OK)
+        status = check(&r);
+    if (status == TL_OK)
+        status = run_step(&r);
+    if (status != TL_LOST)
+        return status;
+    status = explain(&r);
+    if (status != TL_OK)
+        return status;
+    return error_set(TL_LOST, "the trade has moved on meanwhile; look at it again");
+}

@@ -1,0 +1,164 @@
+/* The statements of the operators' side, bound to their parameters; each is one round trip. */
+#ifndef TL_ADMIN_STATEMENTS_H
+#define TL_ADMIN_STATEMENTS_H
+
+#include "db/db.h"
+#include "store/decision.h"
+#include "store/store.h"
+
+#include <tradelock/tradelock.h>
+
+/* The columns that every page of a list begins with. */
+enum store_list_column {
+    LIST_CUST,
+    LIST_SERIAL,
+    LIST_OP,
+    LIST_LANE,
+    LIST_STATUS,
+    LIST_CONFLICT,
+    LIST_PARKED,
+    LIST_AGE_MS,
+    LIST_LOG,
+    LIST_FIRST_LOG,
+    LIST_HAS_PAST,
+    LIST_PLACE /* due: next_run in microseconds; held: the session */
+};
+
+/* Where a page starts; which fields count depends on the list. */
+typedef struct store_list_start {
+    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
+    char place[TL_UUID_TEXT]; /* due and held: LIST_PLACE; "" for the first */
+    unsigned skip;            /* rows at exactly this place that were seen */
+    int64_t end_us;           /* due: before this moment */
+    int finished, open;       /* due: finished sync rows; what is in process */
+} store_list_start;
+
+/* Of these rows, a customer, serial number and operation each, the keys of those of which a step
+ * was written under the log UUID. */
+db_answer store_log_seen(db *connection, const db_value *keys, size_t count, const char *log_uuid,
+                         db_result *result);
+
+db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
+                              db_result *result);
+db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
+                         unsigned limit, db_result *result);
+db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result);
+db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
+                          unsigned limit, db_result *result);
+
+enum store_timeline_column {
+    STEP_OP,
+    STEP_STEP,
+    STEP_STATUS,
+    STEP_REV,
+    STEP_FENCE,
+    STEP_EPOCH,
+    STEP_ATTEMPTS,
+    STEP_CLAIMS,
+    STEP_SENDS,
+    STEP_CONFLICT,
+    STEP_PROOF,
+    STEP_THREAD,
+    STEP_LOG,
+    STEP_SESSION,
+    STEP_PARKED,
+    STEP_CHANNEL_KEY,
+    STEP_CHANNEL_REF,
+    STEP_REMARK,
+    STEP_ACTOR,
+    STEP_ACCOUNT,
+    STEP_LOGGED,
+    STEP_SEND_UNTIL,
+    STEP_MAX_HOLD,
+    STEP_NEXT_RUN
+};
+/* Of both lanes. */
+db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
+
+/* What a decision of two operators rests on; both rows are locked from then on. */
+enum store_resolve_column {
+    RESOLVE_STATUS,
+    RESOLVE_EPOCH,
+    RESOLVE_FENCE,
+    RESOLVE_REV,
+    RESOLVE_CONFLICT,
+    RESOLVE_HELD,
+    RESOLVE_SUCCESS_FILED,
+    RESOLVE_MAY_SEND,
+    RESOLVE_LANE_OPEN
+};
+db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
+                             db_result *result);
+
+db_answer store_resolve_insert(db *connection, const store_resolution *resolution);
+
+db_answer store_schema_identity(db *connection);
+db_answer store_restore_declare(db *connection, const char *actor, const char *reason);
+typedef struct store_restore_half_of {
+    uint64_t number;
+    int confirms;
+    const char *actor, *reason;
+} store_restore_half_of;
+db_answer store_restore_half(db *connection, const store_restore_half_of *half);
+/* Within the transaction that confirms. */
+db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no);
+enum store_restore_column {
+    RESTORE_NOW,
+    RESTORE_NUMBER,
+    RESTORE_ACCEPTED,
+    RESTORE_ACCEPTED_US,
+    RESTORE_WAS,
+    RESTORE_IS,
+    RESTORE_SINCE_US,
+    RESTORE_STEP,
+    RESTORE_REASON,
+    RESTORE_ACTOR,
+    RESTORE_ACCOUNT,
+    RESTORE_PROPOSAL,
+    RESTORE_PROPOSER,
+    RESTORE_PROPOSER_ACCOUNT,
+    RESTORE_PROPOSED_US,
+    RESTORE_OWN_PROPOSAL,
+    RESTORE_PROPOSED_ELSEWHERE,
+    RESTORE_CONFIRMER_ACCOUNT,
+    RESTORE_OWN_CONFIRMATION,
+    RESTORE_DOUBTFUL
+};
+db_answer store_restore_status(db *connection, db_result *result);
+/* (op_code, state, how many); op_code "" for locks */
+db_answer store_restore_trades(db *connection, db_result *result);
+/* How long DDL waits for those who use a table. */
+db_answer store_migrate_wait(db *connection, unsigned wait_s);
+/* (1 when it is this connection's turn, 0 when the wait is over) */
+db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result);
+
+/* (how many, the longest silence in seconds) */
+db_answer store_doctor_sessions(db *connection, db_result *result);
+/* (milliseconds); no row when nothing is due */
+db_answer store_doctor_overdue(db *connection, const char *op_code, const store_stretch *stretch,
+                               db_result *result);
+/* (how many) */
+db_answer store_doctor_conflicts(db *connection, db_result *result);
+/* One text: "kind name" of every trigger, function, procedure and view, one a line. */
+db_answer store_doctor_parts(db *connection, db_result *result);
+/* The same for an administrator, a row each. */
+db_answer store_migrate_parts(db *connection, db_result *result);
+/* Settings and status of the server; the columns are those of the file. */
+db_answer store_doctor_server(db *connection, db_result *result);
+/* (name, value) */
+db_answer store_doctor_variables(db *connection, db_result *result);
+/* (the text of each grant) */
+db_answer store_doctor_grants(db *connection, db_result *result);
+
+/* One page of purging behind the key; then what it came to: (removed seen key), or no text. */
+db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
+                      const store_list_start *after);
+db_answer store_purge_result(db *connection, db_result *result);
+/* The same for mutexes and read-write locks, behind the name. */
+db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after);
+db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after);
+db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most);
+db_answer store_purge_sessions_result(db *connection, db_result *result);
+
+#endif

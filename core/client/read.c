@@ -1,0 +1,82 @@
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/thread_context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+tl_status read_begin(tl_client *client, db **out)
+{
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
+    return status;
+}
+
+void read_end(tl_client *client, db *connection)
+{
+    if (connection != NULL)
+        pool_put(client->connections, connection);
+}
+
+tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context), void *context)
+{
+    call_out call = {.fn = fn,
+                     .context = context,
+                     .left = client_callback_left,
+                     .of = client,
+                     .what = connection};
+
+    return (tl_status)thread_context_call_out(&call);
+}
+
+tl_status read_status(const db *connection, db_answer answer, const char *doing)
+{
+    return db_read_status(connection, answer, doing);
+}
+
+tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
+{
+    tl_status status = key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
+
+    if (status == TL_OK)
+        snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
+    return status;
+}
+
+tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, const char *doing,
+                        db_result *rows)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_status(connection, read(connection, key, rows), doing);
+    read_end(client, connection);
+    return status;
+}
+
+tl_status read_check_words(const char *actor, const char *reason)
+{
+    tl_status status = text_check_utf8("the operator's name", actor);
+
+    return status == TL_OK ? text_check_utf8("the reason", reason) : status;
+}
+
+tl_status read_check_person(const char *actor, const char *reason)
+{
+    if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
+        return error_set(TL_INVALID, "an operator's decision needs a name of at most 63 bytes");
+    if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
+        return error_set(TL_INVALID, "an operator's decision needs a reason of at most %d bytes",
+                         TL_REMARK_MAX);
+    return read_check_words(actor, reason);
+}

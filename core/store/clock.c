@@ -1,0 +1,79 @@
+#include "store/clock.h"
+
+#include "sql_text.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The database has one row of this. */
+static db_answer read_clock(db *connection, const struct sql_text *statement, store_clock *found)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, statement, NULL, 0, &result);
+
+    memset(found, 0, sizeof *found);
+    if (answer == DB_DONE) {
+        found->now_us = db_get_int(&result, 0, 0);
+        found->steps = (uint32_t)db_get_uint(&result, 0, 1);
+        found->unsettled = (uint32_t)db_get_uint(&result, 0, 2);
+    }
+    if (answer == DB_DONE && statement == &sql_clock_open) {
+        found->behind_us = db_get_int(&result, 0, 3);
+        found->silent = db_get_int(&result, 0, 4) != 0;
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_clock_look(db *connection, store_clock *found)
+{
+    return read_clock(connection, &sql_clock_look, found);
+}
+
+db_answer store_clock_open(db *connection, store_clock *found)
+{
+    return read_clock(connection, &sql_clock_open, found);
+}
+
+db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)
+{
+    const db_value values[] = {db_text(op_code)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_clock_future, values, COUNT(values), &result);
+
+    *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
+                              const char *actor)
+{
+    const db_value values[] = {db_uint(known), db_int(size_us), db_int(before_us), db_text(actor)};
+
+    return db_run(connection, &sql_clock_stepped, values, COUNT(values), NULL);
+}
+
+db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
+                             const char *actor)
+{
+    const db_value values[] = {db_uint(most), db_text(thread_no), db_text(actor)};
+
+    return db_run(connection, &sql_clock_settle, values, COUNT(values), NULL);
+}
+
+db_answer store_clock_settled(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_settled, NULL, 0, result);
+}
+
+db_answer store_clock_last(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_last, NULL, 0, result);
+}
+
+db_answer store_clock_steps(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_clock_steps, NULL, 0, result);
+}

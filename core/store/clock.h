@@ -1,0 +1,32 @@
+/* The statements about the server's clock, bound to their parameters; each is one round trip. */
+#ifndef TL_STORE_CLOCK_H
+#define TL_STORE_CLOCK_H
+
+#include "db/db.h"
+
+typedef struct store_clock {
+    int64_t now_us;
+    uint32_t steps, unsettled;
+    int64_t behind_us; /* of store_clock_open(): so far at least it was set back */
+    int silent;        /* and somebody was not heard of for a whole time-out */
+} store_clock;
+
+db_answer store_clock_look(db *connection, store_clock *found);
+db_answer store_clock_open(db *connection, store_clock *found);
+/* How far the last step of one operation's rows in process lies in the future, at most. */
+db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
+/* known: how many steps this process knew of; before_us: how long before now it may have been at
+ * most. */
+db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
+                              const char *actor);
+db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
+                             const char *actor);
+/* One text: how many steps are left, how many rows were changed, 0 when another is at it. */
+db_answer store_clock_settled(db *connection, db_result *result);
+
+/* (steps, unsettled, size, age in microseconds, actor) */
+db_answer store_clock_last(db *connection, db_result *result);
+/* (size, earliest moment in microseconds) of each step back */
+db_answer store_clock_steps(db *connection, db_result *result);
+
+#endif

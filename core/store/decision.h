@@ -1,0 +1,40 @@
+/* What two operators decided about a trade: reading it, and not carrying it out. */
+#ifndef TL_STORE_DECISION_H
+#define TL_STORE_DECISION_H
+
+#include "db/db.h"
+
+#include <tradelock/tradelock.h>
+
+/* Which half of a decision a row is; neither is the note that it was not carried out. */
+enum store_half { STORE_PROPOSAL = 1, STORE_CONFIRMATION, STORE_REFUSAL };
+
+/* One half of a decision; the second one carries it out. */
+typedef struct store_resolution {
+    const tl_key *key;
+    uint64_t rev, fence;
+    uint32_t epoch;
+    char verdict;
+    int part; /* a store_half */
+    int although_pending;
+    const char *actor, *reason, *thread_no, *log_no;
+} store_resolution;
+/* What was decided about this revision is not carried out; key, rev, reason, thread, log. */
+db_answer store_resolve_refuse(db *connection, const store_resolution *resolution);
+
+enum store_resolution_column {
+    RESOLUTION_REV,
+    RESOLUTION_FENCE,
+    RESOLUTION_EPOCH,
+    RESOLUTION_VERDICT,
+    RESOLUTION_PART,
+    RESOLUTION_REASON,
+    RESOLUTION_ACTOR,
+    RESOLUTION_ACCOUNT,
+    RESOLUTION_OWN,
+    RESOLUTION_DECIDED,
+    RESOLUTION_ALTHOUGH_PENDING
+};
+db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
+
+#endif

@@ -1,0 +1,250 @@
+#include "store/resource.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "sql_text.h"
+#include "store/rows.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ASK_VALUES 11
+#define GROUP_VALUES 13
+
+static db_value milliseconds_or_null(int64_t number)
+{
+    return number < 0 ? db_null() : db_int(number);
+}
+
+db_answer store_resource_ask(db *connection, const resource_step *s, db_result *result)
+{
+    db_value values[TL_RESOURCES_MAX * ASK_VALUES], *to = values;
+    const db_value dead = db_text(s->dead != NULL ? s->dead : "");
+    store_rows rows = {.rows = values,
+                       .row_values = ASK_VALUES,
+                       .count = s->count,
+                       .tail = &dead,
+                       .tail_count = 1};
+
+    for (size_t i = 0; i < s->count; i++) {
+        *to++ = db_text(s->resources[i]);
+        *to++ = db_text(s->thread_no);
+        *to++ = db_text(s->log_no);
+        *to++ = db_text(s->session_id);
+        *to++ = db_bytes(s->token, RESOURCE_TOKEN);
+        *to++ = milliseconds_or_null(s->lease_ms);
+        *to++ = db_int(s->max_hold_ms);
+        *to++ = milliseconds_or_null(s->min_hold_ms);
+        *to++ = db_bytes(s->payload, s->payload_size);
+        *to++ = db_text(s->remark);
+        *to++ = db_text(s->actor);
+    }
+    return store_run_rows(connection, &sql_resource_ask, &rows, result);
+}
+
+/* In the order of resource_group.sql.  Of what an unlock leaves alone nothing is given. */
+static void group_values(const resource_row *row, db_value *to)
+{
+    const resource_step *s = row->step;
+    int locks = !row->unlocks;
+
+    *to++ = db_ascii(s->resources[0]);
+    *to++ = db_ascii(locks ? "L" : "U");
+    *to++ = db_ascii(locks ? "lock" : "release");
+    *to++ = db_text(s->thread_no);
+    *to++ = db_text(s->log_no);
+    *to++ = locks ? db_text(s->session_id) : db_null();
+    *to++ = db_bytes(s->token, RESOURCE_TOKEN);
+    *to++ = locks ? milliseconds_or_null(s->lease_ms) : db_null();
+    *to++ = locks ? db_int(s->max_hold_ms) : db_null();
+    *to++ = locks ? milliseconds_or_null(s->min_hold_ms) : db_null();
+    *to++ = locks ? db_bytes(s->payload, s->payload_size) : db_bytes(s->held_token, RESOURCE_TOKEN);
+    *to++ = locks ? db_text(s->remark) : db_null();
+    *to = locks ? db_text(s->actor) : db_null();
+}
+
+size_t store_resource_row_size(const resource_row *row)
+{
+    return 1024 + row->step->payload_size;
+}
+
+/* One row came back for each that went in, in the same order. */
+static void take_verdicts(resource_row *const *rows, size_t count, const db_result *result)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+        const void *token = db_get_bytes(result, i, 0, &size);
+
+        rows[i]->changed =
+            size == RESOURCE_TOKEN && memcmp(token, rows[i]->step->token, RESOURCE_TOKEN) == 0;
+        rows[i]->fence = db_get_uint(result, i, 1);
+    }
+}
+
+db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count)
+{
+    db_value *values = memory_new_array(count * GROUP_VALUES, sizeof *values);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        group_values(rows[i], values + i * GROUP_VALUES);
+    answer = db_run_rows(connection, &sql_resource_group, values, count, GROUP_VALUES, &result);
+    if (answer == DB_DONE && result.rows != count) {
+        /* Which row is whose is not known: each is settled by its token. */
+        db_spoil(connection);
+        answer = DB_UNANSWERED;
+    }
+    if (answer == DB_DONE)
+        take_verdicts(rows, count, &result);
+    db_result_free(&result);
+    memory_free(values);
+    return answer;
+}
+
+/* The statements that end with a list of resources. */
+static db_answer run_on_held(db *connection, const struct sql_text *statement,
+                             const resource_step *s, const db_value *head, size_t count,
+                             db_result *result)
+{
+    db_value names[TL_RESOURCES_MAX];
+    store_rows rows = {
+        .head = head, .head_count = count, .rows = names, .row_values = 1, .count = s->count};
+
+    for (size_t i = 0; i < s->count; i++)
+        names[i] = db_text(s->resources[i]);
+    return store_run_rows(connection, statement, &rows, result);
+}
+
+db_answer store_resource_unlock(db *connection, const resource_step *s, db_result *result)
+{
+    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no),
+                             db_bytes(s->token, RESOURCE_TOKEN),
+                             db_bytes(s->held_token, RESOURCE_TOKEN)};
+
+    return run_on_held(connection, &sql_resource_unlock, s, head, COUNT(head), result);
+}
+
+db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result)
+{
+    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no), db_int(s->lease_ms),
+                             db_bytes(s->held_token, RESOURCE_TOKEN)};
+
+    return run_on_held(connection, &sql_resource_renew, s, head, COUNT(head), result);
+}
+
+db_answer store_resource_now(db *connection, const char *resource, const uint8_t *token,
+                             db_result *result)
+{
+    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_text(resource)};
+
+    return db_run(connection, &sql_resource_now, values, COUNT(values), result);
+}
+
+db_answer store_resource_token_seen(db *connection, const char *resource, const uint8_t *token,
+                                    db_result *result)
+{
+    const db_value values[] = {db_text(resource), db_bytes(token, RESOURCE_TOKEN)};
+
+    return db_run(connection, &sql_resource_token_seen, values, COUNT(values), result);
+}
+
+db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
+                               uint64_t fence, db_result *result)
+{
+    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_uint(fence), db_text(resource)};
+
+    return db_run(connection, &sql_resource_guard, values, COUNT(values), result);
+}
+
+db_answer store_caller_transaction(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_caller_transaction, NULL, 0, result);
+}
+
+db_answer store_resource_force(db *connection, const resource_step *s, uint64_t fence,
+                               db_result *result)
+{
+    const db_value values[] = {
+        db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RESOURCE_TOKEN),
+        db_text(s->remark),    db_text(s->actor),  db_text(s->resources[0]),
+        db_uint(fence)};
+
+    return db_run(connection, &sql_resource_force, values, COUNT(values), result);
+}
+
+db_answer store_resource_show(db *connection, const char *resource, db_result *result)
+{
+    const db_value values[] = {db_text(resource)};
+
+    return db_run(connection, &sql_resource_show, values, COUNT(values), result);
+}
+
+db_answer store_resource_list(db *connection, const char *after, unsigned limit, db_result *result)
+{
+    const db_value values[] = {db_text(after), db_uint(limit)};
+
+    return db_run(connection, &sql_resource_list, values, COUNT(values), result);
+}
+
+enum view_column {
+    COL_RESOURCE,
+    COL_STATE,
+    COL_STATUS,
+    COL_STEP,
+    COL_FENCE,
+    COL_REV,
+    COL_THREAD,
+    COL_LOG,
+    COL_SESSION,
+    COL_HOLDER,
+    COL_REMARK,
+    COL_ACTOR,
+    COL_PAYLOAD,
+    COL_LOCKED,
+    COL_UPDATED,
+    COL_NOW,
+    COL_LEASE,
+    COL_MAX_HOLD,
+    COL_FREE
+};
+
+static tl_resource_state state_of(const char *name)
+{
+    for (int state = TL_RESOURCE_FREE; state <= TL_RESOURCE_EXPIRED; state++)
+        if (strcmp(tl_resource_state_name((tl_resource_state)state), name) == 0)
+            return (tl_resource_state)state;
+    return TL_RESOURCE_FREE;
+}
+
+static void read_texts(tl_resource_view *view, const db_result *r, size_t row)
+{
+    text_copy(view->resource, sizeof view->resource, db_get_text(r, row, COL_RESOURCE));
+    text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
+    text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
+    text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
+    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
+    text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
+    text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
+    text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
+}
+
+void resource_view_read(tl_resource_view *view, const db_result *r, size_t row)
+{
+    memset(view, 0, sizeof *view);
+    view->version = TL_RESOURCE_VIEW_VERSION;
+    view->state = state_of(db_get_text(r, row, COL_STATE));
+    view->renewed = db_get_text(r, row, COL_STATUS)[0] == 'L' && db_is_null(r, row, COL_LEASE);
+    view->fence = db_get_uint(r, row, COL_FENCE);
+    view->rev = db_get_uint(r, row, COL_REV);
+    view->locked_us = db_get_int(r, row, COL_LOCKED);
+    view->updated_us = db_get_int(r, row, COL_UPDATED);
+    view->now_us = db_get_int(r, row, COL_NOW);
+    view->lease_until_us = db_get_int(r, row, COL_LEASE);
+    view->max_hold_until_us = db_get_int(r, row, COL_MAX_HOLD);
+    view->free_us = db_get_int(r, row, COL_FREE);
+    read_texts(view, r, row);
+    view->payload = db_get_bytes(r, row, COL_PAYLOAD, &view->payload_size);
+}

@@ -1,0 +1,322 @@
+#include "store/rw.h"
+
+#include "base/text.h"
+#include "sql_text.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A statement whose number of rows, or of changed rows, is all that is wanted. */
+static db_answer run_counting(db *connection, const struct sql_text *statement,
+                              const db_value *values, size_t count, uint64_t *number)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, statement, values, count, &result);
+
+    if (answer == DB_DONE && number != NULL)
+        *number = result.columns > 0 ? result.rows : result.affected;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_rw_make(db *connection, const char *resource)
+{
+    const db_value values[] = {db_text(resource)};
+
+    return run_counting(connection, &sql_rw_make, values, COUNT(values), NULL);
+}
+
+static db_answer run_there(db *connection, const struct sql_text *statement, const char *resource,
+                           int *there)
+{
+    const db_value values[] = {db_text(resource)};
+    uint64_t rows = 0;
+    db_answer answer = run_counting(connection, statement, values, COUNT(values), &rows);
+
+    *there = rows == 1;
+    return answer;
+}
+
+db_answer store_rw_gate(db *connection, const char *resource, int *there)
+{
+    return run_there(connection, &sql_rw_gate, resource, there);
+}
+
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look)
+{
+    const db_value values[] = {db_bytes(intent, RW_TOKEN), db_bytes(intent, RW_TOKEN),
+                               db_text(resource)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_rw_look, values, COUNT(values), &result);
+
+    memset(look, 0, sizeof *look);
+    if (answer == DB_DONE && result.rows == 1) {
+        look->fence = db_get_uint(&result, 0, 0);
+        look->new_slot = (unsigned)db_get_uint(&result, 0, 1);
+        look->free_slot = (unsigned)db_get_uint(&result, 0, 2);
+        look->my_intent = (unsigned)db_get_uint(&result, 0, 3);
+        look->writers = (unsigned)db_get_uint(&result, 0, 4);
+        look->readers = (unsigned)db_get_uint(&result, 0, 5);
+        look->intents = (unsigned)db_get_uint(&result, 0, 6);
+        look->dead_writers = (unsigned)db_get_uint(&result, 0, 7);
+        look->dead_readers = (unsigned)db_get_uint(&result, 0, 8);
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+static db_value letter(const char *c)
+{
+    db_value value = {DB_TEXT, 0, c, 1};
+
+    return value;
+}
+
+db_answer store_rw_claim(db *connection, const rw_step *s)
+{
+    const db_value values[] = {
+        db_text(s->resource),         db_uint(s->slot),       letter(&s->kind),
+        letter(&s->status),           db_text(s->step),       db_text(s->thread_no),
+        db_text(s->log_no),           db_text(s->session_id), db_int(s->by_session),
+        db_bytes(s->token, RW_TOKEN), db_uint(s->fence),      db_int(s->over_ms),
+        db_int(s->max_hold_ms),       db_text(s->remark),     db_text(s->actor)};
+
+    return run_counting(connection, &sql_rw_claim, values, COUNT(values), NULL);
+}
+
+db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
+                        const char *thread_no, const char *actor, uint64_t *freed)
+{
+    const db_value values[] = {db_text(thread_no), db_bytes(token, RW_TOKEN), db_text(actor),
+                               db_text(resource), db_int(readers_too)};
+
+    return run_counting(connection, &sql_rw_free, values, COUNT(values), freed);
+}
+
+db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected)
+{
+    const db_value values[] = {db_text(s->step),
+                               db_text(s->thread_no),
+                               db_text(s->log_no),
+                               db_bytes(s->token, RW_TOKEN),
+                               db_text(s->resource),
+                               db_uint(s->slot),
+                               db_bytes(s->held_token, RW_TOKEN)};
+
+    return run_counting(connection, &sql_rw_release, values, COUNT(values), affected);
+}
+
+db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected)
+{
+    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no), db_text(s->resource),
+                               db_uint(s->slot), db_bytes(s->held_token, RW_TOKEN)};
+
+    return run_counting(connection, &sql_rw_downgrade, values, COUNT(values), affected);
+}
+
+db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected)
+{
+    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no),
+                               db_int(s->over_ms),    db_text(s->resource),
+                               db_uint(s->slot),      db_bytes(s->held_token, RW_TOKEN)};
+
+    return run_counting(connection, &sql_rw_renew, values, COUNT(values), affected);
+}
+
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected)
+{
+    const db_value values[] = {
+        db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RW_TOKEN),
+        db_uint(s->fence),     db_text(s->remark), db_text(s->actor),
+        db_text(s->resource),  db_uint(s->slot),   db_uint(seen_fence)};
+
+    return run_counting(connection, &sql_rw_force, values, COUNT(values), affected);
+}
+
+db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected)
+{
+    const db_value values[] = {db_text(s->thread_no),
+                               db_text(s->log_no),
+                               db_text(s->resource),
+                               db_uint(s->slot),
+                               db_bytes(s->held_token, RW_TOKEN),
+                               db_uint(s->fence)};
+
+    return run_counting(connection, &sql_rw_done, values, COUNT(values), affected);
+}
+
+db_answer store_rw_guard(db *connection, const rw_step *s, int *held)
+{
+    const db_value values[] = {db_bytes(s->held_token, RW_TOKEN), db_uint(s->fence),
+                               db_text(s->resource), db_uint(s->slot)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_rw_guard, values, COUNT(values), &result);
+
+    *held = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
+                       db_result *result)
+{
+    const db_value values[] = {db_bytes(token, RW_TOKEN), db_text(resource), db_uint(slot)};
+
+    return db_run(connection, &sql_rw_now, values, COUNT(values), result);
+}
+
+db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
+                              const uint8_t *token, int *seen)
+{
+    const db_value values[] = {db_text(resource), db_uint(slot), db_bytes(token, RW_TOKEN)};
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_rw_token_seen, values, COUNT(values), &result);
+
+    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_rw_overdue(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_rw_overdue, NULL, 0, result);
+}
+
+db_answer store_rw_session(db *connection, const char *session_id, db_result *result)
+{
+    const db_value values[] = {db_text(session_id)};
+
+    return db_run(connection, &sql_rw_session, values, COUNT(values), result);
+}
+
+/* ------------------------------------------------------------------------- views -- */
+
+db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
+                        unsigned limit, db_result *result)
+{
+    const db_value one[] = {db_text(resource), db_uint(slot), db_uint(limit)};
+    const db_value page[] = {db_text(resource), db_text(resource), db_uint(slot), db_uint(limit)};
+
+    if (all)
+        return db_run(connection, &sql_rw_list, page, COUNT(page), result);
+    return db_run(connection, &sql_rw_show, one, COUNT(one), result);
+}
+
+enum view_column {
+    COL_RESOURCE,
+    COL_SLOT,
+    COL_KIND,
+    COL_STATE,
+    COL_STEP,
+    COL_BY_SESSION,
+    COL_FENCE,
+    COL_REV,
+    COL_THREAD,
+    COL_LOG,
+    COL_SESSION,
+    COL_HOLDER,
+    COL_REMARK,
+    COL_ACTOR,
+    COL_ACQUIRED,
+    COL_DONE,
+    COL_RELEASED,
+    COL_OVER,
+    COL_MAX_HOLD,
+    COL_NOW
+};
+
+static tl_holder_state state_of(const char *name)
+{
+    for (int state = TL_HOLDER_FREE; state <= TL_HOLDER_DEAD; state++)
+        if (strcmp(tl_holder_state_name((tl_holder_state)state), name) == 0)
+            return (tl_holder_state)state;
+    return TL_HOLDER_FREE;
+}
+
+static void read_texts(tl_holder_view *view, const db_result *r, size_t row)
+{
+    text_copy(view->resource, sizeof view->resource, db_get_text(r, row, COL_RESOURCE));
+    text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
+    text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
+    text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
+    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
+    text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
+    text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
+    text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
+}
+
+void holder_view_read(tl_holder_view *view, const db_result *r, size_t row)
+{
+    memset(view, 0, sizeof *view);
+    view->version = TL_HOLDER_VIEW_VERSION;
+    view->state = state_of(db_get_text(r, row, COL_STATE));
+    view->mode = db_get_text(r, row, COL_KIND)[0] == 'W' ? TL_RW_WRITE : TL_RW_READ;
+    view->slot = (unsigned)db_get_uint(r, row, COL_SLOT);
+    view->renewed = db_get_int(r, row, COL_BY_SESSION) != 0;
+    view->fence = db_get_uint(r, row, COL_FENCE);
+    view->rev = db_get_uint(r, row, COL_REV);
+    view->acquired_us = db_get_int(r, row, COL_ACQUIRED);
+    view->done_us = db_get_int(r, row, COL_DONE);
+    view->released_us = db_get_int(r, row, COL_RELEASED);
+    view->over_us = db_get_int(r, row, COL_OVER);
+    view->max_hold_until_us = db_get_int(r, row, COL_MAX_HOLD);
+    view->now_us = db_get_int(r, row, COL_NOW);
+    read_texts(view, r, row);
+}
+
+/* ---------------------------------------------------------------------- row lock -- */
+
+db_answer store_row_lock_there(db *connection, const char *resource, int *there)
+{
+    return run_there(connection, &sql_row_lock_there, resource, there);
+}
+
+db_answer store_row_lock_make(db *connection, const char *resource)
+{
+    const db_value values[] = {db_text(resource)};
+
+    return run_counting(connection, &sql_row_lock_make, values, COUNT(values), NULL);
+}
+
+/* The grammar takes no parameter after WAIT, so the statement is written out.  The name goes as
+ * hexadecimal, which no sql_mode of the caller's reads in another way, and with its character set,
+ * without which it would be compared outside the index. */
+static void write_row_lock(struct text_buffer *to, const char *resource, int64_t wait_s)
+{
+    const char *text = sql_row_lock.text, *mark = strchr(text, '?');
+    size_t size = strlen(resource);
+    char *name;
+
+    text_buffer_append(to, text, (size_t)(mark - text));
+    text_buffer_append_text(to, "_ascii x'");
+    name = text_buffer_room(to, size * 2 + 1);
+    if (name == NULL)
+        return;
+    text_hex(name, resource, size);
+    text_buffer_grew(to, name + size * 2);
+    text_buffer_append_text(to, "'");
+    text_buffer_append_text(to, mark + 1);
+    if (wait_s == TL_ROW_LOCK_NOWAIT)
+        text_buffer_append_text(to, " NOWAIT");
+    else
+        text_buffer_append_format(to, " WAIT %lld", (long long)wait_s);
+}
+
+db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked)
+{
+    db_result result = DB_RESULT_INIT;
+    struct text_buffer text;
+    db_answer answer = DB_NO_MEMORY;
+
+    if (wait_s == TL_ROW_LOCK_BLOCK)
+        return run_there(connection, &sql_row_lock, resource, locked);
+    text_buffer_init(&text);
+    write_row_lock(&text, resource, wait_s);
+    if (!text.failed)
+        answer = db_run_text(connection, sql_row_lock.name, text.data, text.size, &result);
+    *locked = answer == DB_DONE && result.rows == 1;
+    text_buffer_free(&text);
+    db_result_free(&result);
+    return answer;
+}

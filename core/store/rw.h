@@ -1,0 +1,76 @@
+/* The statements of the read-write lock and of the row lock, bound to their parameters; each is one
+ * round trip and decides nothing. */
+#ifndef TL_STORE_RW_H
+#define TL_STORE_RW_H
+
+#include "db/db.h"
+
+#include <tradelock/row_lock.h>
+#include <tradelock/rw_lock.h>
+
+#define RW_TOKEN 16
+
+/* A holder's row, and a step that is made on it. */
+typedef struct rw_step {
+    const char *resource;
+    unsigned slot;
+    char kind, status; /* of a claim */
+    const char *step;
+    const uint8_t *token;      /* of this step */
+    const uint8_t *held_token; /* that the row carries; not for a claim */
+    const char *thread_no, *log_no, *session_id;
+    int by_session;
+    uint64_t fence;
+    int64_t over_ms, max_hold_ms;
+    const char *remark, *actor;
+} rw_step;
+
+/* What is behind the gate. */
+typedef struct rw_look {
+    uint64_t fence;                          /* for the next grant */
+    unsigned new_slot, free_slot, my_intent; /* 0: none */
+    unsigned writers, readers, intents;      /* of others, and alive */
+    unsigned dead_writers, dead_readers;     /* not freed yet; intents are writers */
+} rw_look;
+
+db_answer store_rw_make(db *connection, const char *resource);
+/* Locks the gate; *there is 0 when the resource has no row yet. */
+db_answer store_rw_gate(db *connection, const char *resource, int *there);
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look);
+db_answer store_rw_claim(db *connection, const rw_step *s);
+/* affected tells how many were freed. */
+db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
+                        const char *thread_no, const char *actor, uint64_t *freed);
+
+/* affected tells whether it was still held. */
+db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected);
+db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected);
+db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected);
+/* An operator's: bound to seen_fence, after it s->fence. */
+db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected);
+/* On the caller's connection. */
+db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected);
+db_answer store_rw_guard(db *connection, const rw_step *s, int *held);
+
+/* (mine, status, fence, hold_left_ms, left_ms); no row when absent. */
+db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
+                       db_result *result);
+db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
+                              const uint8_t *token, int *seen);
+
+/* The janitor's reading: (resource), perhaps more than once. */
+db_answer store_rw_overdue(db *connection, db_result *result);
+db_answer store_rw_session(db *connection, const char *session_id, db_result *result);
+
+/* For holder_view_read(): after this slot of this resource; `all`: and of those after. */
+db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
+                        unsigned limit, db_result *result);
+void holder_view_read(tl_holder_view *view, const db_result *result, size_t row);
+
+/* The row lock. */
+db_answer store_row_lock_there(db *connection, const char *resource, int *there);
+db_answer store_row_lock_make(db *connection, const char *resource);
+/* On the caller's connection; wait_s as for tl_row_lock().  *locked: its row is there. */
+db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked);
+
+#endif

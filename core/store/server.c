@@ -1,0 +1,42 @@
+/* The statements about the server itself, bound to their parameters; each is one round trip. */
+#include "store/server.h"
+
+#include "sql_text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+db_answer store_schema_version(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_schema_version, NULL, 0, result);
+}
+
+db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
+                                db_result *result)
+{
+    const db_value values[] = {db_text(session_id), db_int(age_ms)};
+
+    return db_run(connection, &sql_server_restored, values, COUNT(values), result);
+}
+
+db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
+{
+    const db_value values[] = {db_uint(accepted), db_text(why)};
+
+    return db_run(connection, &sql_restore_found, values, COUNT(values), NULL);
+}
+
+db_answer store_right(db *connection, store_right_of right)
+{
+    static const struct sql_text *const tries[STORE_RIGHTS] = {
+        [STORE_RIGHT_ASK] = &sql_right_ask,
+        [STORE_RIGHT_READ_RESOLUTION] = &sql_right_read_resolution,
+        [STORE_RIGHT_WRITE_LOG] = &sql_right_write_log,
+        [STORE_RIGHT_WRITE_FIRST] = &sql_right_write_first,
+        [STORE_RIGHT_DELETE_LOG] = &sql_right_delete_log,
+        [STORE_RIGHT_DELETE_LOCK] = &sql_right_delete_lock,
+        [STORE_RIGHT_CHANGE_EVIDENCE] = &sql_right_change_evidence,
+        [STORE_RIGHT_FORGE] = &sql_right_forge,
+    };
+
+    return db_run(connection, tries[right], NULL, 0, NULL);
+}

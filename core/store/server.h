@@ -1,0 +1,39 @@
+/* What a client asks of the server that it opened: its schema, whether it was restored, and what the
+ * account may do. */
+#ifndef TL_STORE_SERVER_H
+#define TL_STORE_SERVER_H
+
+#include "db/db.h"
+
+/* (version, oldest_client) */
+db_answer store_schema_version(db *connection, db_result *result);
+/* What a look for a restore sees; session_id and age_ms (since its last confirmed beat) of the
+ * session that may bear witness, NULL for none. */
+enum store_restored_column {
+    RESTORED_NOW,
+    RESTORED_ON_RECORD,
+    RESTORED_ACCEPTED,
+    RESTORED_ACCEPTED_US,
+    RESTORED_BEAT,
+    RESTORED_ACCEPTED_SINCE
+};
+db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
+                                db_result *result);
+/* accepted: the number of the last accepted one, as it was seen. */
+db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
+
+/* Whether this account has a right: DB_DONE when it has; touches no row. */
+typedef enum store_right_of {
+    STORE_RIGHT_ASK,
+    STORE_RIGHT_READ_RESOLUTION,
+    STORE_RIGHT_WRITE_LOG,
+    STORE_RIGHT_WRITE_FIRST,
+    STORE_RIGHT_DELETE_LOG,
+    STORE_RIGHT_DELETE_LOCK,
+    STORE_RIGHT_CHANGE_EVIDENCE,
+    STORE_RIGHT_FORGE,
+    STORE_RIGHTS
+} store_right_of;
+db_answer store_right(db *connection, store_right_of right);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * What two operators decided about a trade, as whoever carries it out needs it: reading the halves,
+ * and putting on record that a decision is not carried out.  Deciding is libtradelock-admin's.
+ */
+#include "trade_lock/decision.h"
+
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "transition/work.h"
+
+const char *tl_verdict_name(tl_verdict of)
+{
+    switch (of) {
+    case TL_VERDICT_CLEAR:
+        return "clear";
+    case TL_VERDICT_PAID:
+        return "paid";
+    case TL_VERDICT_FAILED:
+        return "failed";
+    default:
+        return "";
+    }
+}
+
+void decision_read(tl_resolution_row *to, const db_result *rows, size_t row)
+{
+    to->rev = db_get_uint(rows, row, RESOLUTION_REV);
+    to->fence = db_get_uint(rows, row, RESOLUTION_FENCE);
+    to->epoch = (uint32_t)db_get_uint(rows, row, RESOLUTION_EPOCH);
+    to->verdict = (tl_verdict)db_get_text(rows, row, RESOLUTION_VERDICT)[0];
+    to->confirms = db_get_int(rows, row, RESOLUTION_PART) == STORE_CONFIRMATION;
+    to->refused = db_get_int(rows, row, RESOLUTION_PART) == STORE_REFUSAL;
+    to->although_pending = db_get_int(rows, row, RESOLUTION_ALTHOUGH_PENDING) != 0;
+    to->own = db_get_int(rows, row, RESOLUTION_OWN) != 0;
+    to->reason = db_get_text(rows, row, RESOLUTION_REASON);
+    to->actor = db_get_text(rows, row, RESOLUTION_ACTOR);
+    to->account = db_get_text(rows, row, RESOLUTION_ACCOUNT);
+    to->decided_us = db_get_int(rows, row, RESOLUTION_DECIDED);
+}
+
+tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
+                             void *context)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status =
+            read_of_trade(client, key, store_resolve_list, "reading what operators decided", &rows);
+
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        tl_resolution_row one;
+
+        decision_read(&one, &rows, row);
+        if (each(context, &one) != 0)
+            break;
+    }
+    db_result_free(&rows);
+    return status;
+}
+
+static db_answer run_refusal(void *context, db *connection)
+{
+    return store_resolve_refuse(connection, context);
+}
+
+tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
+                               const char *reason)
+{
+    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT], retry_op[TL_OP_MAX + 1];
+    store_resolution refusal = {.key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
+    work w = {.name = "refuse", .run = run_refusal, .context = &refusal};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_check_person("worker", reason);
+    if (status != TL_OK)
+        return status;
+    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    refusal.log_no = log_no[0] != '\0' ? log_no : NULL;
+    work_run(client->transitions, &w, client->config.commit_ms);
+    return w.verdict == VERDICT_APPLIED ? TL_OK : w.status;
+}

@@ -1,0 +1,105 @@
+/*
+ * Looking at a trade: one row with what belongs to it on the other lane, and the evidence that was
+ * filed about it.  Nothing is written, and no session is needed.
+ */
+#include "client/read.h"
+
+#include "base/error.h"
+#include "store/store.h"
+#include "store/view.h"
+
+#include <tradelock/tradelock.h>
+
+/* Whether an open transaction stands in the way of whoever goes on with this row.  An account that
+ * may not lock rows is not told. */
+static int is_being_decided(db *connection, const tl_view *view)
+{
+    return view->status == 'P' &&
+           store_row_held(connection, view->cust_no, view->serial_no, view->op_code) == DB_ERROR &&
+           db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+}
+
+/* A holder that was killed seems to live until its session is over; this tells. */
+static int64_t silence_of(db *connection, const tl_view *view)
+{
+    db_result result = DB_RESULT_INIT;
+    int64_t silent_ms = -1;
+
+    if (view->session_id[0] != '\0' &&
+        store_holder_silent(connection, view->session_id, &result) == DB_DONE && result.rows == 1)
+        silent_ms = db_get_int(&result, 0, 0);
+    db_result_free(&result);
+    return silent_ms;
+}
+
+tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
+                  void *context)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db_result result = DB_RESULT_INIT;
+    view_inside inside;
+    tl_view view;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = read_status(connection,
+                             store_view(connection, key->cust_no, key->serial_no,
+                                        lane == TL_LANE_SYNC ? key->op_code : retry_op, &result),
+                             "reading the row");
+    if (status == TL_OK && result.rows == 0)
+        status = error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no, key->cust_no,
+                           lane == TL_LANE_SYNC ? key->op_code : retry_op);
+    if (status == TL_OK) {
+        view_read(&view, &inside, &result, 0);
+        view.holder_silent_ms = silence_of(connection, &view);
+        view.being_decided = is_being_decided(connection, &view);
+    }
+    read_end(client, connection);
+    if (status == TL_OK)
+        each(context, &view);
+    db_result_free(&result);
+    return status;
+}
+
+static const char *text_or_null(const db_result *result, size_t row, size_t column)
+{
+    return db_is_null(result, row, column) ? NULL : db_get_text(result, row, column);
+}
+
+static void evidence_read(tl_evidence_row *evidence, const db_result *result, size_t row)
+{
+    evidence->evidence_id = db_get_uint(result, row, EVIDENCE_ID);
+    evidence->epoch = (uint32_t)db_get_uint(result, row, EVIDENCE_EPOCH);
+    evidence->channel_key = text_or_null(result, row, EVIDENCE_CHANNEL_KEY);
+    evidence->outcome = db_get_text(result, row, EVIDENCE_OUTCOME);
+    evidence->channel_ref = text_or_null(result, row, EVIDENCE_CHANNEL_REF);
+    evidence->source = db_get_text(result, row, EVIDENCE_SOURCE);
+    evidence->remark = text_or_null(result, row, EVIDENCE_REMARK);
+    evidence->account = db_get_text(result, row, EVIDENCE_ACCOUNT);
+    evidence->final = db_get_int(result, row, EVIDENCE_FINAL) != 0;
+    evidence->filed_us = db_get_int(result, row, EVIDENCE_FILED);
+}
+
+tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each, void *context)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status = read_of_trade(client, key, store_evidence_list, "reading the evidence", &rows);
+
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        tl_evidence_row one;
+
+        evidence_read(&one, &rows, row);
+        if (each(context, &one) != 0)
+            break;
+    }
+    db_result_free(&rows);
+    return status;
+}
