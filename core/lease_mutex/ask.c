@@ -6,7 +6,6 @@
  */
 #include "lease_mutex/mutex.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "client/restored.h"
 

@@ -44,15 +44,19 @@ struct tl_mutex {
     db_result row; /* what the view's payload points into */
 };
 
-/* -- mutex.c -- */
+/* -- hold.c -- */
 
 tl_status mutex_check(const tl_mutex *m);
 /* Fills what every step has, after handle_begin() or resource_begin_ask(). */
 void mutex_fill_step(tl_mutex *m, resource_step *s);
-/* Points the handle to a hold. */
-void mutex_use_hold(tl_mutex *m, hold *h);
 /* A number of the calling thread that no other thread of the process ever has. */
 uint64_t mutex_thread(void);
+
+/* Gives the handle a hold of its own. */
+tl_status mutex_make_hold(tl_mutex *m, const char *const *resources, size_t count);
+void hold_free(hold *h); /* accepts NULL */
+/* Points the handle to a hold. */
+void mutex_use_hold(tl_mutex *m, hold *h);
 /* Points the handle back to its own hold. */
 void mutex_leave_hold(tl_mutex *m);
 /* Before an ask: an own hold that other handles still share is left to them. */

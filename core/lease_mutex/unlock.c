@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#include <string.h>
-
 struct releasing {
     lock_change base;
     resource_step step;

@@ -5,10 +5,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "base/thread_context.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* Whether a row may be in process by this handle, as far as it knows. */
 static int may_hold(lock_state state)

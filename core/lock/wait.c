@@ -8,7 +8,6 @@
 #include "base/thread_context.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* One who waits, with a place in the queue of each name.  It is not on the stack: a callback that is
  * left takes the frame away, and the places are given up later. */

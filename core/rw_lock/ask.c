@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A waiting writer that shows no sign of life for this long beyond its longest pause lets readers

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "base/text.h"
 
 #include <string.h>
 

@@ -6,9 +6,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "store/store.h"
-
-#include <string.h>
 
 /* A row that is absent after it refused an insert was purged in between; a mutex whose holder turns
  * out to be dead is asked for again, by the fence that was seen. */

@@ -9,9 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "store/store.h"
 
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#include <string.h>
-
 /* Without the memory for it the view has no result; the row has it. */
 static void keep_result(tl_lock *lock, const step *s)
 {

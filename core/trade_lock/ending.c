@@ -2,7 +2,6 @@
 #include "trade_lock/lock.h"
 
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/text.h"
 
 #include <tradelock/lane.h>
@@ -308,4 +307,27 @@ tl_status settled_not_done(tl_lock *lock)
     }
     lock_lose(lock);
     return error_set(TL_LOST, "the lock was taken over; the ending was not committed");
+}
+
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
+{
+    switch (t->verdict) {
+    case VERDICT_APPLIED:
+        if (t->rows == ROWS_NOT_SENT)
+            return lock_went_alone(lock, LOCK_LOST, t);
+        return ending_applied(lock);
+    case VERDICT_REFUSED:
+    case VERDICT_LOST:
+        return ending_refused(lock, ending, t);
+    case VERDICT_UNKNOWN:
+        return lock_unknown(lock, LOCK_END_UNKNOWN, t);
+    case VERDICT_DECIDING:
+        lock_not_done(lock, LOCK_HELD, t);
+        return error_set(TL_TRY_AGAIN, "another transaction holds the row; end again");
+    case VERDICT_CUSTOMER_BUSY:
+    case VERDICT_FAILED:
+        break;
+    }
+    lock_not_done(lock, LOCK_HELD, t);
+    return t->status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }

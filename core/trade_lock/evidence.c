@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "base/thread_context.h"
 #include "store/store.h"
 
 #include <string.h>

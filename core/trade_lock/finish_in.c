@@ -4,13 +4,10 @@
  */
 #include "trade_lock/lock.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "client/caller.h"
 #include "base/thread_context.h"
 #include "store/store.h"
-
-#include <string.h>
 
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 {
