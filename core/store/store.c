@@ -88,7 +88,7 @@ db_answer store_next_due(db *connection, const char *op_code, db_result *result)
 db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
                         db_result *result)
 {
-    const db_value values[] = {db_text(retry_op), db_int(late_us), db_int(late_us), db_uint(limit)};
+    const db_value values[] = {db_text(retry_op), db_int(late_us), db_uint(limit), db_int(late_us)};
 
     return db_run(connection, &sql_overdue, values, COUNT(values), result);
 }

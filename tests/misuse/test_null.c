@@ -587,6 +587,13 @@ CALL(tl_mutex_view)
     return view != NULL && view->resource[0] == '\0' ? NEUTRAL : WRONG;
 }
 
+CALL(tl_lane_overdue)
+{
+    tl_overdue overdue;
+
+    return (int)tl_lane_overdue(N(1, have.client), N(2, "WITHDRAW"), 1000, N(3, &overdue));
+}
+
 CALL(tl_next_due_ms)
 {
     int64_t due_ms;
@@ -1246,6 +1253,7 @@ static const struct entry {
     FUNCTION(tl_mutex_renew, 1),
     FUNCTION(tl_mutex_unlock, 1),
     FUNCTION(tl_mutex_view, 1),
+    FUNCTION(tl_lane_overdue, 3),
     FUNCTION(tl_next_due_ms, 3),
     FUNCTION(tl_operations, 3),
     FUNCTION(tl_proof_name, 0),

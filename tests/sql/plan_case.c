@@ -141,7 +141,7 @@ const plan_case plan_cases[] = {
     /* 256 of the index, each looked up, and read back from the derived table. */
     {&sql_claim_suspects, "", 10, 800, PLAN_KEYS, {RETRY, N(20)}},
     {&sql_next_due, "", 1, FEW, PLAN_KEYS, {RETRY}},
-    {&sql_overdue, "", 1, 320, PLAN_KEYS, {RETRY, N(60000000), N(60000000), N(100)}},
+    {&sql_overdue, "", 1, 320, PLAN_KEYS, {RETRY, N(60000000), N(100), N(60000000)}},
     /* Blocks and procedures commit, so that they are run where nothing is to be done. */
     {&sql_operator_retry, "refused", 0, FEW, PLAN_NONE,
      {KEY("Q7"), N(999), THREAD, LOG, FRESH, S("ann"), S("why")}},

@@ -219,6 +219,46 @@ static void test_batches(void **state)
     assert_int_equal(due_ms, -1);
 }
 
+/* Counted is what waited for so long, in this lane, and is at nobody's hands. */
+static void test_overdue(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_overdue found;
+    tl_lock *claimed[1];
+    size_t count = 1;
+
+    (void)state;
+    database_run(f.sql, "DELETE FROM trade_lock");
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 0, &found), TL_OK);
+    assert_int_equal(found.count, 0);
+    assert_int_equal(found.late_ms, 0);
+    for (int i = 0; i < 3; i++) {
+        char serial[] = {'o', (char)('0' + i), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c9", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 60000, &found), TL_OK);
+    assert_int_equal(found.count, 0);
+    usleep(1100000);
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 1000, &found), TL_OK);
+    assert_int_equal(found.count, 3);
+    assert_in_range(found.late_ms, 1000, 60000);
+    assert_status(tl_lane_overdue(f.client, "PAYOUT", 1000, &found), TL_OK);
+    assert_int_equal(found.count, 0);
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, claimed, &count), TL_OK);
+    assert_int_equal(count, 1);
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 1000, &found), TL_OK);
+    assert_int_equal(found.count, 2);
+    assert_status(finish(claimed[0], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(claimed[0]);
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", -1, &found), TL_INVALID);
+}
+
 /* Somebody is at one lane's retry row and at another's sync row: the claim steps over both and
  * takes the rest. */
 static void test_claim_steps_over_locked_rows(void **state)
@@ -377,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_forgotten_lock_is_opened_at_max_hold),
         cmocka_unit_test(test_a_dead_session_is_swept),
         cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_claim_steps_over_locked_rows),
         cmocka_unit_test(test_standalone),
         cmocka_unit_test(test_standalone_beside_a_trade),

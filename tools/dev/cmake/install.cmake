@@ -2,14 +2,14 @@
 # what CMake and pkg-config need to find them.
 set(TL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tradelock)
 
-set(exported tradelock)
+set(exported tradelock tradelock-admin)
 if(TARGET tradelock-workflow)
   list(APPEND exported tradelock-workflow)
   install(DIRECTORY workflows/include/tradelock
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 endif()
 install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
-install(DIRECTORY core/include/tradelock
+install(DIRECTORY core/include/tradelock core/admin/include/tradelock
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY sql/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tradelock/sql
   FILES_MATCHING PATTERN "*.sql")
@@ -32,7 +32,7 @@ file(RELATIVE_PATH up
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" up ${up})
 set(TL_PC_PREFIX "\${pcfiledir}/${up}")
-foreach(pc tradelock tradelock-workflow)
+foreach(pc tradelock tradelock-workflow tradelock-admin)
   if(TARGET ${pc})
     configure_file(tools/dev/cmake/${pc}.pc.in
       ${PROJECT_BINARY_DIR}/generated/${pc}.pc @ONLY)
