@@ -26,7 +26,7 @@ struct submitted {
     const tl_ending *ending; /* NULL: an ask */
     tl_done_fn done;
     void *context;
-    transition t;
+    step_task t;
     int64_t before_ms;
     int grouped;                                        /* t was carried out with the group */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
@@ -149,15 +149,15 @@ static void complete(struct async *a, struct submitted *s)
 
 static void run_taken(struct async *a, struct submitted **taken, size_t count)
 {
-    transition *together[TAKEN_AT_ONCE];
+    task *together[TAKEN_AT_ONCE];
     size_t grouped = 0;
 
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
         if (taken[i]->grouped)
-            together[grouped++] = &taken[i]->t;
+            together[grouped++] = step_task_of(&taken[i]->t);
     }
-    transition_run(a->transitions, together, grouped, a->budget_ms);
+    task_run_all(a->transitions, together, grouped, a->budget_ms);
     for (size_t i = 0; i < count; i++) {
         conclude(taken[i]);
         complete(a, taken[i]);

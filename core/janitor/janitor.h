@@ -9,7 +9,7 @@
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H
 
-#include "transition/transition.h"
+#include "transition/step_task.h"
 
 /* What the next round goes on from.  {0} at first. */
 typedef struct janitor_place {

@@ -89,9 +89,9 @@ static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
     return answer;
 }
 
-static db_answer run_ask(void *context, db *connection)
+static db_answer run_ask(task *t, db *connection)
 {
-    struct asking *a = context;
+    struct asking *a = t->context;
     int all_dead = 0;
     db_answer answer = DB_DONE;
 
@@ -116,13 +116,6 @@ static int take_row(void *context)
     a->fences[0] = a->row.fence;
     a->is_refused_in_group = !a->base.taken;
     return a->base.taken;
-}
-
-static void share_ask(work *w, void *ask)
-{
-    struct asking *a = ask;
-
-    mutex_offer_group(w, &a->row, &a->step, take_row);
 }
 
 static db_answer read_row(const void *ask, db *connection, size_t i, db_result *result)
@@ -190,6 +183,7 @@ tl_status mutex_ask_once(tl_mutex *m)
     a.base.fences = a.fences;
     resource_begin_ask(&m->base);
     mutex_fill_step(m, &a.step);
+    mutex_share(&a.base.work, &a.row, &a.step, take_row);
     a.base.offer.by_session = a.step.lease_ms <= 0;
     a.base.offer.hold_left_ms = a.base.offer.left_ms = a.step.max_hold_ms;
     if (a.step.lease_ms > 0)
@@ -236,15 +230,15 @@ static tl_status check_restored(const lock_handle *h)
 }
 
 static const resource_method statements = {
-    .ask = run_ask,
+    .ask = {.check = task_check_lock,
+            .run = run_ask,
+            .read = resource_read_ask,
+            .batch = mutex_batch},
     .now = read_row,
     .seen = look_for_token,
     .refused = refused,
     .give_back = give_back,
-    .release = mutex_run_unlock,
-    .read_release = mutex_read_unlock,
-    .share_ask = share_ask,
-    .share_release = mutex_share_unlock,
+    .release = {.run = mutex_run_unlock, .read = mutex_read_unlock, .batch = mutex_batch},
     .lost_at_release = "the lock had been taken over or taken away",
     .lost_at_change = "the lock was taken over or taken away, or its time was over",
 };

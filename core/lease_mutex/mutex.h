@@ -67,16 +67,16 @@ tl_status mutex_ask_once(tl_mutex *m);
 /* What distinguishes this kind of lock. */
 extern const lock_method mutex_method;
 
-/* -- group.c: lets work of one resource share a statement; take: see work.h -- */
-void mutex_offer_group(work *w, resource_row *row, const resource_step *own,
-                       int (*take)(void *context));
+/* -- group.c: lets tasks of one resource share a statement; take: see lock_work -- */
+void mutex_share(lock_work *work, resource_row *row, const resource_step *own,
+                 int (*take)(void *work));
+const batch_kind *mutex_batch(const task *t);
 
 /* -- unlock.c: gives the rows of the handle's hold back -- */
 tl_status mutex_release(tl_mutex *m, int64_t budget_ms);
 /* Its statements, see resource.h. */
-db_answer mutex_run_unlock(void *change, db *connection);
-db_answer mutex_read_unlock(void *change, db *connection, int *committed);
-void mutex_share_unlock(work *w, void *change);
+db_answer mutex_run_unlock(task *t, db *connection);
+db_answer mutex_read_unlock(task *t, db *connection);
 
 /* -- leases.c: the holds of a client that others must find or watch -- */
 

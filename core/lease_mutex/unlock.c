@@ -11,9 +11,9 @@ struct releasing {
     resource_row row; /* what a group gets of it */
 };
 
-db_answer mutex_run_unlock(void *context, db *connection)
+db_answer mutex_run_unlock(task *t, db *connection)
 {
-    struct releasing *r = context;
+    struct releasing *r = t->context;
     db_result result = DB_RESULT_INIT;
     db_answer answer = store_resource_unlock(connection, &r->step, &result);
 
@@ -33,9 +33,9 @@ static int take_row(void *context)
 
 /* How many rows this unlock released, by its token; it was one statement, so one row is proof
  * enough that it was committed. */
-db_answer mutex_read_unlock(void *context, db *connection, int *committed)
+db_answer mutex_read_unlock(task *t, db *connection)
 {
-    struct releasing *r = context;
+    struct releasing *r = t->context;
     db_result result = DB_RESULT_INIT;
     db_answer answer = DB_DONE;
 
@@ -53,15 +53,9 @@ db_answer mutex_read_unlock(void *context, db *connection, int *committed)
         r->base.changed += mine ? 1 : 0;
     }
     db_result_free(&result);
-    *committed = r->base.changed > 0;
+    if (r->base.changed > 0)
+        t->verdict = VERDICT_APPLIED;
     return answer;
-}
-
-void mutex_share_unlock(work *w, void *change)
-{
-    struct releasing *r = change;
-
-    mutex_offer_group(w, &r->row, &r->step, take_row);
 }
 
 tl_status mutex_release(tl_mutex *m, int64_t budget_ms)
@@ -70,6 +64,7 @@ tl_status mutex_release(tl_mutex *m, int64_t budget_ms)
 
     handle_begin(&m->base, m->base.state != LOCK_END_UNKNOWN);
     mutex_fill_step(m, &r.step);
+    mutex_share(&r.base.work, &r.row, &r.step, take_row);
     return resource_release(&m->base, &r.base, budget_ms);
 }
 
@@ -135,9 +130,9 @@ tl_status tl_mutex_unlock(tl_mutex *m)
     return status;
 }
 
-static db_answer run_renew(void *context, db *connection)
+static db_answer run_renew(task *t, db *connection)
 {
-    struct releasing *r = context;
+    struct releasing *r = t->context;
     db_result result = DB_RESULT_INIT;
     db_answer answer = store_resource_renew(connection, &r->step, &result);
 
@@ -159,6 +154,7 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
  * can still come in late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
+    static const task_kind renewing = {.run = run_renew};
     struct releasing r = {.row.unlocks = 0};
     int64_t before_ms = clock_boottime_ms();
     tl_status status;
@@ -166,7 +162,7 @@ static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
     handle_begin(&m->base, 0);
     mutex_fill_step(m, &r.step);
     r.step.lease_ms = lease_ms;
-    status = resource_change(&m->base, &r.base, "renew", run_renew, &m->hold->grant.renewing);
+    status = resource_change(&m->base, &r.base, "renew", &renewing, &m->hold->grant.renewing);
     if (status == TL_OK || status == TL_UNKNOWN)
         set_lease(m, l, before_ms + lease_ms, status == TL_UNKNOWN);
     return status;

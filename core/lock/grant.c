@@ -26,7 +26,7 @@ static int is_certain(const lock_handle *h, const lock_offer *offer)
 static tl_status leave_in_doubt(lock_handle *h, const void *asking)
 {
     handle_become(h, LOCK_ASK_UNKNOWN);
-    random_uuid(h->lost_connection);
+    doubt_row(&h->doubt);
     if (h->method->in_doubt != NULL)
         h->method->in_doubt(h, asking);
     return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Whether a row may be in process by this handle, as far as it knows. */
 static int may_hold(lock_state state)
@@ -63,7 +64,7 @@ void handle_begin(lock_handle *h, int fresh_token)
         h->life = session_life(h->client->session);
     if (fresh_token) {
         random_token(h->next_token);
-        h->lost_connection[0] = '\0';
+        memset(&h->doubt, 0, sizeof h->doubt);
     }
     text_copy(h->thread_no, sizeof h->thread_no, tl_thread_uuid());
     text_copy(h->log_no, sizeof h->log_no, tl_log_uuid());
@@ -122,9 +123,9 @@ int64_t grant_left_ms(const lock_grant *grant)
     return session_ms < left_ms ? session_ms : left_ms;
 }
 
-void handle_unknown(lock_handle *h, lock_state state, const char *lost_connection)
+void handle_unknown(lock_handle *h, lock_state state, const doubt *left)
 {
     handle_become(h, state);
-    text_copy(h->lost_connection, sizeof h->lost_connection, lost_connection);
+    h->doubt = *left;
     client_add(&h->client->counters.unknown, 1);
 }

@@ -11,7 +11,6 @@
 #define TL_LOCK_HANDLE_H
 
 #include "client/client.h"
-#include "transition/work.h"
 
 #include <tradelock/resource.h>
 
@@ -54,8 +53,8 @@ typedef struct lock_grant {
     /* Boot time, from before the request was sent: when it is over, and until when it can be
      * renewed at most. */
     int64_t until_ms, hold_until_ms;
-    work_doubt renewing; /* whether the answer to a renewal was lost */
-    atomic_int lost;     /* seen by one who watches it */
+    doubt renewing;  /* whether the answer to a renewal was lost */
+    atomic_int lost; /* seen by one who watches it */
 } lock_grant;
 
 typedef struct lock_method lock_method;
@@ -74,7 +73,7 @@ typedef struct lock_handle {
 
     /* A step under way, or one whose answer was lost. */
     uint8_t next_token[LOCK_TOKEN];
-    char lost_connection[RANDOM_UUID]; /* "": no answer was lost */
+    doubt doubt; /* whether it was carried out, if its answer was lost */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
 } lock_handle;
 
@@ -140,8 +139,8 @@ tl_status handle_check_wait(int64_t wait_ms);
 /* What is certain of a grant, without a round trip. */
 int64_t grant_left_ms(const lock_grant *grant);
 
-/* The answer to a step was lost on that connection, and could not be settled. */
-void handle_unknown(lock_handle *h, lock_state state, const char *lost_connection);
+/* The answer to a step was lost, and could not be settled. */
+void handle_unknown(lock_handle *h, lock_state state, const doubt *left);
 
 /* -- grant.c -- */
 

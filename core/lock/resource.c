@@ -94,15 +94,18 @@ static db_answer read_one(lock_ask *a, db *connection, size_t i, int *committed)
     return answer;
 }
 
-static db_answer read_ask(void *context, db *connection, int *committed)
+db_answer resource_read_ask(task *t, db *connection)
 {
-    lock_ask *a = context;
+    lock_ask *a = t->context;
     db_answer answer = DB_DONE;
+    int committed = 0;
 
     a->taken = a->claims;
     a->offer.before_ms = clock_boottime_ms();
     for (size_t i = 0; i < a->lock->grant->count && answer == DB_DONE; i++)
-        answer = read_one(a, connection, i, committed);
+        answer = read_one(a, connection, i, &committed);
+    if (answer == DB_DONE && committed)
+        t->verdict = VERDICT_APPLIED;
     return answer;
 }
 
@@ -157,48 +160,44 @@ static tl_status refused(lock_handle *h, const lock_ask *a, int settled)
     return TL_BUSY;
 }
 
-static tl_status in_doubt(lock_handle *h, const lock_ask *a, const char *lost_connection)
+static tl_status in_doubt(lock_handle *h, const lock_ask *a, const task *t)
 {
     if (h->method->in_doubt != NULL)
         h->method->in_doubt(h, a);
-    handle_unknown(h, LOCK_ASK_UNKNOWN, lost_connection);
+    handle_unknown(h, LOCK_ASK_UNKNOWN, &t->doubt);
     return TL_UNKNOWN;
 }
 
-static tl_status failed(const work *w)
+static tl_status failed(const task *t)
 {
-    return w->status != TL_OK ? w->status : TL_INTERNAL;
+    return t->status != TL_OK ? t->status : TL_INTERNAL;
 }
 
 tl_status resource_ask_once(lock_handle *h, lock_ask *a)
 {
-    work w = {.name = "lock",
-              .run = h->method->resource->ask,
-              .read = read_ask,
+    task t = {.kind = &h->method->resource->ask,
+              .name = "lock",
               .context = a,
               .asks = 1,
-              .life = h->life};
+              .life = h->life,
+              .doubt = h->doubt};
 
-    if (h->state == LOCK_ASK_UNKNOWN)
-        text_copy(w.lost_connection, sizeof w.lost_connection, h->lost_connection);
-    if (h->method->resource->share_ask != NULL)
-        h->method->resource->share_ask(&w, a);
     a->offer.before_ms = clock_boottime_ms();
-    work_run(h->client->transitions, &w, h->client->config.pool_wait_ms);
-    if (w.verdict == VERDICT_APPLIED && !a->taken)
-        return refused(h, a, w.settled);
-    if (w.verdict == VERDICT_APPLIED) {
+    task_run(h->client->transitions, &t, h->client->config.pool_wait_ms);
+    if (t.verdict == VERDICT_APPLIED && !a->taken)
+        return refused(h, a, t.settled);
+    if (t.verdict == VERDICT_APPLIED) {
         a->offer.fence = a->fences[0];
         return lock_take(h, a, &a->offer);
     }
-    if (w.verdict == VERDICT_UNKNOWN)
-        return in_doubt(h, a, w.lost_connection);
+    if (t.verdict == VERDICT_UNKNOWN)
+        return in_doubt(h, a, &t);
     handle_become(h, LOCK_NEW);
     h->refused = 0;
     /* By a process that was stopped within its ask, until the server ends that transaction. */
-    if (w.verdict == VERDICT_DECIDING || (a->held_up && w.status == TL_TRY_AGAIN))
+    if (t.verdict == VERDICT_DECIDING || (a->held_up && t.status == TL_TRY_AGAIN))
         return TL_BUSY;
-    return failed(&w);
+    return failed(&t);
 }
 
 tl_status resource_answer(lock_handle *h, tl_status status, int64_t wait_ms)
@@ -242,36 +241,33 @@ static tl_status released(lock_handle *h, int was_held)
 
 tl_status resource_release(lock_handle *h, lock_change *change, int64_t budget_ms)
 {
-    work w = {.name = "unlock",
-              .run = h->method->resource->release,
-              .read = h->method->resource->read_release,
-              .context = change};
+    task t = {.kind = &h->method->resource->release,
+              .name = "unlock",
+              .context = change,
+              .doubt = h->doubt};
 
-    if (h->state == LOCK_END_UNKNOWN)
-        text_copy(w.lost_connection, sizeof w.lost_connection, h->lost_connection);
-    if (h->method->resource->share_release != NULL)
-        h->method->resource->share_release(&w, change);
-    work_run(h->client->transitions, &w, budget_ms);
-    if (w.verdict == VERDICT_APPLIED)
+    task_run(h->client->transitions, &t, budget_ms);
+    if (t.verdict == VERDICT_APPLIED)
         return released(h, change->changed == h->grant->count);
-    if (w.verdict == VERDICT_UNKNOWN) {
-        handle_unknown(h, LOCK_END_UNKNOWN, w.lost_connection);
+    if (t.verdict == VERDICT_UNKNOWN) {
+        handle_unknown(h, LOCK_END_UNKNOWN, &t.doubt);
         return TL_UNKNOWN;
     }
     handle_become(h, LOCK_HELD);
-    return failed(&w);
+    return failed(&t);
 }
 
 tl_status resource_change(lock_handle *h, lock_change *change, const char *name,
-                          db_answer (*run)(void *change, db *connection), work_doubt *doubt)
+                          const task_kind *kind, doubt *left)
 {
-    work w = {.name = name, .run = run, .context = change};
+    task t = {.kind = kind, .name = name, .context = change, .doubt = *left};
 
-    work_run_again(h->client->transitions, &w, doubt, h->client->config.pool_wait_ms);
-    if (w.verdict == VERDICT_UNKNOWN)
+    task_run(h->client->transitions, &t, h->client->config.pool_wait_ms);
+    *left = t.doubt;
+    if (t.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
-    if (w.verdict != VERDICT_APPLIED)
-        return failed(&w);
+    if (t.verdict != VERDICT_APPLIED)
+        return failed(&t);
     if (change->changed != h->grant->count)
         return error_set(TL_LOST, "%s", h->method->resource->lost_at_change);
     return TL_OK;

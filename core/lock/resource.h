@@ -9,8 +9,16 @@
 
 #include "lock/handle.h"
 
+/* What a task of a kind is about, for the batches of that kind. */
+typedef struct lock_work {
+    void *row; /* NULL: it goes alone */
+    /* After a batch's DB_DONE, on any thread: 1 when that was all, 0 when the task goes on alone. */
+    int (*take)(void *work);
+} lock_work;
+
 /* An ask under way. */
 typedef struct lock_ask {
+    lock_work work; /* first */
     lock_handle *lock;
     lock_offer offer; /* filled before the ask; of a step that was settled, by what the rows say */
     int claims;       /* what was sent asks for the lock, and not for a place to wait in */
@@ -22,14 +30,15 @@ typedef struct lock_ask {
 
 /* A change of what is held, under way. */
 typedef struct lock_change {
+    lock_work work;   /* first */
     uint64_t changed; /* rows */
 } lock_change;
 
-/* The statements of a kind.  `ask` is a lock_ask and `change` a lock_change. */
+/* The statements of a kind.  The context of an `ask` is a lock_ask, of a `release` a lock_change. */
 typedef struct resource_method {
     /* Asks for all names and commits, or finds out that somebody is in the way: taken, fences,
-     * refused. */
-    db_answer (*ask)(void *ask, db *connection);
+     * refused.  Its check is task_check_lock() and its read resource_read_ask(). */
+    task_kind ask;
     /* How it reads its fate: (mine, status, fence, hold_left_ms, left_ms or NULL) of a name's row;
      * and whether the token of the ask was ever written there. */
     db_answer (*now)(const void *ask, db *connection, size_t i, db_result *result);
@@ -39,16 +48,13 @@ typedef struct resource_method {
 
     /* Gives back what this ask was granted, on the way that resource_release() goes. */
     void (*give_back)(lock_handle *h, const void *ask);
-    db_answer (*release)(void *change, db *connection);
-    db_answer (*read_release)(void *change, db *connection, int *committed);
-
-    /* Lets an ask or a release share a statement with those of other threads; NULL: never. */
-    void (*share_ask)(work *w, void *ask);
-    void (*share_release)(work *w, void *change);
+    task_kind release;
 
     /* Sentences. */
     const char *lost_at_release, *lost_at_change;
 } resource_method;
+
+db_answer resource_read_ask(task *t, db *connection);
 
 /* What this ask was granted is worth nothing: whoever has the rows now answers for them, and what
  * is left is given back. */
@@ -84,7 +90,7 @@ tl_status resource_release(lock_handle *h, lock_change *change, int64_t budget_m
 /* What may run twice without harm, so nobody needs to know which run it was; until one of them is
  * answered, the doubt says that it may have happened, or still may. */
 tl_status resource_change(lock_handle *h, lock_change *change, const char *name,
-                          db_answer (*run)(void *change, db *connection), work_doubt *doubt);
+                          const task_kind *kind, doubt *left);
 /* The grant after a renewal until then, or after one that may have happened. */
 void grant_renew(lock_grant *grant, int64_t until_ms, int doubtful);
 /* In the caller's transaction: how() proves that it is held, once it is certain by what the handle

@@ -145,9 +145,9 @@ static db_answer decide(struct asking *a, db *connection)
     return answer;
 }
 
-static db_answer run_ask(void *context, db *connection)
+static db_answer run_ask(task *t, db *connection)
 {
-    struct asking *a = context;
+    struct asking *a = t->context;
     db_answer answer;
 
     a->base.taken = a->base.claims = a->intent_made = 0;
@@ -315,13 +315,12 @@ static tl_status explain(lock_handle *h, tl_status status)
 }
 
 static const resource_method statements = {
-    .ask = run_ask,
+    .ask = {.check = task_check_lock, .run = run_ask, .read = resource_read_ask},
     .now = read_row,
     .seen = look_for_token,
     .refused = refused,
     .give_back = give_back,
-    .release = rw_run_change,
-    .read_release = rw_read_release,
+    .release = {.run = rw_run_change, .read = rw_read_release},
     .lost_at_release = "the lock had been freed: its holder looked dead",
     .lost_at_change = "the lock was freed, or its time was over",
 };

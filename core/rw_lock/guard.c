@@ -54,7 +54,7 @@ static tl_status check(const tl_rw *rw, unsigned flags)
         status = handle_check_held(&rw->base);
     if (status == TL_OK && rw->base.state != LOCK_HELD)
         status = error_set(TL_NOT_HELD, "the lock is being unlocked");
-    if (status == TL_OK && rw->downgrading.doubtful)
+    if (status == TL_OK && rw->downgrading.is_open)
         status = error_set(TL_WRONG_STATE,
                            "whether %s is still held for writing is not known: the "
                            "answer to the downgrade was lost; downgrade again first",

@@ -41,12 +41,15 @@ void rw_fill_step(tl_rw *rw, rw_step *s)
     s->actor = rw->actor[0] != '\0' ? rw->actor : NULL;
 }
 
-db_answer rw_run_change(void *change, db *connection)
+db_answer rw_run_change(task *t, db *connection)
 {
-    struct changing *c = change;
+    struct changing *c = t->context;
 
     return c->statement(connection, &c->step, &c->base.changed);
 }
+
+/* Run twice it does no harm. */
+static const task_kind repeatable = {.run = rw_run_change};
 
 static tl_status check_held(const tl_rw *rw)
 {
@@ -57,13 +60,16 @@ static tl_status check_held(const tl_rw *rw)
 
 /* ----------------------------------------------------------------------- unlocking -- */
 
-db_answer rw_read_release(void *change, db *connection, int *committed)
+db_answer rw_read_release(task *t, db *connection)
 {
-    struct changing *c = change;
+    struct changing *c = t->context;
+    int seen = 0;
     db_answer answer =
-        store_rw_token_seen(connection, c->step.resource, c->step.slot, c->step.token, committed);
+        store_rw_token_seen(connection, c->step.resource, c->step.slot, c->step.token, &seen);
 
-    c->base.changed = *committed ? 1 : 0;
+    c->base.changed = seen ? 1 : 0;
+    if (seen)
+        t->verdict = VERDICT_APPLIED;
     return answer;
 }
 
@@ -80,7 +86,7 @@ tl_status rw_release(tl_rw *rw, int64_t budget_ms)
 void rw_drop_intent(tl_rw *rw)
 {
     struct changing c = {.statement = store_rw_release};
-    work w = {.name = "unlock", .run = rw_run_change, .context = &c};
+    task t = {.kind = &repeatable, .name = "unlock", .context = &c};
     uint8_t held[RW_TOKEN], token[RW_TOKEN];
 
     if (rw->intent_slot == 0)
@@ -93,7 +99,7 @@ void rw_drop_intent(tl_rw *rw)
     c.step.slot = rw->intent_slot;
     c.step.token = token;
     c.step.held_token = held;
-    work_run(rw->base.client->transitions, &w, INTENT_BUDGET_MS);
+    task_run(rw->base.client->transitions, &t, INTENT_BUDGET_MS);
     rw->intent_slot = 0;
     lock_wake(&rw->base);
 }
@@ -127,7 +133,7 @@ tl_status tl_rw_downgrade(tl_rw *rw)
         return status;
     handle_begin(&rw->base, 0);
     rw_fill_step(rw, &c.step);
-    status = resource_change(&rw->base, &c.base, "downgrade", rw_run_change, &rw->downgrading);
+    status = resource_change(&rw->base, &c.base, "downgrade", &repeatable, &rw->downgrading);
     if (status == TL_OK) {
         rw->mode = TL_RW_READ;
         lock_wake(&rw->base);
@@ -152,7 +158,7 @@ tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
     handle_begin(&rw->base, 0);
     rw_fill_step(rw, &c.step);
     c.step.over_ms = lease_ms;
-    status = resource_change(&rw->base, &c.base, "renew", rw_run_change, &rw->grant.renewing);
+    status = resource_change(&rw->base, &c.base, "renew", &repeatable, &rw->grant.renewing);
     if (status == TL_OK || status == TL_UNKNOWN)
         grant_renew(&rw->grant, before_ms + lease_ms, status == TL_UNKNOWN);
     return status;

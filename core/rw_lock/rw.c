@@ -91,7 +91,7 @@ tl_rw_mode tl_rw_held(const tl_rw *rw)
 {
     if (!is_held(rw))
         return TL_RW_NONE;
-    return rw->downgrading.doubtful ? TL_RW_READ : rw->mode;
+    return rw->downgrading.is_open ? TL_RW_READ : rw->mode;
 }
 
 uint64_t tl_rw_fence(const tl_rw *rw)

@@ -19,8 +19,8 @@ struct tl_rw {
     /* What is held, or what an ask whose answer was lost was for. */
     tl_rw_mode mode;
     unsigned slot;
-    unsigned next_slot;     /* of an ask whose answer was lost; 0: it asked for no lock */
-    work_doubt downgrading; /* whether the answer to that was lost */
+    unsigned next_slot; /* of an ask whose answer was lost; 0: it asked for no lock */
+    doubt downgrading;  /* whether the answer to that was lost */
 
     /* A writer that waits. */
     uint8_t intent[RW_TOKEN];
@@ -37,8 +37,8 @@ tl_status rw_check(const tl_rw *rw);
 void rw_fill_step(tl_rw *rw, rw_step *s);
 tl_status rw_release(tl_rw *rw, int64_t budget_ms);
 /* Its statements, see lock/resource.h. */
-db_answer rw_run_change(void *change, db *connection);
-db_answer rw_read_release(void *change, db *connection, int *committed);
+db_answer rw_run_change(task *t, db *connection);
+db_answer rw_read_release(task *t, db *connection);
 /* The writer does not wait any more; not insisted on, since the intent has a lease. */
 void rw_drop_intent(tl_rw *rw);
 

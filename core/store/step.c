@@ -148,7 +148,7 @@ static db_answer run_granting(db *connection, const struct sql_text *block, cons
 static db_answer ask(db *connection, step *s, store_way way)
 {
     unsigned char thread[DB_UUID], log[DB_UUID], session[DB_UUID];
-    db_value values[] = {
+    const db_value values[] = {
         db_ascii(s->cust_no),
         db_ascii(s->serial_no),
         db_ascii(s->op_code),
@@ -167,20 +167,15 @@ static db_answer ask(db *connection, step *s, store_way way)
         db_text(s->remark),
         db_text(s->actor),
     };
-    const int plain = s->first_fence != 0 && step_is_plain(s);
+    const int plain = step_is_plain(s);
     db_result result = DB_RESULT_INIT;
-    db_answer answer;
+    db_answer answer = run(connection, plain ? &sql_ask_insert_plain : &sql_ask_insert, values,
+                           plain ? ASK_VALUES : COUNT(values), &result, way);
 
-    if (plain) {
-        values[ASK_VALUES] = db_uint(s->first_fence);
-        answer = run(connection, &sql_ask_insert_plain, values, ASK_VALUES + 1, &result, way);
-    } else {
-        answer = run(connection, &sql_ask_insert, values, COUNT(values), &result, way);
-    }
     /* It inserts or fails: the row is ours, in its first epoch. */
-    if (answer == DB_DONE && (plain || result.rows == 1)) {
+    if (answer == DB_DONE && result.rows == 1) {
         s->changed = 1;
-        s->fence = plain ? s->first_fence : db_get_uint(&result, 0, 0);
+        s->fence = db_get_uint(&result, 0, 0);
         s->epoch = 1;
     }
     db_result_free(&result);

@@ -53,7 +53,6 @@ typedef struct step {
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;
     uint64_t reclaim_fence; /* 0: any */
-    uint64_t first_fence;   /* of ASK: a new row's, or 0: the server says which */
     int claim_as;           /* a step_claim */
     const char *new_log_no; /* of CLAIM: where neither the thread nor the trade has one */
     uint64_t override_fence;

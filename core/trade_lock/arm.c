@@ -38,22 +38,22 @@ static void take_over(tl_lock *lock, const step *s)
 
 tl_status arm_settle(tl_lock *lock, int *armed)
 {
-    transition t;
+    step_task t;
 
     *armed = 0;
     if (lock->base.state != LOCK_ARM_UNKNOWN)
         return TL_OK;
     lock_begin_step(lock, &t, STEP_ARM, 0);
-    transition_settle(lock->base.client->transitions, &t, lock->base.lost_connection,
-                      lock->base.client->config.commit_ms);
-    if (t.verdict == VERDICT_UNKNOWN)
+    task_settle(lock->base.client->transitions, step_task_of(&t),
+                lock->base.client->config.commit_ms);
+    if (t.task.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
     handle_become(&lock->base, LOCK_HELD);
-    lock->base.lost_connection[0] = '\0';
+    lock->base.doubt.is_open = 0;
     /* Also when the session is gone: an ending rests on the row alone. */
-    if (t.verdict != VERDICT_REFUSED && t.step.fence != 0) {
+    if (t.task.verdict != VERDICT_REFUSED && t.step.fence != 0) {
         take_over(lock, &t.step);
-        *armed = t.verdict == VERDICT_APPLIED;
+        *armed = t.task.verdict == VERDICT_APPLIED;
     }
     return TL_OK;
 }
@@ -90,7 +90,7 @@ static tl_status arm_refused(tl_lock *lock)
 
 static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
 {
-    transition t, *one = &t;
+    step_task t;
 
     /* The hold may be lost with its session; what it knows is filed by its ending. */
     if (life_is_over(lock->base.life))
@@ -99,8 +99,8 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
     lock_begin_step(lock, &t, STEP_ARM, 1);
     t.step.max_hold_ms = max_hold_ms;
     clock_watch_now(lock->base.client, &t.step.least_us, &t.step.most_us);
-    transition_run(lock->base.client->transitions, &one, 1, lock->base.client->config.commit_ms);
-    switch (t.verdict) {
+    task_run(lock->base.client->transitions, step_task_of(&t), lock->base.client->config.commit_ms);
+    switch (t.task.verdict) {
     case VERDICT_APPLIED:
         take_over(lock, &t.step);
         return TL_OK;
@@ -110,7 +110,7 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_ARM_UNKNOWN, &t);
     default:
-        return t.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
+        return t.task.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
     }
 }
 

@@ -48,14 +48,14 @@ static step_kind kind_of(const tl_lock *lock)
     return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
 }
 
-static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t before_ms)
+static tl_status refuse_deciding(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
     if (ask_is_mine(lock))
-        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+        return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     if (ask_kind_differs(lock))
         return ask_refuse_kind(lock);
     if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) &&
@@ -68,13 +68,13 @@ static tl_status refuse_deciding(tl_lock *lock, const transition *t, int64_t bef
     return error_set(TL_BUSY, "an open transaction is deciding this trade");
 }
 
-tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again)
+tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again)
 {
     tl_status status;
 
-    switch (t->verdict) {
+    switch (t->task.verdict) {
     case VERDICT_APPLIED:
-        if (t->rows == ROWS_NOT_SENT)
+        if (t->task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_NEW, t);
         return ask_granted(lock, t, before_ms);
     case VERDICT_UNKNOWN:
@@ -97,7 +97,7 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
         return status;
     }
     if (ask_is_mine(lock))
-        return ask_granted(lock, &(transition){.step = t->step}, before_ms);
+        return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     /* Whatever became of an earlier ask, it holds nothing now. */
     handle_become(&lock->base, LOCK_NEW);
     if (t->step.kind == STEP_ASK_REPEATABLE) {
@@ -109,14 +109,14 @@ tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int
     return *again ? TL_BUSY : ask_classify(lock);
 }
 
-void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     lock_begin_step(lock, t, kind, fresh_token);
     t->step.held_fence = 0; /* no holder was seen dead yet */
     fill_ask(lock, &t->step);
 }
 
-static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     tl_status status =
         ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
@@ -128,7 +128,7 @@ static tl_status begin_as(tl_lock *lock, transition *t, step_kind kind, int fres
     return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
 
-tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token)
+tl_status ask_begin(tl_lock *lock, step_task *t, int fresh_token)
 {
     return begin_as(lock, t, kind_of(lock), fresh_token);
 }
@@ -176,7 +176,7 @@ tl_status ask_sync_once(tl_lock *lock)
     if (refused_with_others(lock, kind, &refusal))
         return refusal;
     for (int try = 0; try < ASK_TRIES; try++) {
-        transition t, *one = &t;
+        step_task t;
         int64_t before_ms = clock_boottime_ms();
         int again = 0;
         tl_status status =
@@ -185,8 +185,8 @@ tl_status ask_sync_once(tl_lock *lock)
         if (status != TL_OK)
             return status;
         t.step.held_fence = dead_fence;
-        transition_run(lock->base.client->transitions, &one, 1,
-                       lock->base.client->config.pool_wait_ms);
+        task_run(lock->base.client->transitions, step_task_of(&t),
+                 lock->base.client->config.pool_wait_ms);
         status = ask_verdict(lock, &t, before_ms, &again);
         if (!again)
             return status;

@@ -164,7 +164,7 @@ static tl_status answer_of(const tl_lock *lock, const tl_ending *ending, const s
 }
 
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
-                    transition *t)
+                    step_task *t)
 {
     step *s = &t->step;
 
@@ -234,13 +234,15 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
 
 /* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it was
  * taken for, its token says that it was carried out. */
-static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t,
+static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_task *t,
                              const tl_view *held)
 {
-    transition again = *t;
+    step_task again = *t;
 
-    transition_look(lock->base.client->transitions, &again, lock->base.client->config.pool_wait_ms);
-    if (again.verdict != VERDICT_REFUSED)
+    doubt_row(&again.task.doubt);
+    task_settle(lock->base.client->transitions, step_task_of(&again),
+                lock->base.client->config.pool_wait_ms);
+    if (again.task.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);
     return too_late(lock, ending, held);
 }
@@ -278,7 +280,7 @@ static tl_status still_held(tl_lock *lock, const tl_ending *ending)
                                   "failure is refused and the lock still held");
 }
 
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t)
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
     const shared_row *row;
     tl_view held;
@@ -309,11 +311,11 @@ tl_status settled_not_done(tl_lock *lock)
     return error_set(TL_LOST, "the lock was taken over; the ending was not committed");
 }
 
-tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t)
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
-    switch (t->verdict) {
+    switch (t->task.verdict) {
     case VERDICT_APPLIED:
-        if (t->rows == ROWS_NOT_SENT)
+        if (t->task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_LOST, t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
@@ -329,5 +331,5 @@ tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transitio
         break;
     }
     lock_not_done(lock, LOCK_HELD, t);
-    return t->status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
+    return t->task.status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }

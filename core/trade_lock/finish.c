@@ -8,7 +8,7 @@
 
 static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
-    transition t, *one = &t;
+    step_task t;
     tl_status status = lock_check_ending(lock);
 
     if (status == TL_OK)
@@ -18,7 +18,7 @@ static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_finding
     if (status != TL_OK)
         return status;
     ending_to_step(lock, ending, findings, &t);
-    transition_run(lock->base.client->transitions, &one, 1, lock->base.client->config.commit_ms);
+    task_run(lock->base.client->transitions, step_task_of(&t), lock->base.client->config.commit_ms);
     return finish_verdict(lock, ending, &t);
 }
 

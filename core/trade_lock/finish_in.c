@@ -11,12 +11,12 @@
 
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 {
-    transition t;
+    step_task t;
     db_answer answer;
 
     ending_to_step(lock, ending, NULL, &t);
     t.step.in_caller = 1;
-    if (transition_check_life(&t.step) != TL_OK)
+    if (step_check_life(&t.step) != TL_OK)
         return error_prefix(TL_ROLL_BACK, "roll back");
     session_witness(lock->base.client->session, lock->caller_witness);
     answer = store_step(borrowed, &t.step, STORE_PLAIN);
@@ -56,9 +56,25 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     return status;
 }
 
+/* The ending that this handle tried last. */
+static void settle_ending(tl_lock *lock, step_task *t)
+{
+    const int both_rows = lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);
+    transition_engine *engine = lock->base.client->transitions;
+    int64_t budget_ms = lock->base.client->config.commit_ms;
+    tl_key key = {lock->serial_no, lock->cust_no, lock_row_op(lock)};
+
+    lock_begin_step(lock, t, both_rows ? STEP_FINISH_RETRY : STEP_FINISH_SYNC, 0);
+    if (lock->base.state == LOCK_IN_CALLER)
+        task_settle_caller(engine, step_task_of(t), &key, lock->caller_thread_id,
+                           lock->caller_witness, budget_ms);
+    else
+        task_settle(engine, step_task_of(t), budget_ms);
+}
+
 tl_status tl_lock_settle(tl_lock *lock)
 {
-    transition t;
+    step_task t;
     tl_status status;
 
     error_clear();
@@ -69,20 +85,10 @@ tl_status tl_lock_settle(tl_lock *lock)
         return error_set(TL_IN_CALLBACK, "a step was settled inside a database callback");
     if (lock->base.state != LOCK_IN_CALLER && lock->base.state != LOCK_END_UNKNOWN)
         return error_set(TL_WRONG_STATE, "no step of this handle waits to be settled");
-    lock_begin_step(lock, &t,
-                    lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock)
-                        ? STEP_FINISH_RETRY
-                        : STEP_FINISH_SYNC,
-                    0);
-    if (lock->base.state == LOCK_IN_CALLER)
-        transition_settle_caller(lock->base.client->transitions, &t, lock->caller_thread_id,
-                                 lock->caller_witness, lock->base.client->config.commit_ms);
-    else
-        transition_settle(lock->base.client->transitions, &t, lock->base.lost_connection,
-                          lock->base.client->config.commit_ms);
-    switch (t.verdict) {
+    settle_ending(lock, &t);
+    switch (t.task.verdict) {
     case VERDICT_APPLIED:
-        if (t.rows == ROWS_NOT_SENT)
+        if (t.task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_LOST, &t);
         return ending_applied(lock);
     case VERDICT_REFUSED:

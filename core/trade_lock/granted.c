@@ -24,7 +24,7 @@ int ask_is_mine(const tl_lock *lock)
 
 /* A grant under way. */
 struct granting {
-    const transition *t;
+    const step_task *t;
     int was_read; /* the row was */
 };
 
@@ -64,7 +64,7 @@ static tl_status gone(lock_handle *h, void *granting)
 
 static void in_doubt(lock_handle *h, const void *granting)
 {
-    ((tl_lock *)h)->rows = ((const struct granting *)granting)->t->rows;
+    h->doubt.rows = ((const struct granting *)granting)->t->task.doubt.rows;
 }
 
 /* A worker's thread that claims has no work of its own; the claim goes on with the trade's, which
@@ -119,12 +119,12 @@ const lock_method trade_method = {
     .explain = ask_explain,
 };
 
-tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms)
+tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
     struct granting granting = {.t = t};
     /* A step that was settled may have been committed long ago: what is left of its max_hold is
      * read, not assumed. */
-    lock_offer offer = {.unread = t->step.fence == 0 || t->settled,
+    lock_offer offer = {.unread = t->step.fence == 0 || t->task.settled,
                         .fence = t->step.fence,
                         .by_session = 1,
                         .before_ms = before_ms,

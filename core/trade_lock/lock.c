@@ -8,6 +8,7 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define REREAD_MS 10 /* between two readings, when a connection failed */
@@ -100,15 +101,14 @@ int tl_may_send(const tl_lock *lock, int64_t send_ms)
 
 /* ------------------------------------------------------------------- helpers -- */
 
-void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
 
     memset(t, 0, sizeof *t);
     handle_begin(&lock->base, fresh_token);
-    text_copy(t->lost_connection, sizeof t->lost_connection, lock->base.lost_connection);
-    if (t->lost_connection[0] != '\0')
-        t->rows = lock->rows;
+    if (lock->base.doubt.is_open)
+        t->task.doubt = lock->base.doubt;
     s->kind = kind;
     s->cust_no = lock->cust_no;
     s->serial_no = lock->serial_no;
@@ -144,26 +144,26 @@ void lock_lose(tl_lock *lock)
              "the lock was taken over: nothing was written");
 }
 
-tl_status lock_failed(const transition *t)
+tl_status lock_failed(const step_task *t)
 {
-    return t->status != TL_OK ? t->status
-                              : error_set(TL_INTERNAL, "a step failed without a reason");
+    return t->task.status != TL_OK ? t->task.status
+                                   : error_set(TL_INTERNAL, "a step failed without a reason");
 }
 
-void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
+void lock_not_done(tl_lock *lock, lock_state state, const step_task *t)
 {
-    if (t->lost_connection[0] != '\0')
-        return;
-    lock->base.lost_connection[0] = '\0';
+    assert(!t->task.doubt.is_open);
+    (void)t;
+    lock->base.doubt.is_open = 0;
     handle_become(&lock->base, state);
 }
 
-tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
     client_lose_track(lock->base.client);
-    lock->base.lost_connection[0] = '\0';
+    lock->base.doubt.is_open = 0;
     handle_become(&lock->base, state);
     log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "'%s' was committed without its business rows", step_name(t->step.kind));
@@ -171,12 +171,12 @@ tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
                      step_name(t->step.kind));
 }
 
-tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
-    handle_unknown(&lock->base, state, t->lost_connection);
-    lock->rows = t->rows;
+    assert(t->task.doubt.is_open);
+    handle_unknown(&lock->base, state, &t->task.doubt);
     log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
     /* Where a group was settled, its leader has the sentence and this thread has none. */
@@ -239,7 +239,7 @@ tl_status lock_read(tl_lock *lock)
     return TL_OK;
 }
 
-tl_status lock_read_with(tl_lock *lock, transition *t)
+tl_status lock_read_with(tl_lock *lock, step_task *t)
 {
     shared_row_release(lock->coming);
     lock->coming = shared_row_new();
@@ -249,7 +249,7 @@ tl_status lock_read_with(tl_lock *lock, transition *t)
     return TL_OK;
 }
 
-void lock_view_granted(tl_lock *lock, const transition *t)
+void lock_view_granted(tl_lock *lock, const step_task *t)
 {
     tl_view *v = &lock->view;
 

@@ -36,15 +36,14 @@ struct tl_lock {
     uint32_t known_sends;
     uint32_t clock_steps; /* of the server's clock, as this process knew it at the grant */
     int64_t send_before_us;
-    business_rows rows;                   /* that were to ride along with a step in doubt */
-    char opening_connection[RANDOM_UUID]; /* of a dead holder's opening that is in doubt */
+    doubt opening;          /* a dead holder's opening whose fate is not known */
     int64_t armed_until_ms; /* as the grant's until_ms, of an arming whose fate is not known */
 
     int suspect; /* claimed as one whose last holder died at it */
 
     /* A caller's transaction under way. */
     uint64_t caller_thread_id;
-    /* Held since before; see transition_settle_caller(). */
+    /* Held since before; see task_settle_caller(). */
     char caller_witness[RANDOM_UUID];
     /* The last ending that was tried.  What its pointers named may be gone by the time that its
      * fate is known. */
@@ -83,33 +82,33 @@ tl_key lock_key(const tl_lock *lock);
 const char *lock_row_op(const tl_lock *lock);
 
 /* A step of this lock by the calling thread, with the lock's fresh token. */
-void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 
 void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
 /* Makes room for the row that the step reads as it grants. */
-tl_status lock_read_with(tl_lock *lock, transition *t);
+tl_status lock_read_with(tl_lock *lock, step_task *t);
 /* The view of a hold that was just granted: the step's row where it has one, else from what is
  * known without reading. */
-void lock_view_granted(tl_lock *lock, const transition *t);
+void lock_view_granted(tl_lock *lock, const step_task *t);
 
 /* Files what a fenced-out holder knew of the outcome; best effort, logged.  held: the row as it
  * held it. */
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *held);
 
-tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
+tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t);
 /* The step is committed and its business rows are not: its callback committed, or an earlier call
  * had none. */
-tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t);
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t);
 /* Back to the state before a step that did not happen.  An earlier try of it whose answer was lost
  * is settled by now; were that forgotten, a caller with little time would settle it again and
  * again. */
-void lock_not_done(tl_lock *lock, lock_state state, const transition *t);
+void lock_not_done(tl_lock *lock, lock_state state, const step_task *t);
 
-/* The status of a transition that failed without writing. */
-tl_status lock_failed(const transition *t);
+/* The status of a task that failed without writing. */
+tl_status lock_failed(const step_task *t);
 
 /* ask.c / claim.c: asking once, without waiting */
 tl_status ask_check(const tl_lock *lock);
@@ -125,19 +124,19 @@ tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context
 int ask_is_claim(const tl_lock *lock);
 /* The same in two halves, for asks that are carried out together (async): the step of a sync lock,
  * and what its verdict means (ask_verdict, then ask_over). */
-tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token);
+tl_status ask_begin(tl_lock *lock, step_task *t, int fresh_token);
 tl_status ask_over(tl_lock *lock, tl_status status);
 /* The parts, for an ask whose transaction carries business rows (ask_with.c). */
 tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch);
-void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 /* again becomes 1 when the row was purged between the refusal and the read. */
-tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again);
+tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again);
 /* Counts and logs a refusal of a whole ask, however often it was tried. */
 void ask_count(tl_lock *lock, tl_status status);
 
 /* granted.c: the grant, and what distinguishes this kind of lock */
 extern const lock_method trade_method;
-tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms);
+tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms);
 /* Whether the row that was read carries the token of the step under way, under this session, and is
  * P and alive: then the step was carried out, whatever its answer was, and is worth something. */
 int ask_is_mine(const tl_lock *lock);
@@ -158,9 +157,9 @@ tl_status ask_explain(lock_handle *h, tl_status status);
 tl_status ending_check(const tl_lock *lock, const tl_ending *ending);
 int ending_is_final(const tl_lock *lock, const tl_ending *ending);
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
-                    transition *t);
+                    step_task *t);
 /* What a compare-and-set that met 0 rows means; reads the row, and its history. */
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t);
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t);
 /* ended.c: keeps what the ending says, and shows it in the view once it is committed. */
 void ended_keep(tl_lock *lock, const step *s);
 void ended_show(tl_lock *lock);
@@ -169,8 +168,8 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending);
 tl_status ending_applied(tl_lock *lock);
 /* An ending that provably did not happen: still held, or lost meanwhile. */
 tl_status settled_not_done(tl_lock *lock);
-/* What the verdict of an ending's transition means. */
-tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t);
+/* What the verdict of an ending's task means. */
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t);
 /* One send more of this hold's, beside so many others, who may send until then. */
 void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us);
 /* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it stands

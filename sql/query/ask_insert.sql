@@ -4,8 +4,7 @@
 -- moment at which the row is written, however long the statement was held up before
 -- (trade_lock_low_water). The fence starts from the server's microseconds, above every purged life
 -- of the key. What is marked as told the plain form leaves to the table's defaults; it is for one
--- who may send at once, and knows the server's microseconds of just now
--- (transition/server_clock.h), so that there is nothing to return.
+-- who may send at once.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     session_id, token, sends, max_hold_until, send_until, next_run_at,
     fingerprint, payload, created_at, updated_at,/*told(*/
@@ -15,6 +14,6 @@ VALUES (?, ?, ?, 'S', 'P', 'ask', ?, ?, ?, ?, ?,
     /*told(*/IF(sends > 0, max_hold_until, NULL)/*else*/max_hold_until/*)told*/,
     GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), ?, ?,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
-    /*told(*/UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))/*else*/?/*)told*/, fence)/*told(*/
-RETURNING fence/*)told*/
+    /*told(*/UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?, ?, ?,/*)told*/
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence)
+RETURNING fence

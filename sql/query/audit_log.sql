@@ -42,7 +42,7 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
             AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
                 WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
     l.account,
-    /*include made_rev_columns*/
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at)
 FROM steps l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no
     AND t.op_code = l.op_code

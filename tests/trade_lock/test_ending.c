@@ -185,8 +185,8 @@ static void forget_the_ending(tl_lock *lock, business_rows rows)
     /* No step of the library goes back like this, so its own function refuses it. */
     atomic_fetch_add(&lock->base.life->may_hold, 1);
     lock->base.state = LOCK_END_UNKNOWN;
-    lock->base.lost_connection[0] = '\0';
-    lock->rows = rows;
+    lock->base.doubt.is_open = 0;
+    lock->base.doubt.rows = rows;
 }
 
 /* What meets its own token was carried out, whatever became of the row since. */
