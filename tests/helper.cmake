@@ -5,7 +5,7 @@
 #   the internal static library, so it may reach behind the public headers, and the
 #   library of tests/support.  With SERVER the run's shared MariaDB is up and
 #   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside
-#   it.  With FILLER it takes the processors that other tests leave idle: it runs at the lowest
+#   it.  With FILLER it takes the processors that other tests leave idle: it runs at a low
 #   priority, one filler at a time.  Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of label long, the same
 #   executable with TL_TEST_LONG=1 in its environment: the full counts.
 #
@@ -98,7 +98,7 @@ function(tl_add_ctest name)
     set(arg_TIMEOUT 60)
   endif()
   if(arg_FILLER)
-    list(PREPEND command nice -n 19)
+    list(PREPEND command nice -n 5)
   endif()
   add_test(NAME ${TL_TEST_PREFIX}${name} COMMAND ${command} ${arg_ARGS})
   tl_set_test_properties(${TL_TEST_PREFIX}${name} ${arg_TIMEOUT} ${ARGN})
@@ -189,7 +189,7 @@ function(tl_add_flavours)
     string(REGEX REPLACE " .*" "" flavour ${line})
     set(tree ${PROJECT_BINARY_DIR}/${flavour})
     add_test(NAME ${flavour}.build
-      COMMAND nice -n 19 ${CMAKE_COMMAND} --build ${tree} --parallel)
+      COMMAND nice -n 5 ${CMAKE_COMMAND} --build ${tree} --parallel)
     set_tests_properties(${flavour}.build PROPERTIES
       FIXTURES_SETUP ${flavour}.build
       LABELS ${flavour}

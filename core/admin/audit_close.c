@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/audit_pages.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/audit.h>
 

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/rw.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/locks.h>
 #include <tradelock/resource.h>
@@ -125,8 +126,7 @@ static db_answer read_force(task *t, db *connection)
     db_answer answer =
         store_rw_token_seen(connection, f->step.resource, f->step.slot, f->step.token, &seen);
 
-    if (answer == DB_DONE)
-        f->changed = seen != 0;
+    f->changed = seen != 0;
     if (seen)
         t->verdict = VERDICT_APPLIED;
     return answer;

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/resource.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/locks.h>
 #include <tradelock/resource.h>

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/statements.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/restore.h>
 
@@ -106,7 +107,7 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
 
 tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
 {
-    tl_restore found = {.version = TL_RESTORE_VERSION};
+    tl_restore found = TL_RESTORE_INIT;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
@@ -204,8 +205,7 @@ static db_answer read_half(task *t, db *connection)
     db_answer answer = store_restore_status(connection, &row);
 
     if (answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
-        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
-            0) {
+        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL)) {
         t->verdict = VERDICT_APPLIED;
         a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
     }

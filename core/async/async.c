@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 
@@ -210,7 +211,7 @@ static void free_list(struct list *list)
 /* Everything submitted is carried out first; completions that nobody took are dropped. */
 static void async_free(struct async *a)
 {
-    if (a->generation == thread_context_generation()) {
+    if (a->generation == process_generation()) {
         pthread_mutex_lock(&a->mutex);
         a->stopping = 1;
         pthread_cond_signal(&a->wake);

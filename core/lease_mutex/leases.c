@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread_context.h"
+#include "base/process.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void free_leases(client_part *part)
     leases *l = (leases *)part;
 
     /* In a child after fork there is no watcher, and the mutex may be anybody's. */
-    if (l->generation == thread_context_generation()) {
+    if (l->generation == process_generation()) {
         pthread_mutex_lock(&l->mutex);
         l->stopping = 1;
         pthread_cond_broadcast(&l->wake);

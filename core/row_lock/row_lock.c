@@ -7,6 +7,7 @@
 #include "client/caller.h"
 #include "client/client.h"
 #include "store/rw.h"
+#include "transition/task.h"
 
 static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,
                        unsigned flags)
@@ -39,8 +40,8 @@ static db_answer run_make(task *t, db *connection)
 /* Made twice it is there once, so a lost answer needs no settling. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
-    static const task_kind making = {.run = run_make};
-    task t = {.kind = &making, .name = "row lock", .context = (void *)(uintptr_t)resource};
+    static const task_kind kind = {.run = run_make};
+    task t = {.kind = &kind, .name = "row lock", .context = (void *)(uintptr_t)resource};
 
     task_run(client->transitions, &t, client->config.pool_wait_ms);
     if (t.verdict == VERDICT_APPLIED)

@@ -72,8 +72,8 @@ typedef struct step {
     int in_caller; /* an ending in the caller's own transaction */
     tl_findings findings;
 
-    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(): a block that
-     * commits by itself.  NULL: the statement alone, also within a transaction. */
+    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(), once that is
+     * committed.  NULL: it is not read; so within a transaction. */
     struct db_result *row;
 
     /* What the server said. */
@@ -93,8 +93,8 @@ int step_is_grant(step_kind kind);
 /* An ending, or an arming: it rests on a hold. */
 int step_is_holders(step_kind kind);
 /* Of ASK and FINISH_SYNC of a trade: nothing is told but key, hold, fingerprint and payload, of
- * what may be sent at once, or success; so the plain form of the statement will do. */
-int step_is_plain(const step *s);
+ * what may be sent at once, or success; so the short form of the statement will do. */
+int step_is_short(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);
 const char *step_name(step_kind kind);

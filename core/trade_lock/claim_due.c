@@ -429,7 +429,7 @@ static tl_status next_operation(tl_client *client, store_operation *operation)
 
 tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
 {
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     tl_status status;
 
     error_clear();

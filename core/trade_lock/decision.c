@@ -8,15 +8,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "transition/task.h"
 
-const char *tl_verdict_name(tl_verdict of)
+const char *tl_decision_name(tl_decision of)
 {
     switch (of) {
-    case TL_VERDICT_CLEAR:
+    case TL_DECISION_CLEAR:
         return "clear";
-    case TL_VERDICT_PAID:
+    case TL_DECISION_PAID:
         return "paid";
-    case TL_VERDICT_FAILED:
+    case TL_DECISION_FAILED:
         return "failed";
     default:
         return "";
@@ -28,7 +29,7 @@ void decision_read(tl_resolution_row *to, const db_result *rows, size_t row)
     to->rev = db_get_uint(rows, row, RESOLUTION_REV);
     to->fence = db_get_uint(rows, row, RESOLUTION_FENCE);
     to->epoch = (uint32_t)db_get_uint(rows, row, RESOLUTION_EPOCH);
-    to->verdict = (tl_verdict)db_get_text(rows, row, RESOLUTION_VERDICT)[0];
+    to->decision = (tl_decision)db_get_text(rows, row, RESOLUTION_VERDICT)[0];
     to->confirms = db_get_int(rows, row, RESOLUTION_PART) == STORE_CONFIRMATION;
     to->refused = db_get_int(rows, row, RESOLUTION_PART) == STORE_REFUSAL;
     to->although_pending = db_get_int(rows, row, RESOLUTION_ALTHOUGH_PENDING) != 0;

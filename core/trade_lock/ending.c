@@ -58,7 +58,7 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
 {
     if (ending == NULL || ending->version != TL_ENDING_VERSION)
         return error_set(TL_INVALID, "ending is NULL or was not made with TL_ENDING_INIT");
-    if (ending->outcome < TL_OUTCOME_SUCCESS || ending->outcome > TL_OUTCOME_NOT_SENT)
+    if (ending->outcome < TL_OUTCOME_UNKNOWN || ending->outcome > TL_OUTCOME_NOT_SENT)
         return error_set(TL_INVALID, "outcome %d is not known", (int)ending->outcome);
     if (ending->result_size > TL_RESULT_MAX)
         return error_set(TL_INVALID, "the result has %zu bytes; at most %d are kept",

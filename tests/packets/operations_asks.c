@@ -17,6 +17,7 @@ static void prepare_once(scene *s)
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
 }
 
+/* The shortest form of an ask. */
 static void prepare_plain(scene *s)
 {
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, SCENE_PLAIN);

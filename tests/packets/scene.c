@@ -286,7 +286,7 @@ long long scene_log_problems(scene *s)
            database_number(s->sql, "SELECT COUNT(*) FROM (SELECT cust_no, serial_no, op_code, "
                                    "MIN(rev) AS first FROM trade_lock_log GROUP BY cust_no, "
                                    "serial_no, op_code) l JOIN trade_lock t USING (cust_no, "
-                                   "serial_no, op_code) WHERE l.first <> " DATABASE_MADE_US) +
+                                   "serial_no, op_code) WHERE l.first <> " DATABASE_MADE_REV) +
            database_number(s->sql, "SELECT COUNT(*) FROM (SELECT 1 FROM trade_lock_log WHERE step "
                                    "NOT IN ('evidence', 'restored') GROUP BY cust_no, serial_no, "
                                    "op_code, token "

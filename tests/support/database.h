@@ -32,7 +32,7 @@ MYSQL *database_connect(const database *self);
 /* Runs any number of statements, separated by ;.  Fails the process on an error. */
 void database_run(MYSQL *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A row's first revision, in SQL: when it was made. */
-#define DATABASE_MADE_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
+#define DATABASE_MADE_REV "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
 /* The first column of the first row: as a number (0 for NULL or no row), or as text to be freed
  * with free() (NULL for NULL or no row). */
 long long database_number(MYSQL *connection, const char *format, ...)

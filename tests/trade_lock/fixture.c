@@ -133,7 +133,7 @@ void assert_log_whole(const fixture *f)
                 "t.created_at) FROM (SELECT cust_no, serial_no, op_code, MIN(rev) AS "
                 "first FROM trade_lock_log GROUP BY cust_no, serial_no, op_code) l JOIN "
                 "trade_lock t USING (cust_no, serial_no, op_code) WHERE l.first <> 1 AND "
-                "l.first <> " DATABASE_MADE_US);
+                "l.first <> " DATABASE_MADE_REV);
     if (headless != NULL)
         fail_msg("%s", headless);
 }

@@ -1,5 +1,4 @@
-/* A new row's fence starts from the server's microseconds, those of the moment at which it was
- * made. */
+/* A new row's fence starts from the server's microseconds, exactly. */
 #include "fixture.h"
 
 #include <setjmp.h>
@@ -60,7 +59,7 @@ static void test_asks_in_a_row(void **state)
     /* An ending has added one. */
     assert_int_equal(
         database_number(f.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_US),
+                        "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_REV),
         ASKS);
 }
 

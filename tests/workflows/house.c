@@ -58,11 +58,14 @@ static void open_client(house *self)
         server_panic("no workflow: %s: %s", tl_status_name(status), tl_error_message());
 }
 
-static void close_client(house *self)
+void house_leave(house *self)
 {
     tl_workflows_free(self->workflows);
     withdraw_free(self->withdraw);
     tl_client_close(self->client);
+    self->workflows = NULL;
+    self->withdraw = NULL;
+    self->client = NULL;
 }
 
 static void make_tables(house *self)
@@ -99,7 +102,7 @@ void house_open(house *self, withdraw_kind kind, const char *settings, server *w
 
 void house_close(house *self)
 {
-    close_client(self);
+    house_leave(self);
     sim_remove(&self->sim);
     mysql_close(self->sql);
     database_free(self->db);
@@ -108,7 +111,7 @@ void house_close(house *self)
 
 void house_reopen(house *self)
 {
-    close_client(self);
+    house_leave(self);
     open_client(self);
 }
 

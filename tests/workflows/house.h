@@ -44,6 +44,8 @@ typedef struct house {
 /* settings NULL: HOUSE_SETTINGS.  where NULL: the shared server. */
 void house_open(house *self, withdraw_kind kind, const char *settings, server *where);
 void house_close(house *self);
+/* Ends the client and its workflows; the rows and the channel stay. */
+void house_leave(house *self);
 /* Ends the client and makes a new one, with another kind or exclusive flag if changed. */
 void house_reopen(house *self);
 

@@ -42,10 +42,7 @@ typedef struct tl_claim_options {
 } tl_claim_options;
 
 #define TL_CLAIM_OPTIONS_VERSION 1u
-#define TL_CLAIM_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        TL_CLAIM_OPTIONS_VERSION, NULL, 0, 0                                                       \
-    }
+#define TL_CLAIM_OPTIONS_INIT TL_INITIAL(tl_claim_options, TL_CLAIM_OPTIONS_VERSION)
 #define TL_CLAIM_MAX 64
 
 /*
@@ -87,22 +84,22 @@ typedef struct tl_reaped {
 TL_EXPORT tl_status tl_reap(tl_client *client, tl_reaped *reaped);
 
 /* What two operators can decide together. */
-typedef enum tl_verdict {
+typedef enum tl_decision {
     /* The conflict is cleared: the evidence was wrong, or is dealt with elsewhere. */
-    TL_VERDICT_CLEAR = 'C',
+    TL_DECISION_CLEAR = 'C',
     /* A failure in conflict was paid after all: F -> Y, with apply_success. */
-    TL_VERDICT_PAID = 'Y',
+    TL_DECISION_PAID = 'Y',
     /* A trade in doubt failed: P -> F, proof TL_PROOF_OPERATORS, with apply_failure. */
-    TL_VERDICT_FAILED = 'F'
-} tl_verdict;
+    TL_DECISION_FAILED = 'F'
+} tl_decision;
 
 /* "clear", "paid", "failed"; "" for any other number. */
-TL_EXPORT const char *tl_verdict_name(tl_verdict verdict);
+TL_EXPORT const char *tl_decision_name(tl_decision decision);
 
 typedef struct tl_resolution_row {
     uint64_t rev, fence; /* of the row that was decided about */
     uint32_t epoch;
-    tl_verdict verdict;
+    tl_decision decision;
     int confirms; /* 0: the proposal, 1: its confirmation */
     int own;      /* by the account that asks now */
     const char *reason, *actor, *account;

@@ -133,10 +133,7 @@ typedef struct tl_mutex_options {
 } tl_mutex_options;
 
 #define TL_MUTEX_OPTIONS_VERSION 1u
-#define TL_MUTEX_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        TL_MUTEX_OPTIONS_VERSION, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, NULL                      \
-    }
+#define TL_MUTEX_OPTIONS_INIT TL_INITIAL(tl_mutex_options, TL_MUTEX_OPTIONS_VERSION)
 
 /* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
 TL_EXPORT tl_status tl_mutex_new(tl_mutex **out, tl_client *client, const char *resource,

@@ -94,10 +94,7 @@ typedef struct tl_rw_options {
 } tl_rw_options;
 
 #define TL_RW_OPTIONS_VERSION 1u
-#define TL_RW_OPTIONS_INIT                                                                         \
-    {                                                                                              \
-        TL_RW_OPTIONS_VERSION, 0, 0, NULL, NULL                                                    \
-    }
+#define TL_RW_OPTIONS_INIT TL_INITIAL(tl_rw_options, TL_RW_OPTIONS_VERSION)
 
 /* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
 TL_EXPORT tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resource,

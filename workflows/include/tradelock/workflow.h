@@ -222,11 +222,7 @@ typedef struct tl_workflow {
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
-#define TL_WORKFLOW_INIT                                                                           \
-    {                                                                                              \
-        TL_WORKFLOW_VERSION, NULL, {NULL, 0, 0, 0, 0, 0, 0, 0, 0},                                 \
-            {0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL          \
-    }
+#define TL_WORKFLOW_INIT TL_INITIAL(tl_workflow, TL_WORKFLOW_VERSION)
 
 typedef struct tl_workflows tl_workflows;
 
@@ -264,10 +260,7 @@ typedef struct tl_request {
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u
-#define TL_REQUEST_INIT                                                                            \
-    {                                                                                              \
-        TL_REQUEST_VERSION, {NULL, NULL, NULL}, NULL, 0, NULL, 0, 0, NULL, NULL                    \
-    }
+#define TL_REQUEST_INIT TL_INITIAL(tl_request, TL_REQUEST_VERSION)
 
 typedef struct tl_answer {
     unsigned version;     /* TL_ANSWER_VERSION */
@@ -288,10 +281,20 @@ typedef struct tl_answer {
 } tl_answer;
 
 #define TL_ANSWER_VERSION 1u
+#ifdef __cplusplus
+inline tl_answer tl_answer_initial()
+{
+    tl_answer answer = tl_initial<tl_answer>(TL_ANSWER_VERSION);
+    answer.proof = TL_PROOF_NONE;
+    return answer;
+}
+#define TL_ANSWER_INIT tl_answer_initial()
+#else
 #define TL_ANSWER_INIT                                                                             \
     {                                                                                              \
-        TL_ANSWER_VERSION, TL_OK, 0, 0, TL_PROOF_NONE, 0, 0, "", "", "", "", NULL, 0, NULL, NULL   \
+        .version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE                                       \
     }
+#endif
 
 /*
  * One payment, from the ask to its answer:
@@ -334,10 +337,7 @@ typedef struct tl_worker_options {
 } tl_worker_options;
 
 #define TL_WORKER_OPTIONS_VERSION 1u
-#define TL_WORKER_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        TL_WORKER_OPTIONS_VERSION, 0, 0, 0                                                         \
-    }
+#define TL_WORKER_OPTIONS_INIT TL_INITIAL(tl_worker_options, TL_WORKER_OPTIONS_VERSION)
 
 typedef struct tl_worker tl_worker;
 
@@ -372,6 +372,8 @@ typedef struct tl_worker_counts {
 } tl_worker_counts;
 
 #define TL_WORKER_COUNTS_VERSION 1u
+#define TL_WORKER_COUNTS_INIT TL_INITIAL(tl_worker_counts, TL_WORKER_COUNTS_VERSION)
+
 TL_EXPORT tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts);
 
 #ifdef __cplusplus

@@ -50,6 +50,7 @@ typedef struct tl_audit_counts {
 } tl_audit_counts;
 
 #define TL_AUDIT_COUNTS_VERSION 2u
+#define TL_AUDIT_COUNTS_INIT TL_INITIAL(tl_audit_counts, TL_AUDIT_COUNTS_VERSION)
 
 /*
  * Reads rows and history, page by page, and believes nothing else: no history has a gap, fences
@@ -73,6 +74,7 @@ typedef struct tl_closing {
 } tl_closing;
 
 #define TL_CLOSING_VERSION 1u
+#define TL_CLOSING_INIT TL_INITIAL(tl_closing, TL_CLOSING_VERSION)
 
 /*
  * Two accounts close a finding, told apart by the server, as they decide about a trade.  TL_OK,

@@ -14,7 +14,7 @@ typedef struct tl_resolution {
     unsigned version; /* TL_RESOLUTION_VERSION */
     tl_key key;
     uint64_t fence; /* of the sync row, as it was seen */
-    tl_verdict verdict;
+    tl_decision decision;
     const char *actor, *reason; /* mandatory; for the record, and for no customer */
     /* The confirmation of a failure: it is to be booked although the channel calls the payment
      * pending. */
@@ -22,6 +22,7 @@ typedef struct tl_resolution {
 } tl_resolution;
 
 #define TL_RESOLUTION_VERSION 2u
+#define TL_RESOLUTION_INIT TL_INITIAL(tl_resolution, TL_RESOLUTION_VERSION)
 
 /*
  * One operator proposes, another confirms: two accounts of the database, told apart by the server

@@ -45,6 +45,7 @@ typedef struct tl_restore {
 } tl_restore;
 
 #define TL_RESTORE_VERSION 1u
+#define TL_RESTORE_INIT TL_INITIAL(tl_restore, TL_RESTORE_VERSION)
 
 /* How many trades of an operation are in process in this state: what accepting would put in
  * doubt.  op_code is "" for the locks that it would take away. */

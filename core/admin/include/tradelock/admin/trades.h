@@ -26,6 +26,7 @@ typedef struct tl_filter {
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
+#define TL_FILTER_INIT TL_INITIAL(tl_filter, TL_FILTER_VERSION)
 
 TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
                             void *context);
