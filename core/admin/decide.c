@@ -262,9 +262,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     struct deciding d = {.half = {.part = part, .thread_no = thread_no}};
     static const task_kind kind = {.run = run_half, .read = read_half};
-    task t = {.kind = &kind,
-              .name = part == STORE_PROPOSAL ? "propose" : "confirm",
-              .context = &d};
+    task t = {.kind = &kind, .name = part == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
     tl_status status;
 
     error_clear();
