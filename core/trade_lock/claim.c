@@ -9,9 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "store/store.h"
 
 #include <string.h>
 
@@ -26,7 +23,8 @@ static void fill_claim(const tl_lock *lock, step *s)
 
 static void run_step(tl_lock *lock, step_task *t)
 {
-    task_run(lock->client->transitions, step_task_of(t), lock->client->config.pool_wait_ms);
+    task_run(lock->base.client->transitions, step_task_of(t),
+             lock->base.client->config.pool_wait_ms);
 }
 
 /* A P row without a living holder whose retry row is not waiting. */
@@ -39,7 +37,7 @@ static tl_status open_dead(tl_lock *lock)
     t.step.keep_claims = 1;
     run_step(lock, &t);
     if (t.task.verdict == VERDICT_APPLIED) {
-        client_add(&lock->client->counters.opened, 1);
+        client_add(&lock->base.client->counters.opened, 1);
         return TL_OK;
     }
     if (t.task.verdict == VERDICT_REFUSED || t.task.verdict == VERDICT_LOST)
@@ -55,7 +53,8 @@ static tl_status open_dead(tl_lock *lock)
 /* What is left of an earlier opening would hold the rows against this claim. */
 static void end_opening(tl_lock *lock)
 {
-    (void)task_end(lock->client->transitions, &lock->opening, lock->client->config.pool_wait_ms);
+    (void)task_end(lock->base.client->transitions, &lock->opening,
+                   lock->base.client->config.pool_wait_ms);
 }
 
 /* A retry row left open beside a finished trade is closed by whoever meets it. */
@@ -124,14 +123,14 @@ tl_status ask_retry_once(tl_lock *lock)
         int64_t before_ms = clock_boottime_ms();
         int open = 0;
 
-        lock_begin_step(lock, &t, STEP_CLAIM, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+        lock_begin_step(lock, &t, STEP_CLAIM, lock->base.state != LOCK_ASK_UNKNOWN || try > 0);
         fill_claim(lock, &t.step);
         status = lock_read_with(lock, &t);
         if (status != TL_OK)
             return status;
         run_step(lock, &t);
         if (t.task.verdict == VERDICT_APPLIED) {
-            client_add(&lock->client->counters.claimed, 1);
+            client_add(&lock->base.client->counters.claimed, 1);
             return ask_granted(lock, &t, before_ms);
         }
         if (t.task.verdict == VERDICT_UNKNOWN)
@@ -146,7 +145,7 @@ tl_status ask_retry_once(tl_lock *lock)
         if (ask_is_mine(lock))
             return ask_granted(lock, &t, before_ms);
         /* Whatever became of an earlier ask, it holds nothing now. */
-        lock_become(lock, LOCK_NEW);
+        handle_become(&lock->base, LOCK_NEW);
         if (t.task.verdict == VERDICT_DECIDING) {
             lock->view.being_decided = 1;
             return error_set(TL_BUSY, "an open transaction is deciding this trade");

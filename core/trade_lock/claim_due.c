@@ -77,7 +77,7 @@ static db_answer prepare(struct batch *b, const db_result *rows)
             return DB_NO_MEMORY;
         lock_begin_step(lock, &b->steps[row], STEP_CLAIM, 1);
         b->steps[row].step.claim_as = CLAIM_BATCH;
-        lock_become(lock, LOCK_ASK_UNKNOWN);
+        handle_become(&lock->base, LOCK_ASK_UNKNOWN);
         b->claims[b->claim_count++] = lock;
     }
     return DB_DONE;
@@ -124,7 +124,7 @@ static db_answer drop_others(struct batch *b)
             if (met_a_lock(b, answer))
                 answer = DB_DONE;
         }
-        lock_become(lock, LOCK_NEW);
+        handle_become(&lock->base, LOCK_NEW);
         tl_lock_free(lock);
     }
     b->claim_count = kept;
@@ -160,13 +160,13 @@ static db_answer claim_all(struct batch *b)
 static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
 {
     if (t->task.verdict == VERDICT_UNKNOWN) {
-        lock->doubt = t->task.doubt;
+        lock->base.doubt = t->task.doubt;
         return TL_UNKNOWN;
     }
-    lock->doubt.is_open = 0;
+    lock->base.doubt.is_open = 0;
     if (t->task.verdict == VERDICT_APPLIED)
         return ask_granted(lock, t, before_ms);
-    lock_become(lock, LOCK_NEW);
+    handle_become(&lock->base, LOCK_NEW);
     return TL_BUSY;
 }
 
@@ -178,7 +178,7 @@ static void give_back(tl_lock *lock)
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
-    what.next_run_ms = lock->client->config.beat_ms;
+    what.next_run_ms = lock->base.client->config.beat_ms;
     (void)tl_lock_put_back(lock, &what, &nothing);
     tl_lock_free(lock);
 }
@@ -235,7 +235,7 @@ static void take_doubtful(struct batch *b)
 static void drop_claims(struct batch *b)
 {
     for (size_t i = 0; i < b->claim_count; i++) {
-        lock_become(b->claims[i], LOCK_NEW);
+        handle_become(&b->claims[i]->base, LOCK_NEW);
         tl_lock_free(b->claims[i]);
     }
     b->claim_count = 0;

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "base/thread_context.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -254,8 +253,8 @@ static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
 static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_view *held,
                       store_gone *gone)
 {
-    gone->thread_no = lock->thread_no;
-    gone->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    gone->thread_no = lock->base.thread_no;
+    gone->log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
     gone->channel = held->channel[0] != '\0' ? held->channel : NULL;
     gone->fingerprint = lock->has_fingerprint ? held->fingerprint : NULL;
     gone->payload = held->payload;
@@ -288,13 +287,14 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     if (lock_is_mutex(lock))
         return; /* a mutex has no money to know about */
     fill_gone(lock, ending, held, &gone);
-    status = file_evidence(lock->client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
+    status =
+        file_evidence(lock->base.client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
     if (gone.evidence != NULL && status == TL_OK)
-        log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
                  "the row was gone, though it was in process: it was restored away, and "
                  "is made anew as one in doubt");
     if (status != TL_OK && status != TL_IN_CONFLICT)
-        log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
                  "the evidence '%s' of a fenced-out holder could not be filed: %s",
                  evidence.outcome, tl_error_message());
 }

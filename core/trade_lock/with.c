@@ -105,23 +105,24 @@ static int run_callback(void *context)
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
-    const lock_state state_before = lock->state;
-    const doubt doubt_before = lock->doubt;
+    const lock_state state_before = lock->base.state;
+    const doubt doubt_before = lock->base.doubt;
     call_out call = {.fn = run_callback,
                      .context = w,
                      .left = client_callback_left,
-                     .of = lock->client,
+                     .of = lock->base.client,
                      .what = w->connection,
                      .is_database = 1};
     tl_status status;
 
     error_clear(); /* what is said from here on is the callback's */
-    lock->doubt = (doubt){.is_open = 1, .rows = ROWS_NOT_SENT};
-    text_copy(lock->doubt.connection, sizeof lock->doubt.connection, db_name(w->connection));
-    lock_become(lock, w->t->task.asks ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
+    lock->base.doubt = (doubt){.is_open = 1, .rows = ROWS_NOT_SENT};
+    text_copy(lock->base.doubt.connection, sizeof lock->base.doubt.connection,
+              db_name(w->connection));
+    handle_become(&lock->base, w->t->task.asks ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
     status = (tl_status)thread_context_call_out(&call);
-    lock_become(lock, state_before);
-    lock->doubt = doubt_before;
+    handle_become(&lock->base, state_before);
+    lock->base.doubt = doubt_before;
     return status;
 }
 
@@ -136,7 +137,7 @@ static tl_status callback_failed(tl_status status)
 
 static db_answer callback_ended_it(struct with *w)
 {
-    client_lose_track(w->lock->client); /* the lock's statement may be committed */
+    client_lose_track(w->lock->base.client); /* the lock's statement may be committed */
     return stop(w, error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction, or "
                              "released the connection's own GET_LOCK name; it must not "
@@ -242,7 +243,7 @@ static void tell_of_changes(task *t, db *connection)
     tl_key key = lock_key(w->lock);
 
     if (db_changed(connection)[0] != '\0')
-        log_line(&w->lock->client->logger, TL_WARNING, &key, w->lock->fence,
+        log_line(&w->lock->base.client->logger, TL_WARNING, &key, w->lock->grant.fence,
                  "the database callback of '%s' changed the session (%s): its connection "
                  "is closed",
                  step_name(w->t->step.kind), db_changed(connection));
@@ -263,7 +264,7 @@ static void look_back(struct with *w, int64_t deadline_ms)
     keep_sentence(w, t->status);
     doubt_row(&t->doubt);
     t->doubt.rows = ROWS_NOT_SENT;
-    task_settle(w->lock->client->transitions, t, clock_left_ms(deadline_ms));
+    task_settle(w->lock->base.client->transitions, t, clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_REFUSED) {
         t->status = error_set(w->if_undone, "%s", w->sentence);
         t->verdict = seen;
@@ -285,7 +286,7 @@ static void run_with(struct with *w, int64_t budget_ms)
     t->kind = &kind;
     t->context = w;
     lost_before_commit(w);
-    task_run(w->lock->client->transitions, t, budget_ms);
+    task_run(w->lock->base.client->transitions, t, budget_ms);
     look_back(w, deadline_ms);
 }
 
@@ -299,8 +300,8 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     w->deadlocked = 0;
     if (status != TL_OK)
         return status;
-    ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);
-    run_with(w, lock->client->config.commit_ms);
+    ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    run_with(w, lock->base.client->config.commit_ms);
     return ask_verdict(lock, w->t, before_ms, again);
 }
 
@@ -338,7 +339,7 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
                                        "the sync lane");
     if (status != TL_OK)
         return status;
-    client_add(&lock->client->counters.asks, 1);
+    client_add(&lock->base.client->counters.asks, 1);
     status =
         wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing) : ask_with(lock, &preparing);
     ask_count(lock, status);
@@ -363,7 +364,7 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)
         return status;
-    w.sent = lock->state == LOCK_END_UNKNOWN && lock->doubt.rows == ROWS_SENT;
+    w.sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
     run_with(&w, commit_ms);
     /* Where it met what an earlier try of it left behind, that had its rows. */

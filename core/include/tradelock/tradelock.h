@@ -703,7 +703,8 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
 /*
  * For services with an event loop: a call is submitted now, carried out together with others, and
  * completed later.  The library makes one thread, on first use, which does the waiting.  Until the
- * completion the library owns the handle, the ending, and everything that the ending points to.
+ * completion the library owns the handle, the ending, and everything that the ending points to:
+ * other calls on the handle answer TL_WRONG_STATE.
  *
  * done is called on the library's thread, under the submitting thread's log UUID.  It may submit;
  * it must not block and must not close the client.  With done NULL the completion waits until
