@@ -39,7 +39,8 @@ struct batch {
     transition *steps;
     size_t claim_count;
     int64_t before_ms;
-    tl_status status; /* of a handle that could not be made */
+    uint32_t clock_steps; /* of the server's clock that were known then */
+    tl_status status;     /* of a handle that could not be made */
 };
 
 /* A handle for one candidate, not granted yet. */
@@ -152,6 +153,7 @@ static db_answer claim_all(struct batch *b)
     db_result_free(&rows);
     if (answer == DB_DONE && b->claim_count > 0) {
         b->before_ms = clock_boottime_ms();
+        b->clock_steps = clock_watch_steps(b->client);
         answer = claim_together(b);
         if (answer == DB_DONE)
             answer = drop_others(b);
@@ -195,6 +197,14 @@ static void give_back(tl_lock *lock)
     tl_lock_free(lock);
 }
 
+/* Whether the row was read by a clock that is believed.  A heartbeat may have seen a step since, and
+ * believe the clock anew that the row was read by before it was settled: then it fits too late. */
+static int is_timely(struct batch *b, const tl_lock *lock, int claimed, int64_t before_us)
+{
+    return clock_watch_fits(b->client, &lock->view, before_us) &&
+           (!claimed || clock_watch_steps(b->client) == b->clock_steps);
+}
+
 /* granted: its claim, when that and the row are known. */
 static void take_claim(struct batch *b, tl_lock *lock, const transition *granted)
 {
@@ -202,7 +212,7 @@ static void take_claim(struct batch *b, tl_lock *lock, const transition *granted
     tl_status status =
         granted != NULL ? ask_granted(lock, granted, b->before_ms) : settle_claim(lock);
 
-    if (status == TL_GRANTED && !clock_watch_fits(b->client, &lock->view, before_us)) {
+    if (status == TL_GRANTED && !is_timely(b, lock, granted != NULL, before_us)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
