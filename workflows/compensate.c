@@ -81,7 +81,7 @@ static void keep_filed(compensation *c, const tl_evidence_row *row)
 /* Then no evidence of a failure says what the ending rests on. */
 static int money_moved(const resolver_facts *facts)
 {
-    return facts->success_evidence || facts->decided == TL_VERDICT_PAID;
+    return facts->success_evidence || facts->decided == TL_DECISION_PAID;
 }
 
 /* Evidence counts for the epoch and the channel key that it names, and no other.  But what
@@ -92,7 +92,7 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
     resolver_facts *facts = &c->facts;
     const char *key = row->channel_key != NULL ? row->channel_key : "";
 
-    if (facts->decided == TL_VERDICT_PAID && !facts->success_evidence &&
+    if (facts->decided == TL_DECISION_PAID && !facts->success_evidence &&
         strcmp(row->outcome, "SUCCEEDED") == 0)
         keep_filed(c, row);
     if (row->epoch != c->attempt.seen.epoch || strcmp(key, c->attempt.channel_key) != 0)
@@ -118,14 +118,14 @@ static int read_decision(void *context, const tl_resolution_row *row)
 {
     compensation *c = context;
 
-    if (row->epoch != c->attempt.seen.epoch || row->verdict == TL_VERDICT_CLEAR)
+    if (row->epoch != c->attempt.seen.epoch || row->decision == TL_DECISION_CLEAR)
         return 0;
     if (row->confirms) {
-        c->facts.decided = (int)row->verdict;
+        c->facts.decided = (int)row->decision;
         c->facts.although_pending = row->although_pending;
         c->decided_rev = row->rev;
     } else if (row->refused && row->rev == c->decided_rev &&
-               (int)row->verdict == c->facts.decided) {
+               (int)row->decision == c->facts.decided) {
         c->facts.decided = 0;
     }
     return 0;
@@ -136,7 +136,7 @@ static tl_status read_evidence(compensation *c)
     const tl_key *key = &c->attempt.seen.key;
     tl_status status = tl_resolution_list(c->client, key, read_decision, c);
 
-    c->attempt.seen.after_failure = c->facts.decided == TL_VERDICT_PAID;
+    c->attempt.seen.after_failure = c->facts.decided == TL_DECISION_PAID;
     return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c) : status;
 }
 

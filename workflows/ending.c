@@ -136,7 +136,7 @@ static int channel_answered(const ending *e)
  */
 static void file_outcome(ending *e, int of_all)
 {
-    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    tl_evidence evidence = TL_EVIDENCE_INIT;
     const attempt *a = e->attempt;
     tl_status status;
 

@@ -22,7 +22,7 @@ static int rests_on_absence(const tl_view *view)
 /* What the channel knows of an old key contradicts the row: on record, and an alarm. */
 static tl_status file_conflict(tl_client *client, const attempt *a, tl_query found)
 {
-    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+    tl_evidence evidence = TL_EVIDENCE_INIT;
     tl_status status;
 
     evidence.key = a->seen.key;

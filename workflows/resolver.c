@@ -283,9 +283,9 @@ static resolver_action after_failure_evidence(const resolver_facts *facts)
 /* Rule 1.  Evidence of success is stronger than anybody who says that it failed. */
 static int evidence_ends_it(const resolver_facts *facts, resolver_action *action)
 {
-    if (facts->success_evidence || facts->decided == TL_VERDICT_PAID) {
+    if (facts->success_evidence || facts->decided == TL_DECISION_PAID) {
         *action = take_step(RESOLVE_SUCCEED);
-    } else if (facts->decided == TL_VERDICT_FAILED) {
+    } else if (facts->decided == TL_DECISION_FAILED) {
         *action = after_decided_failed(facts);
         return 1;
     } else if (facts->failure_evidence || (facts->decline_evidence && facts->sends == 1)) {

@@ -36,7 +36,7 @@ typedef struct resolver_facts {
 
     /* Evidence of this epoch and of the row's own channel key. */
     int success_evidence, failure_evidence, decline_evidence;
-    /* What two operators decided of this epoch: a tl_verdict, or 0. */
+    /* What two operators decided of this epoch: a tl_decision, or 0. */
     int decided;
     int although_pending; /* and said so of a payment that the channel calls pending */
 

@@ -8,27 +8,6 @@
 
 #include <tradelock/admin/server.h>
 
-#include <stdarg.h>
-#include <stdio.h>
-
-#define SENTENCE_SPACE 512
-
-void doctor_tell(doctor *d, tl_finding_level level, const char *check, const char *found,
-                 const char *format, ...)
-{
-    char sentence[SENTENCE_SPACE];
-    tl_finding finding = {level, check, found, sentence};
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    if (level == TL_FINDING_UNSAFE)
-        d->unsafe++;
-    if (!d->stopped && d->each(d->context, &finding) != 0)
-        d->stopped = 1;
-}
-
 static tl_status conclude(const doctor *d)
 {
     if (d->schema == TL_OK && d->unsafe > 0)

@@ -296,26 +296,23 @@ static tl_status judge_sessions(doctor *d)
 /* Without the "_RETRY" of a lane. */
 static size_t business_size(const char *op_code)
 {
-    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0 ? size - suffix
-                                                                                  : size;
+    return strlen(op_code) - (text_is_retry_op(op_code) ? strlen(TL_RETRY_SUFFIX) : 0);
 }
 
 /* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in stretches. */
-static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_us,
-                              int64_t *late_ms)
+static tl_status find_overdue(doctor *d, const store_operation *operation, int64_t *late_ms)
 {
-    store_stretch stretch = {.from_us = low_water_us};
+    const char *op_code = operation->op_code;
+    store_stretch stretch = {.from_us = operation->low_water_us};
     db_result r = DB_RESULT_INIT;
-    store_part part;
     tl_status status;
+    int empty;
 
     *late_ms = 0;
     do {
         stretch.to_us = STRETCH_END_US;
         status = read_status(d->connection,
-                             store_low_water_stretch(d->connection, op_code, &stretch, &part),
+                             store_low_water_stretch(d->connection, op_code, &stretch, &empty),
                              "looking for due work");
         if (status == TL_OK)
             status = read_status(d->connection,
@@ -326,17 +323,17 @@ static tl_status find_overdue(doctor *d, const char *op_code, int64_t low_water_
             break;
         }
         stretch.from_us = stretch.to_us;
-    } while (status == TL_OK && stretch.from_us < part.now_us);
+    } while (status == TL_OK && stretch.from_us < operation->now_us);
     db_result_free(&r);
     return status;
 }
 
-static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_water_us,
-                                 unsigned *overdue)
+static tl_status judge_operation(doctor *d, const store_operation *operation, unsigned *overdue)
 {
+    const char *op_code = operation->op_code;
     char found[96];
     int64_t late_ms;
-    tl_status status = find_overdue(d, op_code, low_water_us, &late_ms);
+    tl_status status = find_overdue(d, operation, &late_ms);
 
     if (late_ms > OVERDUE_MS) {
         ++*overdue;
@@ -353,7 +350,7 @@ static tl_status judge_operation(doctor *d, const char *op_code, int64_t low_wat
 static tl_status judge_due_work(doctor *d)
 {
     unsigned overdue = 0;
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     tl_status status;
 
     do {
@@ -361,7 +358,7 @@ static tl_status judge_due_work(doctor *d)
                              "reading the operations");
         if (status != TL_OK || operation.op_code[0] == '\0')
             break;
-        status = judge_operation(d, operation.op_code, operation.low_water_us, &overdue);
+        status = judge_operation(d, &operation, &overdue);
     } while (status == TL_OK);
     if (status == TL_OK && overdue == 0)
         doctor_tell(d, TL_FINDING_OK, "due work", "none is late", "what is due is being claimed");

@@ -49,13 +49,6 @@ struct list {
 
 /* ------------------------------------------------------------------ filter -- */
 
-static int is_retry_op(const char *op_code)
-{
-    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
-}
-
 /* Whether op_code is the filter's operation, on either lane. */
 static int op_matches(const char *wanted, const char *op_code)
 {
@@ -133,7 +126,7 @@ static tl_status filter_check(const tl_filter *filter)
         return error_set(TL_INVALID, "an age is not negative");
     if (filter->op != NULL)
         status = text_check_name("operation", filter->op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
-    if (status == TL_OK && filter->op != NULL && is_retry_op(filter->op))
+    if (status == TL_OK && filter->op != NULL && text_is_retry_op(filter->op))
         status = error_set(TL_INVALID,
                            "operation %s: name the business operation, without "
                            "%s",
@@ -166,33 +159,30 @@ static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
 }
 
 /* The page's rows that may be of the work, and the sync rows that its retry rows lead to. */
-static size_t put_keys(const struct list *list, const db_result *page, db_value *keys,
+static size_t put_keys(const struct list *list, const db_result *page, tl_key *keys,
                        char (*sync_ops)[TL_OP_MAX + 1])
 {
     size_t count = 0;
 
     for (size_t row = 0; row < page->rows; row++) {
-        const db_value cust = db_ascii(db_get_text(page, row, LIST_CUST));
-        const db_value serial = db_ascii(db_get_text(page, row, LIST_SERIAL));
+        tl_key key = {.cust_no = db_get_text(page, row, LIST_CUST),
+                      .serial_no = db_get_text(page, row, LIST_SERIAL),
+                      .op_code = db_get_text(page, row, LIST_OP)};
 
-        if (may_be_of_work(list->filter, page, row)) {
-            keys[count++] = cust;
-            keys[count++] = serial;
-            keys[count++] = db_ascii(db_get_text(page, row, LIST_OP));
-        }
-        if (is_retry_op(db_get_text(page, row, LIST_OP))) {
-            keys[count++] = cust;
-            keys[count++] = serial;
-            keys[count++] = db_ascii(sync_op_of(sync_ops[row], page, row));
+        if (may_be_of_work(list->filter, page, row))
+            keys[count++] = key;
+        if (text_is_retry_op(key.op_code)) {
+            key.op_code = sync_op_of(sync_ops[row], page, row);
+            keys[count++] = key;
         }
     }
-    return count / 3;
+    return count;
 }
 
 /* One statement for a page, however many rows of it have a history. */
 static tl_status read_work(struct list *list, const db_result *page)
 {
-    db_value *keys = memory_new_array(page->rows, 6 * sizeof *keys);
+    tl_key *keys = memory_new_array(page->rows, 2 * sizeof *keys);
     char(*sync_ops)[TL_OP_MAX + 1] = memory_new_array(page->rows, sizeof *sync_ops);
     tl_status status = TL_OK;
     size_t count;
@@ -412,8 +402,8 @@ static tl_status walk_due(struct list *list, const char *op_code, int64_t from_u
                           enum use use)
 {
     store_stretch stretch = {.from_us = from_us};
-    store_part part;
     tl_status status = TL_OK;
+    int empty;
 
     while (status == TL_OK && !list->stopped && stretch.from_us < end_us) {
         store_list_start start = {.finished = use == USE_REST,
@@ -421,9 +411,9 @@ static tl_status walk_due(struct list *list, const char *op_code, int64_t from_u
 
         stretch.to_us = end_us;
         status = read_status(list->connection,
-                             store_low_water_stretch(list->connection, op_code, &stretch, &part),
+                             store_low_water_stretch(list->connection, op_code, &stretch, &empty),
                              "looking for rows");
-        if (status != TL_OK || part.empty)
+        if (status != TL_OK || empty)
             break;
         start.end_us = stretch.to_us;
         snprintf(start.place, sizeof start.place, "%lld", (long long)stretch.from_us);
@@ -448,7 +438,7 @@ static tl_status list_open_retry(struct list *list, const char *op_code)
 /* What is in process of one operation code, which is of one lane. */
 static tl_status list_open(struct list *list, const char *op_code)
 {
-    const int retry = is_retry_op(op_code);
+    const int retry = text_is_retry_op(op_code);
     tl_status status;
 
     if (wants_finished(list->filter, retry) || (list->filter->lane == 'R' && !retry))
@@ -466,7 +456,7 @@ static tl_status list_open(struct list *list, const char *op_code)
 static tl_status list_finished(struct list *list, const char *op_code)
 {
     const char lane = list->filter->lane;
-    const int retry = is_retry_op(op_code);
+    const int retry = text_is_retry_op(op_code);
     tl_status status = TL_OK;
 
     if (lane != 0 && (lane == 'R') != retry)
@@ -510,7 +500,7 @@ static tl_status keep_operation(struct list *list, const store_operation *operat
 static tl_status read_operations(struct list *list)
 {
     const char *wanted = list->filter->op;
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     tl_status status;
 
     do {

@@ -1,6 +1,7 @@
 #include "admin/statements.h"
 
-#include "sql_text.h"
+#include "base/memory.h"
+#include "store/bind.h"
 #include "store/rows.h"
 
 #include <stdio.h>
@@ -8,78 +9,68 @@
 
 #define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-db_answer store_log_seen(db *connection, const db_value *keys, size_t count, const char *log_uuid,
+db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result)
 {
-    const db_value uuid[] = {db_text(log_uuid), db_text(log_uuid), db_text(log_uuid)};
-    const store_rows rows = {
-        .rows = keys, .row_values = 3, .count = count, .tail = uuid, .tail_count = COUNT(uuid)};
+    struct sql_log_seen_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.outside = SQL_VALUES(log_seen, .log_no = db_text(log_uuid)),
+                             .rows = (const db_value *)values,
+                             .count = count};
+    db_answer answer;
 
-    return store_run_rows(connection, &sql_log_seen, &rows, result);
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            SQL_ROW(log_seen, .cust_no = db_ascii(keys[i].cust_no),
+                    .serial_no = db_ascii(keys[i].serial_no), .op_code = db_ascii(keys[i].op_code));
+    answer = store_run_rows(connection, &sql_log_seen, &rows, result);
+    memory_free(values);
+    return answer;
 }
 
 db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
                               db_result *result)
 {
-    const db_value values[] = {
-        db_text(start->cust_no),
-        db_text(start->serial_no),
-        db_text(start->serial_no),
-        db_text(start->op_code),
-        db_uint(limit),
-    };
-
-    return db_run(connection, &sql_list_customer, values, COUNT(values), result);
+    return SQL_RUN(connection, result, list_customer, .cust_no = db_text(start->cust_no),
+                   .serial_no = db_text(start->serial_no), .op_code = db_text(start->op_code),
+                   .most = db_uint(limit));
 }
 
 db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
                          unsigned limit, db_result *result)
 {
-    const db_value values[] = {
-        db_text(op_code),      db_int(strtoll(start->place, NULL, 10)),
-        db_int(start->end_us), db_int(start->finished),
-        db_int(start->open),   db_uint(limit),
-        db_uint(start->skip),
-    };
-
-    return db_run(connection, &sql_list_due, values, COUNT(values), result);
+    return SQL_RUN(connection, result, list_due, .op_code = db_text(op_code),
+                   .from_us = db_int(strtoll(start->place, NULL, 10)),
+                   .to_us = db_int(start->end_us), .finished = db_int(start->finished),
+                   .open = db_int(start->open), .most = db_uint(limit),
+                   .skip = db_uint(start->skip));
 }
 
 db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
                           unsigned limit, db_result *result)
 {
-    const db_value values[] = {
-        db_text(op_code),
-        db_text(start->place[0] != '\0' ? start->place : FIRST_SESSION),
-        db_uint(limit),
-        db_uint(start->skip),
-    };
-
-    return db_run(connection, &sql_list_held, values, COUNT(values), result);
+    return SQL_RUN(connection, result, list_held, .op_code = db_text(op_code),
+                   .session_id = db_text(start->place[0] != '\0' ? start->place : FIRST_SESSION),
+                   .most = db_uint(limit), .skip = db_uint(start->skip));
 }
 
 db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
                           unsigned limit, db_result *result)
 {
-    const db_value values[] = {
-        db_text(op_code),          db_text(start->cust_no), db_text(start->cust_no),
-        db_text(start->serial_no), db_uint(limit),
-    };
-
-    return db_run(connection, &sql_list_idle, values, COUNT(values), result);
+    return SQL_RUN(connection, result, list_idle, .op_code = db_text(op_code),
+                   .cust_no = db_text(start->cust_no), .serial_no = db_text(start->serial_no),
+                   .most = db_uint(limit));
 }
 
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    db_value values[] = {db_text(key->cust_no), db_text(key->serial_no), db_text(key->op_code),
-                         db_null()};
 
     snprintf(retry_op, sizeof retry_op, "%s%s", key->op_code, TL_RETRY_SUFFIX);
-    values[3] = db_text(retry_op);
-    return db_run(connection, &sql_timeline, values, COUNT(values), result);
+    return SQL_RUN(connection, result, timeline, .cust_no = db_text(key->cust_no),
+                   .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code),
+                   .retry_op = db_text(retry_op));
 }
 
 db_answer store_schema_identity(db *connection)
@@ -89,16 +80,12 @@ db_answer store_schema_identity(db *connection)
 
 db_answer store_migrate_wait(db *connection, unsigned wait_s)
 {
-    const db_value values[] = {db_uint(wait_s)};
-
-    return db_run(connection, &sql_migrate_wait, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, migrate_wait, .wait_s = db_uint(wait_s));
 }
 
 db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result)
 {
-    const db_value values[] = {db_uint(wait_s)};
-
-    return db_run(connection, &sql_migrate_turn, values, COUNT(values), result);
+    return SQL_RUN(connection, result, migrate_turn, .wait_s = db_uint(wait_s));
 }
 
 db_answer store_doctor_sessions(db *connection, db_result *result)
@@ -109,9 +96,8 @@ db_answer store_doctor_sessions(db *connection, db_result *result)
 db_answer store_doctor_overdue(db *connection, const char *op_code, const store_stretch *stretch,
                                db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
-
-    return db_run(connection, &sql_doctor_overdue, values, COUNT(values), result);
+    return SQL_RUN(connection, result, doctor_overdue, .op_code = db_text(op_code),
+                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
 }
 
 db_answer store_doctor_conflicts(db *connection, db_result *result)
@@ -147,10 +133,9 @@ db_answer store_doctor_grants(db *connection, db_result *result)
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
                       const store_list_start *after)
 {
-    const db_value values[] = {db_int(older_ms), db_uint(most), db_text(after->cust_no),
-                               db_text(after->serial_no), db_text(after->op_code)};
-
-    return db_run(connection, &sql_purge, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, purge, .older_ms = db_int(older_ms), .most = db_uint(most),
+                   .cust_no = db_text(after->cust_no), .serial_no = db_text(after->serial_no),
+                   .op_code = db_text(after->op_code));
 }
 
 db_answer store_purge_result(db *connection, db_result *result)
@@ -158,29 +143,22 @@ db_answer store_purge_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_result, NULL, 0, result);
 }
 
-static db_answer purge_names(db *connection, const struct sql_text *statement, int64_t older_ms,
-                             unsigned most, const char *after)
-{
-    const db_value values[] = {db_int(older_ms), db_uint(most), db_text(after)};
-
-    return db_run(connection, statement, values, sizeof values / sizeof values[0], NULL);
-}
-
 db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after)
 {
-    return purge_names(connection, &sql_purge_resources, older_ms, most, after);
+    return SQL_RUN(connection, NULL, purge_resources, .older_ms = db_int(older_ms),
+                   .most = db_uint(most), .after = db_text(after));
 }
 
 db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after)
 {
-    return purge_names(connection, &sql_purge_rw, older_ms, most, after);
+    return SQL_RUN(connection, NULL, purge_rw, .older_ms = db_int(older_ms), .most = db_uint(most),
+                   .after = db_text(after));
 }
 
 db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most)
 {
-    const db_value values[] = {db_int(older_ms), db_uint(most)};
-
-    return db_run(connection, &sql_purge_sessions, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, purge_sessions, .older_ms = db_int(older_ms),
+                   .most = db_uint(most));
 }
 
 db_answer store_purge_sessions_result(db *connection, db_result *result)
@@ -190,25 +168,21 @@ db_answer store_purge_sessions_result(db *connection, db_result *result)
 
 db_answer store_restore_declare(db *connection, const char *actor, const char *reason)
 {
-    const db_value values[] = {db_text(reason), db_text(actor)};
-
-    return db_run(connection, &sql_restore_declare, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, restore_declare, .reason = db_text(reason),
+                   .actor = db_text(actor));
 }
 
 db_answer store_restore_half(db *connection, const store_restore_half_of *half)
 {
-    const db_value values[] = {db_uint(half->number),
-                               db_text(half->confirms ? "confirmed" : "proposed"),
-                               db_text(half->reason), db_text(half->actor)};
-
-    return db_run(connection, &sql_restore_half, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, restore_half, .number = db_uint(half->number),
+                   .half = db_text(half->confirms ? "confirmed" : "proposed"),
+                   .reason = db_text(half->reason), .actor = db_text(half->actor));
 }
 
 db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no)
 {
-    const db_value values[] = {db_int(max_hold_ms), db_text(thread_no)};
-
-    return db_run(connection, &sql_restore_carry_out, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, restore_carry_out, .max_hold_ms = db_int(max_hold_ms),
+                   .thread_no = db_text(thread_no));
 }
 
 db_answer store_restore_status(db *connection, db_result *result)
@@ -224,30 +198,20 @@ db_answer store_restore_trades(db *connection, db_result *result)
 db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
                              db_result *result)
 {
-    const db_value values[] = {db_text(retry_op), db_text(key->cust_no), db_text(key->serial_no),
-                               db_text(key->op_code)};
-
-    return db_run(connection, &sql_resolve_lock, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resolve_lock, .retry_op = db_text(retry_op),
+                   .cust_no = db_text(key->cust_no), .serial_no = db_text(key->serial_no),
+                   .op_code = db_text(key->op_code));
 }
 
 db_answer store_resolve_insert(db *connection, const store_resolution *r)
 {
-    const char verdict[2] = {r->verdict, '\0'};
-    const db_value values[] = {
-        db_text(r->key->cust_no),
-        db_text(r->key->serial_no),
-        db_text(r->key->op_code),
-        db_uint(r->rev),
-        db_text(verdict),
-        db_int(r->part),
-        db_uint(r->fence),
-        db_uint(r->epoch),
-        db_text(r->reason),
-        db_text(r->actor),
-        db_text(r->thread_no),
-        db_text(r->log_no),
-        db_int(r->although_pending),
-    };
+    const char decision[2] = {r->decision, '\0'};
 
-    return db_run(connection, &sql_resolve_insert, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, resolve_insert, .cust_no = db_text(r->key->cust_no),
+                   .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
+                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->part),
+                   .fence = db_uint(r->fence), .epoch = db_uint(r->epoch),
+                   .reason = db_text(r->reason), .actor = db_text(r->actor),
+                   .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),
+                   .although_pending = db_int(r->although_pending));
 }

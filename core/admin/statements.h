@@ -33,9 +33,8 @@ typedef struct store_list_start {
     int finished, open;       /* due: finished sync rows; what is in process */
 } store_list_start;
 
-/* Of these rows, a customer, serial number and operation each, the keys of those of which a step
- * was written under the log UUID. */
-db_answer store_log_seen(db *connection, const db_value *keys, size_t count, const char *log_uuid,
+/* Of these rows the keys of those of which a step was written under the log UUID. */
+db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result);
 
 db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,

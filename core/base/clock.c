@@ -1,3 +1,4 @@
+/* Time of this machine, and waits that end by it.  Touches no state. */
 #include "base/clock.h"
 
 #include <errno.h>

@@ -38,11 +38,12 @@
     X(MS, beat_ms, "1s", 20, CONFIG_MINUTE,                                              \
       "How often a process confirms that it is alive.")                                  \
     X(MS, session_ms, "10s", 100, 10 * CONFIG_MINUTE,                                    \
-      "How long a process may be silent before others declare it dead; at least three "  \
-      "beats.")                                                                          \
+      "How long a process may be silent before others declare it dead. At least "        \
+      "three beats.")                                                                    \
     X(MS, max_hold_ms, "60s", 10, TL_HOLD_MAX_MS,                                        \
-      "How long an attempt may hold a trade at most. At least execute_ms and commit_ms " \
-      "together, or workflows that use these defaults are refused.")                     \
+      "How long an attempt may hold a trade at most. Workflows that use these "          \
+      "defaults are refused unless it is at least execute_ms and commit_ms "             \
+      "together.")                                                                       \
     X(MS, execute_ms, "30s", 1, CONFIG_DAY,                                              \
       "How long one call of the channel may take.")                                      \
     X(MS, commit_ms, "10s", 1, 10 * CONFIG_MINUTE,                                       \
@@ -51,18 +52,21 @@
       "The delays before compensating attempts, at most 16; the last one repeats. A "    \
       "random part is added, never taken away.")                                         \
     X(COUNT, attempts, "20", 1, 1000,                                                    \
-      "Compensating attempts before a trade is parked for a person.")                    \
+      "How many compensating attempts are made before a trade is parked for a "          \
+      "person.")                                                                         \
     X(COUNT, poison, "3", 1, 100,                                                        \
-      "Deaths of a worker alone with one trade before that trade is parked.")            \
+      "How often a worker may die while it is alone with one trade, before that "        \
+      "trade is parked.")                                                                \
     X(MS, deadline_ms, "72h", 10, 366 * CONFIG_DAY,                                      \
-      "After this age of a trade nothing is sent for it any more.")                      \
+      "Once a trade is this old nothing is sent for it any more.")                       \
     X(MS, grace_ms, "10m", 0, 30 * CONFIG_DAY,                                           \
-      "How long a channel must go on saying that it knows no such payment before that "  \
-      "counts.")                                                                         \
+      "How long a channel must go on saying that it does not know the payment "          \
+      "before that counts.")                                                             \
     X(MS, clock_margin_ms, "2s", 10, CONFIG_HOUR,                                        \
-      "By how much the server's clock may be set, forward or back, before that counts "  \
-      "as a step that everything in process has to be looked through for. Workflows "    \
-      "keep as much away from the end of a channel's window and of its latency.")        \
+      "A change of the server's clock by more than this counts as a clock jump, "        \
+      "after which every trade in process is looked through. Workflows keep as "         \
+      "much time away from the end of a channel's window, and add as much to its "       \
+      "latency.")                                                                        \
     X(MS, ask_wait_min_ms, "5ms", 1, 10 * CONFIG_SECOND,                                 \
       "The first delay of a caller that waits for a lock; it doubles with each ask.")    \
     X(MS, ask_wait_max_ms, "200ms", 1, CONFIG_MINUTE,                                    \
@@ -79,15 +83,16 @@
     X(CUST, log_cust, "plain", 0, 0,                                                     \
       "Customer numbers in log lines: plain, or hashed (16 digits of SHA-256).")         \
     X(LEVEL, log_level, "info", 0, 0,                                                    \
-      "The least level of log lines that are written: debug, info, warning or alarm. "   \
-      "Refusals that any double tap meets are debug.")                                   \
+      "The lowest level of log lines that are written: debug, info, warning or "         \
+      "alarm. Refusals that any double tap meets are debug.")                            \
     X(SWITCH, allow_insecure, "0", 0, 1,                                                 \
       "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
     X(SWITCH, janitor, "1", 0, 1,                                                        \
       "1: this process also opens the retry lane of trades whose holder is dead.")       \
     X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
-      "How long finished trades are kept at least. Longer than any client repeats a "    \
-      "request and than any channel's window: a purged key can be paid again.")
+      "How long finished trades are kept at least. It must be longer than any "          \
+      "client repeats a request, and than any channel's window: a purged key can "       \
+      "be paid again.")
 /* clang-format on */
 
 struct config_schedule {

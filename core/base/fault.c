@@ -1,3 +1,5 @@
+/* Counts passages, and dies or stops where a test says so.  Empty but in a build with test hooks.
+ * */
 #include "base/fault.h"
 
 #ifdef TL_TEST_HOOKS

@@ -1,3 +1,4 @@
+/* futex(2), of this process only.  Touches the word it is given. */
 #include "base/futex.h"
 
 #include "base/clock.h"

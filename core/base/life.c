@@ -1,9 +1,25 @@
+/* The life of a session: what a heartbeat says of it, and what anybody may ask.  Touches nothing but
+ * the life. */
 #include "base/life.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <stddef.h>
+
+void life_confirm(life *l, int64_t until_ms)
+{
+    assert(!atomic_load(&l->over));
+    assert(until_ms >= atomic_load(&l->certain_until_ms));
+    atomic_store(&l->certain_until_ms, until_ms);
+}
+
+void life_end(life *l)
+{
+    assert(l->session_id[0] != '\0' && !atomic_load(&l->over));
+    atomic_store(&l->over, 1);
+}
 
 const char *life_session_id(const life *l)
 {

@@ -27,7 +27,12 @@ typedef struct life {
     atomic_uint_fast64_t may_hold;
 } life;
 
-/* All accept NULL: nobody's life, which was over before it began. */
+/* For the heartbeat.  A life is certain for longer with each confirmed beat, until it is over, once
+ * and for good. */
+void life_confirm(life *l, int64_t until_ms);
+void life_end(life *l);
+
+/* The others accept NULL: nobody's life, which was over before it began. */
 const char *life_session_id(const life *l); /* "" of nobody's */
 /* How long it is certain; 0 when it is over. */
 int64_t life_left_ms(const life *l);

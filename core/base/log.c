@@ -1,3 +1,4 @@
+/* Builds a log line and hands it to the program's callback.  Touches no other state. */
 #include "base/log.h"
 
 #include "base/sha256.h"

@@ -1,3 +1,4 @@
+/* Allocation, which a test can let fail.  Touches the heap. */
 #include "base/memory.h"
 
 #include "base/fault.h"

@@ -1,6 +1,8 @@
+/* Random bytes, tokens and UUIDs from the kernel.  Touches the tokens that the calling thread has in
+ * advance. */
 #include "base/random.h"
 
-#include "base/thread_context.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ void random_bytes(void *to, size_t size)
 
 void random_token(uint8_t token[RANDOM_TOKEN])
 {
-    unsigned generation = thread_context_generation();
+    unsigned generation = process_generation();
 
     if (own.used == IN_ADVANCE || own.generation != generation) {
         random_bytes(own.tokens, IN_ADVANCE);

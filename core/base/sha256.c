@@ -1,3 +1,4 @@
+/* SHA-256 by nettle.  Touches no state. */
 #include "base/sha256.h"
 
 #include <nettle/sha2.h>

@@ -1,3 +1,4 @@
+/* Whether another clock runs steadily.  Computes on what it is given; touches no state. */
 #include "base/steady.h"
 
 static int64_t drift_us(const steady *self, int64_t now_us)

@@ -1,3 +1,4 @@
+/* Checks, copies and builds text.  Touches no state. */
 #include "base/text.h"
 
 #include "base/error.h"
@@ -40,6 +41,13 @@ tl_status text_check_name(const char *what, const char *value, size_t max)
     return TL_OK;
 }
 
+int text_is_retry_op(const char *op_code)
+{
+    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
+
+    return size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+}
+
 static tl_status check_operation(const char *op_code)
 {
     const size_t suffix = strlen(TL_RETRY_SUFFIX);
@@ -47,13 +55,12 @@ static tl_status check_operation(const char *op_code)
 
     if (status != TL_OK)
         return status;
-    size_t size = strlen(op_code);
-    if (size > TL_OP_MAX - suffix)
+    if (strlen(op_code) > TL_OP_MAX - suffix)
         return error_set(TL_INVALID,
                          "op_code: is longer than %zu bytes, so that \"%s\" does not fit "
                          "behind it",
                          TL_OP_MAX - suffix, TL_RETRY_SUFFIX);
-    if (size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0)
+    if (text_is_retry_op(op_code))
         return error_set(TL_INVALID,
                          "op_code: ends in \"%s\", which is the name of a retry lane; "
                          "give the business operation",

@@ -15,6 +15,9 @@
  */
 tl_status key_check(const tl_key *key);
 
+/* Whether it names the retry lane of an operation: it ends in "_RETRY". */
+int text_is_retry_op(const char *op_code);
+
 /* The same for any other name; what: how the sentence calls it. */
 tl_status text_check_name(const char *what, const char *value, size_t max);
 

@@ -1,11 +1,13 @@
+/* Thread and log UUIDs, and calls out of the library.  Touches nothing but the calling thread's own
+ * context. */
 #include "base/thread_context.h"
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/random.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,38 +39,14 @@ struct thread_context {
 static _Thread_local struct thread_context own;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_uint forks;
-static int watched;
 static pthread_key_t at_end; /* of a thread */
 static int has_end;
-
-static void count_fork(void)
-{
-    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
-}
-
-static void thread_ends(void *context);
-
-static void watch_forks(void)
-{
-    watched = pthread_atfork(NULL, NULL, count_fork) == 0;
-    has_end = pthread_key_create(&at_end, thread_ends) == 0;
-}
-
-unsigned thread_context_generation(void)
-{
-    pthread_once(&once, watch_forks);
-    /* Without the memory for a fork handler the process number does nearly as well. */
-    if (!watched)
-        return (unsigned)getpid();
-    return atomic_load_explicit(&forks, memory_order_relaxed) + 1;
-}
 
 /* The calling thread's context.  The child of a fork is a new thread with no work: two processes
  * with one identity would be told apart by nothing. */
 static struct thread_context *context_now(void)
 {
-    unsigned generation = thread_context_generation();
+    unsigned generation = process_generation();
 
     if (own.generation != generation) {
         memset(&own, 0, sizeof(own));
@@ -92,7 +70,8 @@ int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument)
 static void set_work(struct thread_context *context, const char *log_uuid)
 {
     snprintf(context->log_uuid, sizeof(context->log_uuid), "%s", log_uuid);
-    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%s>", context->log_uuid);
+    snprintf(context->log_prefix, sizeof(context->log_prefix), "<uuid=%.*s>", TL_UUID_TEXT - 1,
+             context->log_uuid);
 }
 
 const char *tl_thread_uuid(void)
@@ -193,6 +172,11 @@ static void thread_ends(void *unused)
         let_go(context);
 }
 
+static void watch_ends(void)
+{
+    has_end = pthread_key_create(&at_end, thread_ends) == 0;
+}
+
 /* Of a call, where the stack is unwound. */
 struct place {
     unsigned calls; /* those before it and itself; 0 when it has returned */
@@ -224,6 +208,7 @@ int thread_context_call_out(const call_out *call)
         context->under_way[place.calls - 1] =
             (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left, call->of,
                                call->what, call->is_database};
+    pthread_once(&once, watch_ends);
     if (has_end)
         pthread_setspecific(at_end, context);
     answer = call->fn(call->context);

@@ -1,7 +1,7 @@
 /*
  * Who works here, and on what: the thread UUID and the log UUID of tradelock.h, and two things only
- * the library needs to know about its threads: in which process it is, and whether it runs a
- * database callback.
+ * the library needs to know about its threads: which calls out of the library are under way, and
+ * whether one is a database callback.
  */
 #ifndef TL_BASE_THREAD_CONTEXT_H
 #define TL_BASE_THREAD_CONTEXT_H
@@ -13,10 +13,6 @@
 /* pthread_create() for a thread of the library's own, which takes no signals: those are for the
  * program's threads. */
 int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument);
-
-/* Changes in the child of every fork().  A handle keeps the generation it was made in; another one
- * now means TL_WRONG_PROCESS. */
-unsigned thread_context_generation(void);
 
 /* The calling thread works under this log UUID, "" under none: for threads that do the work of
  * others.  It is believed; tl_work_adopt() is for what comes from outside. */

@@ -1,3 +1,5 @@
+/* Looks at a caller's own connection before a step joins its transaction.  Sends it one SELECT;
+ * never commits, rolls back or SETs. */
 #include "client/caller.h"
 
 #include "base/error.h"

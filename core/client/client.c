@@ -1,7 +1,10 @@
+/* One process' client: opening and closing its parts, the round after each beat, and counters.
+ * Touches the parts, and the database by way of them. */
 #include "client/client.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "client/clock_watch.h"
@@ -14,6 +17,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +34,7 @@ tl_status client_check(const tl_client *client)
     if (client == NULL)
         return error_set(TL_INVALID, "client is NULL");
     thread_context_come_in();
-    if (client->generation != thread_context_generation())
+    if (client->generation != process_generation())
         return error_set(TL_WRONG_PROCESS,
                          "this client was opened before fork(); the child process must "
                          "open a client of its own");
@@ -47,7 +51,10 @@ tl_client *client_keep(tl_client *client)
 
 void client_release(tl_client *client)
 {
-    if (atomic_fetch_sub(&client->refs, 1) == 1)
+    unsigned before = atomic_fetch_sub(&client->refs, 1);
+
+    assert(before > 0);
+    if (before == 1)
         memory_free(client);
 }
 
@@ -101,6 +108,7 @@ int client_keep_claim(tl_client *client, struct tl_lock *lock)
     int kept;
 
     pthread_mutex_lock(&client->claims_mutex);
+    assert(client->claim_count <= TL_CLAIM_MAX);
     kept = client->claim_count < TL_CLAIM_MAX;
     if (kept)
         client->claims[client->claim_count++] = lock;
@@ -133,7 +141,7 @@ static void run_round(void *context)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
-    if (client->janitor_place.rounds % SEARCH_ROUNDS == 0)
+    if (client->rounds++ % SEARCH_ROUNDS == 0)
         (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
         clock_watch_settle(client, client->config.session_ms) != TL_OK) {
@@ -142,7 +150,7 @@ static void run_round(void *context)
         return;
     }
     if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
-                      &client->janitor_place, &opened, &freed) != TL_OK)
+                      &client->cursor, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -278,6 +286,7 @@ static void close_parts(tl_client *client)
         tl_lock_free(client->claims[i]);
     session_stop(client->session, &client->untracked);
     client->session = NULL;
+    assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
         return;
@@ -311,7 +320,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     if (client == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     pthread_mutex_init(&client->async_mutex, NULL);
-    client->generation = thread_context_generation();
+    client->generation = process_generation();
     client->flags = options->flags;
     atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
@@ -341,7 +350,7 @@ void tl_client_close(tl_client *client)
     }
     /* In the child of a fork they are the parent's. */
     attached = atomic_load(&client->attached);
-    if (attached > 0 && client->generation == thread_context_generation()) {
+    if (attached > 0 && client->generation == process_generation()) {
         (void)error_set(TL_WRONG_STATE,
                         "the client is not closed: %u registries, mutexes or read-write "
                         "locks stand on it, and are to be freed first",
@@ -472,7 +481,7 @@ static tl_status check_may_open(tl_client *client)
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
     tl_reaped done = {0, 0, 0};
-    janitor_place place = {.from_us = 0};
+    janitor_cursor cursor = {.from_us = 0};
     tl_status status;
 
     error_clear();
@@ -495,7 +504,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
         status = clock_watch_settle(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
-                               &place, &done.opened, &done.freed);
+                               &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

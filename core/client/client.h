@@ -11,7 +11,7 @@
 #include "janitor/janitor.h"
 #include "pool/pool.h"
 #include "session/session.h"
-#include "transition/transition.h"
+#include "transition/step_task.h"
 
 #include <tradelock/lane.h>
 
@@ -39,11 +39,13 @@ struct tl_client {
     struct config config;
     tl_policy policy;
     struct logger logger;
-    char actor[64];              /* "program pid@host", for what the janitor does */
-    janitor_place janitor_place; /* of the thread that follows the beats */
+    char actor[64]; /* "program pid@host", for what the janitor does */
     pool *connections;
     transition_engine *transitions;
     session *session;
+    /* Of the thread that follows the beats. */
+    janitor_cursor cursor;
+    unsigned rounds;
     waiters *waiting;
     shared_reads *reads;
     pthread_mutex_t async_mutex;

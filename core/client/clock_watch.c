@@ -1,3 +1,5 @@
+/* Compares the server's clock with CLOCK_BOOTTIME, and has steps of it recorded and settled.
+ * Touches tl_clock and its own mutex. */
 #include "client/clock_watch.h"
 
 #include "base/clock.h"
@@ -163,7 +165,7 @@ tl_status clock_watch_look(tl_client *client)
 
 static tl_status search(db *connection, int64_t *future_us)
 {
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     int64_t found_us;
     db_answer answer;
 

@@ -1,3 +1,4 @@
+/* Borrows a connection for one read, and gives it back.  Touches the pool. */
 #include "client/read.h"
 
 #include "base/error.h"

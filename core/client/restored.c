@@ -1,3 +1,5 @@
+/* Finds out whether the database may have lost commits, and writes it down.  Touches tl_schema, and
+ * what the client remembers of it. */
 #include "client/restored.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Reads which schema the server has, and compares it with this library's.  Changes nothing. */
 #include "client/schema.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Reads the server's settings, and refuses one that is not fit for money.  Changes nothing. */
 #include "client/server.h"
 
 #include "base/error.h"

@@ -52,10 +52,11 @@ static void fill(struct column *to, const db_value *values, size_t rows, size_t 
     }
 }
 
-void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count)
+void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count,
+                     const unsigned char *marks, size_t mark_count)
 {
     struct column column;
-    size_t cells = rows * count;
+    size_t cells = rows * mark_count;
     char *block = memory_new(cells * (sizeof *column.values + sizeof *column.sizes + 1));
 
     if (block == NULL)
@@ -63,10 +64,12 @@ void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, siz
     column.values = (void *)block;
     column.sizes = (void *)(column.values + cells);
     column.indicators = (char *)(column.sizes + cells);
-    memset(binds, 0, count * sizeof *binds);
-    for (size_t i = 0; i < count; i++) {
-        set_type(&binds[i], values + i, rows, count);
-        fill(&column, values + i, rows, count);
+    memset(binds, 0, mark_count * sizeof *binds);
+    for (size_t i = 0; i < mark_count; i++) {
+        const db_value *from = values + (marks != NULL ? marks[i] : i);
+
+        set_type(&binds[i], from, rows, count);
+        fill(&column, from, rows, count);
         binds[i].buffer = column.values;
         binds[i].length = column.sizes;
         binds[i].u.indicator = column.indicators;

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/random.h"
-#include "base/thread_context.h"
 
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -253,7 +253,7 @@ tl_status db_open(db **out, const db_options *options)
     connection = memory_new(sizeof(*connection));
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
-    connection->generation = thread_context_generation();
+    connection->generation = process_generation();
     connection->lock_wait_s = options->lock_wait_s;
     connection->mysql = mysql_init(NULL);
     if (!connection->mysql) {
@@ -290,7 +290,7 @@ tl_status db_borrow(db **out, struct st_mysql *caller)
         return error_set(TL_NO_MEMORY, "out of memory");
     connection->mysql = caller;
     connection->borrowed = 1;
-    connection->generation = thread_context_generation();
+    connection->generation = process_generation();
     connection->thread_id = mysql_thread_id(caller);
     *out = connection;
     return TL_OK;

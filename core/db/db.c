@@ -1,7 +1,7 @@
 #include "db/db_internal.h"
 
 #include "base/memory.h"
-#include "base/thread_context.h"
+#include "base/process.h"
 
 #include <errmsg.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ void db_close(db *connection)
     if (!connection)
         return;
     if (connection->mysql && !connection->borrowed) {
-        if (connection->generation != thread_context_generation())
+        if (connection->generation != process_generation())
             muffle(connection->mysql);
         db_statements_free(connection);
         mysql_close(connection->mysql);
@@ -63,7 +63,7 @@ struct st_mysql *db_raw(db *connection)
 
 int db_wrong_process(const db *connection)
 {
-    return connection->generation != thread_context_generation();
+    return connection->generation != process_generation();
 }
 
 void db_spoil(db *connection)

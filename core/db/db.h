@@ -24,7 +24,7 @@ typedef struct db db;
 
 typedef enum db_answer { DB_DONE, DB_ERROR, DB_NOT_SENT, DB_UNANSWERED, DB_NO_MEMORY } db_answer;
 
-/* A statement from sql/query, made by the build.  Its address is its identity. */
+/* A statement of sql/, made by the build.  Its address is its identity. */
 struct sql_text;
 
 typedef enum db_type { DB_NULL, DB_INT, DB_UINT, DB_TEXT, DB_BYTES } db_type;
@@ -154,8 +154,8 @@ struct st_mysql *db_raw(db *connection);
 struct st_mysql *db_lend(db *connection);
 void db_take_back(db *connection);
 
-/* Runs a statement with parameters, prepared once for each connection; result may be
- * NULL.  Of a block with several SELECTs it is the last one's. */
+/* Runs a statement with so many values (sql_text.h), prepared once for each connection; result may
+ * be NULL. */
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result);
 
@@ -164,7 +164,7 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
 
-/* One execution, and one commit, for many rows of so many columns each (row after row in values):
+/* One execution, and one commit, for many rows of so many values each (row after row in values):
  * the statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
  * them.  Not for a caller's connection, whose character set may be another. */
 db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,

@@ -158,9 +158,10 @@ db_answer db_rollback_guarded(db *connection);
 
 /* -- arrays.c -- */
 
-/* Binds rows of count values each.  Returns what to memory_free() after the execution, or NULL when
- * out of memory. */
-void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count);
+/* Binds rows of count values each: of each question mark the value that `marks` says, or its own.
+ * Returns what to memory_free() after the execution, or NULL when out of memory. */
+void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count,
+                     const unsigned char *marks, size_t mark_count);
 
 /* -- error_class.c -- */
 

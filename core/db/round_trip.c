@@ -21,8 +21,8 @@
 #include "db/db_internal.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/thread_context.h"
 
 #include <errmsg.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static int peer_is_silent(db *connection)
 int db_alive(db *connection)
 {
     connection->looked = connection->mysql && !connection->broken &&
-                         connection->generation == thread_context_generation() &&
+                         connection->generation == process_generation() &&
                          peer_is_silent(connection);
     return connection->looked;
 }
@@ -88,7 +88,7 @@ int db_has_unread(const db *connection)
 
 int db_ready(db *connection)
 {
-    if (connection->generation != thread_context_generation()) {
+    if (connection->generation != process_generation()) {
         db_set_error(connection, CR_COMMANDS_OUT_OF_SYNC,
                      "the connection belongs to the parent process");
         return 0;

@@ -11,14 +11,11 @@
 #include <errmsg.h>
 #include <string.h>
 
-/* Of the kinds of struct sql_text. */
-#define SQL_BLOCK 2
-
 struct execution {
     struct db_prepared *prepared;
     const struct sql_text *text;
-    char *fresh; /* text to prepare; NULL when it is prepared already */
-    size_t count;
+    char *fresh;   /* text to prepare; NULL when it is prepared already */
+    size_t count;  /* of question marks */
     unsigned rows; /* in one execution; 0 for a statement without array binding */
     int nowait;
     int begins, commits; /* a guarded transaction */
@@ -86,14 +83,16 @@ int db_bind_room(db *connection, size_t count)
     return 0;
 }
 
-static int bind_values(db *connection, const db_value *values, size_t count)
+static int bind_values(db *connection, const struct sql_text *text, const db_value *values,
+                       size_t count)
 {
     size_t i;
 
     if (db_bind_room(connection, count))
         return 1;
     for (i = 0; i < count; i++)
-        bind_value(&connection->binds[i], &values[i], connection->borrowed);
+        bind_value(&connection->binds[i], &values[text->marks ? text->marks[i] : i],
+                   connection->borrowed);
     return 0;
 }
 
@@ -248,8 +247,8 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
-/* A block answers with each SELECT in it, and with its own last packet, which says that it came to
- * its end. */
+/* A procedure answers with each SELECT in it, and with its own last packet, which says that it came
+ * to its end. */
 static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     int failed = read_answer(connection, stmt, result);
@@ -403,14 +402,15 @@ static db_answer trip(db *connection, struct execution *execution)
     int begins = execution->begins;
     db_answer answer;
 
-    connection->in_block = execution->text->kind == SQL_BLOCK;
+    connection->in_block = execution->text->block;
     connection->begins = begins;
     answer = db_round_trip(connection, execution->commits ? FAULT_COMMIT : FAULT_STATEMENT,
                            execution->text->name, execute, execution);
     connection->in_block = connection->begins = connection->preparing = 0;
     if (begins && answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
         connection->guard = GUARD_BEGUN;
-    if (answer == DB_ERROR && outside && (begins || execution->text->kind != 0))
+    if (answer == DB_ERROR && outside &&
+        (begins || execution->text->calls || execution->text->block))
         db_undo(connection);
     if (answer == DB_ERROR && begins && !may_come_again(connection))
         db_spoil(connection);
@@ -494,6 +494,22 @@ static db_answer run_bound(db *connection, struct execution *execution)
     return answer;
 }
 
+/* Values are given by name, and a name may have several question marks. */
+static int check_values(db *connection, struct execution *execution)
+{
+    const struct sql_text *text = execution->text;
+
+    if (text->marks == NULL)
+        return 0;
+    if (execution->count != text->values) {
+        db_set_error(connection, 1210, "statement %s takes %u values, not %zu", text->name,
+                     text->values, execution->count);
+        return 1;
+    }
+    execution->count = text->mark_count;
+    return 0;
+}
+
 static db_answer run(db *connection, struct execution *execution, const db_value *values)
 {
     if (execution->result)
@@ -501,11 +517,13 @@ static db_answer run(db *connection, struct execution *execution, const db_value
     if (!db_ready(connection))
         return DB_NOT_SENT;
     /* Its own transaction would commit the one that is open. */
-    if (execution->text->kind == SQL_BLOCK && db_in_transaction(connection)) {
+    if (execution->text->block && db_in_transaction(connection)) {
         db_set_error(connection, 1568, "%s is not for a transaction", execution->text->name);
         return DB_ERROR;
     }
-    if (bind_values(connection, values, execution->count))
+    if (check_values(connection, execution))
+        return DB_ERROR;
+    if (bind_values(connection, execution->text, values, execution->count))
         return DB_NO_MEMORY;
     return run_bound(connection, execution);
 }
@@ -522,9 +540,12 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
         db_result_clear(result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    if (db_bind_room(connection, columns))
+    if (check_values(connection, &execution))
+        return DB_ERROR;
+    if (db_bind_room(connection, execution.count))
         return DB_NO_MEMORY;
-    arrays = db_bind_arrays(connection->binds, values, rows, columns);
+    arrays =
+        db_bind_arrays(connection->binds, values, rows, columns, statement->marks, execution.count);
     if (!arrays)
         return DB_NO_MEMORY;
     answer = run_bound(connection, &execution);

@@ -1,23 +1,32 @@
+/*
+ * One round of the janitor: what is overdue, then what dead sessions held.
+ *
+ * It reads trade_lock, tl_session and resource_holder, opens lanes as steps of the transition engine,
+ * frees dead holders, moves the low-water marks, and writes which sessions are swept.
+ */
 #include "janitor/janitor.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "store/store.h"
 #include "store/rw.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* An opening that meets a row lock is left to the next round. */
 #define OPEN_BUDGET_MS 50
 #define READ_WAIT_MS 50
-/* What ended so long ago at most is looked for although the low-water mark stands still. */
+/* What became overdue so long ago at most is looked for in every round. */
 #define RECENT_US (60 * (int64_t)1000000)
-/* Behind a stretch that is not settled the rest is looked through every so many rounds. */
-#define UNSETTLED_ROUNDS 8
+/* Behind a row that stays in process a sweep has so small a part of its time. */
+#define BEHIND_PART 8
+/* A mark in the future is put back by so much: the clock was set back, and rows may have been
+ * written before the mark since. */
+#define PUT_BACK_US (3600 * (int64_t)1000000)
 /* next_run_at = 0 is never due. */
 #define FIRST_US 1
 
@@ -25,35 +34,29 @@ struct janitor {
     transition_engine *engine;
     const struct logger *logger;
     const char *actor;
-    int64_t deadline_ms;
+    janitor_cursor *cursor;
+    int64_t deadline_ms, behind_ms; /* behind_ms: of what stands behind a row that stays */
     uint64_t opened, freed;
-    janitor_place *place;
-    /* A round looks at one stretch for the dead at least, and each half of it tries to open one
-     * trade, though the time is over: to come so far may take all of it, and would again. */
-    int looked;
-    uint64_t tries; /* in this half */
-    int unfinished; /* holders that should have been freed are still there */
-    int went_back;  /* low-water marks were read that were too late */
     /* Of the first row that the server refuses to open; the others are gone on with. */
     tl_status failure;
     char why[200];
 };
 
-/* What is read; which fields count depends on the reader. */
+/* What a statement is about, and what it found; which fields count depends on the statement. */
 struct scope {
     const char *op_code, *session_id;
     store_stretch stretch;
-    store_part part;            /* set by read_stretch() */
+    int empty;                  /* set by read_stretch(): no row stands in it */
+    int hidden;                 /* set by read_clear(): an open transaction has a row of it */
     store_operation *operation; /* set by read_operation() */
-    int clear; /* set by read_clear(): nobody has a row of it in an open transaction */
+    db_result rows;             /* set by the others that read; whoever has them read frees them */
 };
 
-typedef db_answer (*reap_read_fn)(db *connection, struct scope *scope, db_result *rows);
+typedef db_answer (*statement_fn)(db *connection, struct scope *scope);
 
-/* Reads on a connection that is given back before anything is opened: with a small pool the
- * openings need that very connection. */
-static tl_status read_rows(struct janitor *j, reap_read_fn read, struct scope *scope,
-                           db_result *rows)
+/* On a connection that is given back before anything is opened: with a small pool the openings need
+ * that very connection. */
+static tl_status run(struct janitor *j, statement_fn statement, struct scope *scope)
 {
     pool *connections = transition_pool(j->engine);
     db *connection;
@@ -62,7 +65,7 @@ static tl_status read_rows(struct janitor *j, reap_read_fn read, struct scope *s
 
     if (status != TL_OK)
         return status;
-    answer = read(connection, scope, rows);
+    answer = statement(connection, scope);
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "the janitor's round");
     pool_put(connections, connection);
@@ -72,47 +75,45 @@ static tl_status read_rows(struct janitor *j, reap_read_fn read, struct scope *s
 static void open_one(struct janitor *j, const char *op_code, const char *cust_no,
                      const char *serial_no, uint64_t fence)
 {
-    transition t = {.step = {.kind = STEP_REAP,
-                             .cust_no = cust_no,
-                             .serial_no = serial_no,
-                             .op_code = op_code,
-                             .held_fence = fence,
-                             .actor = j->actor,
-                             .keep_claims = 1}};
-    transition *one = &t;
+    step_task t = {.step = {.kind = STEP_REAP,
+                            .cust_no = cust_no,
+                            .serial_no = serial_no,
+                            .op_code = op_code,
+                            .held_fence = fence,
+                            .actor = j->actor,
+                            .keep_claims = 1}};
     tl_key key = {serial_no, cust_no, op_code};
 
     random_token(t.step.token);
-    transition_run(j->engine, &one, 1, OPEN_BUDGET_MS);
-    if (t.verdict == VERDICT_APPLIED) {
+    task_run(j->engine, step_task_of(&t), OPEN_BUDGET_MS);
+    if (t.task.verdict == VERDICT_APPLIED) {
         j->opened++;
         log_line(j->logger, TL_WARNING, &key, fence,
                  "the holder is dead: the retry lane was opened");
-    } else if (t.verdict == VERDICT_FAILED && j->failure == TL_OK &&
-               tl_status_class(t.status) == TL_CLASS_BROKEN) {
-        j->failure = t.status;
+    } else if (t.task.verdict == VERDICT_FAILED && j->failure == TL_OK &&
+               tl_status_class(t.task.status) == TL_CLASS_BROKEN) {
+        j->failure = t.task.status;
         text_copy(j->why, sizeof j->why, tl_error_message());
         log_line(j->logger, TL_WARNING, &key, fence,
                  "the holder is dead, and the retry lane could not be opened: %s", j->why);
     }
 }
 
-/* Other janitors read the same rows; each begins at another one.  What is said of a trade is said
- * under the work that its row names. */
+/* Other janitors read the same rows; each begins at another one.  One row is tried even when the
+ * time is over: a round whose reads took all of it would open nothing, and the next one again.
+ * What is said of a trade is said under the work that its row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
 
     random_bytes(&first, sizeof first);
-    for (size_t i = 0; i < rows->rows && (j->tries == 0 || clock_left_ms(j->deadline_ms) > 0);
-         i++) {
+    for (size_t i = 0; i < rows->rows && (i == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
         int lent;
 
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
-        j->tries++;
         lent = thread_context_lend(db_get_text(rows, row, 3));
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
         if (lent)
@@ -120,16 +121,19 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
     }
 }
 
-static int is_retry_op(const char *op_code)
+static db_answer read_overdue(db *connection, struct scope *scope)
 {
-    size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+    return store_reap_overdue(connection, scope->op_code, &scope->stretch, &scope->rows);
 }
 
-static db_answer read_overdue(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_dead(db *connection, struct scope *scope)
 {
-    return store_reap_overdue(connection, scope->op_code, &scope->stretch, rows);
+    return store_reap_dead(connection, scope->op_code, &scope->stretch, &scope->rows);
+}
+
+static db_answer read_stretch(db *connection, struct scope *scope)
+{
+    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, &scope->empty);
 }
 
 static int is_taken(const db *connection, db_answer answer)
@@ -137,59 +141,35 @@ static int is_taken(const db *connection, db_answer answer)
     return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 }
 
-static db_answer read_clear(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_clear(db *connection, struct scope *scope)
 {
     db_answer answer = store_low_water_clear(connection, scope->op_code, &scope->stretch);
 
-    (void)rows;
-    scope->clear = answer == DB_DONE;
+    scope->hidden = answer != DB_DONE;
     return is_taken(connection, answer) ? DB_DONE : answer;
 }
 
-static db_answer read_session(db *connection, struct scope *scope, db_result *rows)
-{
-    return store_reap_session(connection, scope->op_code, scope->session_id, &scope->stretch, rows);
-}
-
-static db_answer read_stretch(db *connection, struct scope *scope, db_result *rows)
-{
-    (void)rows;
-    scope->stretch.to_us = STRETCH_END_US;
-    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, &scope->part);
-}
-
-static db_answer write_low_water(db *connection, struct scope *scope, db_result *rows)
+/* The stretch: where the mark was seen, and where it is to be. */
+static db_answer write_low_water(db *connection, struct scope *scope)
 {
     db_answer answer = store_low_water_move(connection, scope->op_code, scope->stretch.from_us,
                                             scope->stretch.to_us);
 
-    (void)rows;
     return is_taken(connection, answer) ? DB_DONE : answer; /* another moves it */
 }
 
-static db_answer write_low_water_back(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_operation(db *connection, struct scope *scope)
 {
-    db_answer answer = store_low_water_back(connection, scope->op_code);
-
-    (void)rows;
-    return is_taken(connection, answer) ? DB_DONE : answer;
-}
-
-static db_answer read_operation(db *connection, struct scope *scope, db_result *rows)
-{
-    (void)rows;
     return store_operation_next(connection, scope->operation);
 }
 
-static db_answer read_ended(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_ended(db *connection, struct scope *scope)
 {
-    (void)scope;
-    return store_session_to_sweep(connection, rows);
+    return store_session_to_sweep(connection, &scope->rows);
 }
 
-static db_answer write_swept(db *connection, struct scope *scope, db_result *rows)
+static db_answer write_swept(db *connection, struct scope *scope)
 {
-    (void)rows;
     return store_session_swept(connection, scope->session_id);
 }
 
@@ -200,261 +180,248 @@ static tl_status next_operation(struct janitor *j, store_operation *operation)
     tl_status status;
 
     do {
-        status = read_rows(j, read_operation, &scope, NULL);
-    } while (status == TL_OK && is_retry_op(operation->op_code));
+        status = run(j, read_operation, &scope);
+    } while (status == TL_OK && text_is_retry_op(operation->op_code));
     return status;
 }
 
-/* Reads batch after batch of one operation until nothing is left, until one opens nothing any
- * more (others are at it, or hold the rows), or until the time is over.  The last batch stays in
- * rows. */
-static tl_status reap(struct janitor *j, struct scope *scope, reap_read_fn read, db_result *rows)
+/* Opens what is read within a stretch, batch after batch, until nothing is left, until a batch
+ * opens nothing (others are at it, or hold the rows), or until the time is over.  The last batch
+ * stays in scope->rows.  *hurried: it opened some, and the time is over. */
+static tl_status reap(struct janitor *j, struct scope *scope, statement_fn read, int *hurried)
 {
     tl_status status;
     uint64_t before;
 
     do {
         before = j->opened;
-        status = read_rows(j, read, scope, rows);
+        status = run(j, read, scope);
         if (status == TL_OK)
-            open_all(j, scope->op_code, rows);
-    } while (status == TL_OK && rows->rows > 0 && j->opened > before &&
-             clock_left_ms(j->deadline_ms) > 0);
+            open_all(j, scope->op_code, &scope->rows);
+    } while (status == TL_OK && j->opened > before && clock_left_ms(j->deadline_ms) > 0);
+    *hurried = j->opened > before;
     return status;
 }
 
-/* Opens what is overdue within a stretch.  *settled_us, where it is the stretch's beginning,
- * becomes the first moment at which a row may be in process still.  The rows are read after the
- * proof that none is hidden. */
-static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *settled_us)
+/* ------------------------------------------------------------- what is overdue -- */
+
+/* Opens what is overdue within a stretch that is not empty.  *mark_us, unless NULL, becomes the
+ * first moment at which a row may be in process still: rows are read after the proof that none is
+ * hidden. */
+static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *mark_us)
 {
-    int settled = *settled_us == scope->stretch.from_us;
-    db_result rows = DB_RESULT_INIT;
-    tl_status status = settled ? read_rows(j, read_clear, scope, NULL) : TL_OK;
+    tl_status status = mark_us != NULL ? run(j, read_clear, scope) : TL_OK;
+    int hurried;
 
     if (status == TL_OK)
-        status = reap(j, scope, read_overdue, &rows);
-    if (status == TL_OK && settled && scope->clear)
-        *settled_us = rows.rows > 0 ? db_get_int(&rows, 0, 4) : scope->stretch.to_us;
-    db_result_free(&rows);
+        status = reap(j, scope, read_overdue, &hurried);
+    if (status == TL_OK && mark_us != NULL && !scope->hidden)
+        *mark_us = scope->rows.rows > 0 ? db_get_int(&scope->rows, 0, 4) : scope->stretch.to_us;
+    db_result_free(&scope->rows);
     return status;
 }
 
-/* What became overdue lately. */
+/* What became overdue lately is opened however far the sweep has come. */
 static tl_status reap_recent(struct janitor *j, struct scope *scope, int64_t now_us)
 {
-    db_result rows = DB_RESULT_INIT;
-    tl_status status;
-
     if (scope->stretch.from_us < now_us - RECENT_US)
         scope->stretch.from_us = now_us - RECENT_US;
     scope->stretch.to_us = now_us;
-    status = reap(j, scope, read_overdue, &rows);
-    db_result_free(&rows);
+    return reap_stretch(j, scope, NULL);
+}
+
+/* Where the last round ran out of time behind a row of the operation that stays; 0: nowhere. */
+static int64_t take_behind(janitor_cursor *cursor, const char *op_code)
+{
+    if (strcmp(cursor->overdue_op, op_code) != 0)
+        return 0;
+    cursor->overdue_op[0] = '\0';
+    return cursor->overdue_us;
+}
+
+/* Of one operation at a time. */
+static void remember_behind(janitor_cursor *cursor, const struct scope *scope)
+{
+    if (cursor->overdue_op[0] != '\0')
+        return;
+    text_copy(cursor->overdue_op, sizeof cursor->overdue_op, scope->op_code);
+    cursor->overdue_us = scope->stretch.from_us;
+}
+
+/* Opens what is overdue from the mark until now, in stretches.  *mark_us becomes the moment of the
+ * first row that stays in process; what stands behind that row is opened all the same. */
+static tl_status sweep_operation(struct janitor *j, struct scope *scope, int64_t now_us,
+                                 int64_t *mark_us)
+{
+    const int64_t go_on_us = take_behind(j->cursor, scope->op_code);
+    tl_status status;
+    int behind = 0;
+
+    do {
+        scope->stretch.to_us = now_us;
+        status = run(j, read_stretch, scope);
+        if (status == TL_OK && !scope->empty)
+            status = reap_stretch(j, scope, behind ? NULL : mark_us);
+        if (status != TL_OK || scope->stretch.to_us == now_us)
+            return status;
+        assert(scope->stretch.from_us < scope->stretch.to_us && *mark_us <= scope->stretch.to_us);
+        scope->stretch.from_us = scope->stretch.to_us;
+        if (!behind && *mark_us < scope->stretch.from_us) {
+            behind = 1;
+            if (go_on_us > scope->stretch.from_us)
+                scope->stretch.from_us = go_on_us;
+        }
+    } while (clock_left_ms(behind ? j->behind_ms : j->deadline_ms) > 0);
+    if (behind)
+        remember_behind(j->cursor, scope);
+    return reap_recent(j, scope, now_us);
+}
+
+static tl_status move_mark(struct janitor *j, const char *op_code, int64_t from_us, int64_t to_us)
+{
+    struct scope scope = {.op_code = op_code, .stretch = {from_us, to_us}};
+
+    return run(j, write_low_water, &scope);
+}
+
+/* A sweep, and the mark.  One that lies in the future is put back before. */
+static tl_status sweep_from_mark(struct janitor *j, const store_operation *operation)
+{
+    const int64_t put_back_us = operation->now_us - PUT_BACK_US;
+    int64_t from_us = operation->low_water_us, mark_us;
+    struct scope scope = {.op_code = operation->op_code};
+    tl_status status = TL_OK;
+
+    if (from_us > operation->now_us) {
+        status = move_mark(j, operation->op_code, from_us, put_back_us);
+        from_us = put_back_us;
+    }
+    mark_us = scope.stretch.from_us = from_us;
+    if (status == TL_OK)
+        status = sweep_operation(j, &scope, operation->now_us, &mark_us);
+    assert(from_us <= mark_us && mark_us <= operation->now_us);
+    if (status == TL_OK && mark_us > from_us)
+        status = move_mark(j, operation->op_code, from_us, mark_us);
     return status;
 }
 
-/* Behind a stretch that could not be settled: not in every round, and on from where the last such
- * round ran out of time.  0: not now. */
-static int go_on_unsettled(struct janitor *j, struct scope *scope)
+static tl_status sweep_overdue(struct janitor *j)
 {
-    janitor_place *place = j->place;
-
-    if (place->rounds % UNSETTLED_ROUNDS != 0)
-        return 0;
-    if (strcmp(place->overdue_op, scope->op_code) == 0) {
-        if (place->overdue_us > scope->stretch.from_us)
-            scope->stretch.from_us = place->overdue_us;
-        place->overdue_op[0] = '\0';
-    }
-    return 1;
-}
-
-static void remember_overdue(struct janitor *j, const struct scope *scope)
-{
-    janitor_place *place = j->place;
-
-    if (place->overdue_op[0] != '\0')
-        return;
-    text_copy(place->overdue_op, sizeof place->overdue_op, scope->op_code);
-    place->overdue_us = scope->stretch.from_us;
-}
-
-/*
- * Looks for what is overdue from the low-water mark on, in stretches, and moves the mark. It stands
- * still before a row that cannot be opened, and while an open transaction has one; what stands
- * behind those is opened all the same, and what is new even when the time is over.
- */
-static tl_status reap_overdue(struct janitor *j, const char *op_code, int64_t low_water_us)
-{
-    struct scope scope = {.op_code = op_code, .stretch = {.from_us = low_water_us}};
-    int64_t settled_us = low_water_us, now_us = 0;
-    tl_status status;
-    int empty = 0, last = 0, unsettled = 0, more;
-
-    do {
-        status = read_rows(j, read_stretch, &scope, NULL);
-        now_us = scope.part.now_us;
-        if (status == TL_OK && now_us < low_water_us) {
-            j->went_back = 1;
-            return read_rows(j, write_low_water_back, &scope, NULL);
-        }
-        empty = scope.part.empty || scope.part.first_us >= now_us;
-        if (status != TL_OK || empty)
-            break;
-        last = scope.stretch.to_us >= now_us;
-        if (last)
-            scope.stretch.to_us = now_us;
-        status = reap_stretch(j, &scope, &settled_us);
-        scope.stretch.from_us = scope.stretch.to_us;
-        more = status == TL_OK && !last;
-        if (more && !unsettled && settled_us < scope.stretch.from_us) {
-            unsettled = 1;
-            more = go_on_unsettled(j, &scope);
-        }
-        if (more && clock_left_ms(j->deadline_ms) == 0) {
-            more = 0;
-            if (unsettled)
-                remember_overdue(j, &scope);
-        }
-    } while (more);
-    if (status == TL_OK && settled_us > low_water_us) {
-        struct scope moved = {.op_code = op_code, .stretch = {low_water_us, settled_us}};
-
-        status = read_rows(j, write_low_water, &moved, NULL);
-    }
-    return status == TL_OK && !last && !empty ? reap_recent(j, &scope, now_us) : status;
-}
-
-static tl_status reap_all_overdue(struct janitor *j)
-{
-    store_operation operation = {"", 0};
+    store_operation operation = {.op_code = ""};
     tl_status status = next_operation(j, &operation);
 
     while (status == TL_OK && operation.op_code[0] != '\0') {
-        status = reap_overdue(j, operation.op_code, operation.low_water_us);
+        status = sweep_from_mark(j, &operation);
         if (status == TL_OK)
             status = next_operation(j, &operation);
     }
-    j->place->rounds++;
     return status;
 }
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Opens what the session held of one operation.  1 in *out_of_time: scope says how far, and so it
- * does after a failure.  A stretch with rows left for want of time is gone on with, but left behind
- * where those that were tried could not be opened: others may have them. */
-static tl_status reap_session(struct janitor *j, struct scope *scope, int *out_of_time)
+/* Of one session, or NULL: of any. */
+static void keep(janitor_cursor *cursor, const char *session_id)
 {
-    db_result rows = DB_RESULT_INIT;
-    tl_status status = TL_OK;
-    uint64_t opened, tries;
-    int last = 0;
-
-    do {
-        if (j->looked && clock_left_ms(j->deadline_ms) == 0) {
-            *out_of_time = 1;
-            break;
-        }
-        j->looked = 1;
-        opened = j->opened;
-        tries = j->tries;
-        status = read_rows(j, read_stretch, scope, NULL);
-        if (status != TL_OK || scope->part.empty)
-            break;
-        status = reap(j, scope, read_session, &rows);
-        if (status != TL_OK)
-            break;
-        if (rows.rows > 0 && clock_left_ms(j->deadline_ms) == 0 &&
-            (j->opened > opened || j->tries == tries))
-            continue;
-        if (rows.rows > 0)
-            j->place->kept = 1;
-        last = scope->stretch.to_us == STRETCH_END_US;
-        scope->stretch.from_us = scope->stretch.to_us;
-    } while (status == TL_OK && !last);
-    db_result_free(&rows);
-    return status;
+    for (size_t i = 0; i < cursor->count; i++)
+        if (session_id == NULL || strcmp(cursor->sessions[i].id, session_id) == 0)
+            cursor->sessions[i].kept = 1;
 }
 
-/* One of two passes over all operations, in the order of their names; it goes on in the next round
- * where the time was over.  The operations are read now: the session is ended, and has no trade in
- * one that is not there yet.  *done: the pass came to its end, and opened all. */
-static tl_status pass_for_session(struct janitor *j, const char *session_id, int *done)
+static int are_all_kept(const janitor_cursor *cursor)
 {
-    janitor_place *place = j->place;
-    store_operation operation = {"", 0};
+    for (size_t i = 0; i < cursor->count; i++)
+        if (!cursor->sessions[i].kept)
+            return 0;
+    return 1;
+}
+
+static void begin_pass(janitor_cursor *cursor, int everywhere)
+{
+    cursor->everywhere = everywhere;
+    cursor->op_code[0] = '\0';
+    cursor->from_us = STRETCH_END_US; /* no operation is gone through: the first one is next */
+}
+
+/* The operations are read as the pass comes to them: the sessions are ended, and have no trade in
+ * one that is not there yet. */
+static tl_status next_of_pass(struct janitor *j)
+{
+    janitor_cursor *cursor = j->cursor;
+    store_operation operation;
     tl_status status;
-    int out_of_time = 0;
 
-    text_copy(operation.op_code, sizeof operation.op_code, place->after);
-    do {
-        struct scope scope = {.op_code = operation.op_code, .session_id = session_id};
-
-        text_copy(place->after, sizeof place->after, operation.op_code);
-        status = next_operation(j, &operation);
-        if (status != TL_OK || operation.op_code[0] == '\0')
-            break;
-        scope.stretch.from_us = place->everywhere ? FIRST_US : operation.low_water_us;
-        if (strcmp(operation.op_code, place->op_code) == 0 &&
-            place->from_us > scope.stretch.from_us)
-            scope.stretch.from_us = place->from_us;
-        status = reap_session(j, &scope, &out_of_time);
-        if (scope.part.now_us == 0) /* not looked at: the next round begins at its mark */
-            continue;
-        text_copy(place->op_code, sizeof place->op_code, scope.op_code);
-        place->from_us = scope.stretch.from_us;
-    } while (status == TL_OK && !out_of_time);
-    *done = status == TL_OK && !out_of_time && !place->kept;
-    /* The next pass begins anew; but for want of a connection none has to. */
-    if (!out_of_time && tl_status_class(status) != TL_CLASS_RETRY)
-        place->op_code[0] = '\0';
+    text_copy(operation.op_code, sizeof operation.op_code, cursor->op_code);
+    status = next_operation(j, &operation);
+    if (status == TL_OK) {
+        text_copy(cursor->op_code, sizeof cursor->op_code, operation.op_code);
+        cursor->from_us = cursor->everywhere || operation.low_water_us > operation.now_us
+                              ? FIRST_US
+                              : operation.low_water_us;
+    }
     return status;
 }
 
-static void begin_pass(janitor_place *place, int everywhere)
+/* Opens what ended sessions held within the next stretch.  One with rows left for want of time is
+ * gone on with; where those that were tried could not be opened, others may have them. */
+static tl_status sweep_stretch(struct janitor *j)
 {
-    /* No operation yet, and yet it is under way. */
-    text_copy(place->op_code, sizeof place->op_code, "-");
-    place->after[0] = '\0';
-    place->from_us = 0;
-    place->kept = 0;
-    place->everywhere = everywhere;
+    janitor_cursor *cursor = j->cursor;
+    struct scope scope = {.op_code = cursor->op_code, .stretch = {cursor->from_us, STRETCH_END_US}};
+    tl_status status = run(j, read_stretch, &scope);
+    int hurried = 0;
+
+    if (status == TL_OK && !scope.empty)
+        status = reap(j, &scope, read_dead, &hurried);
+    if (status == TL_OK && !hurried) {
+        assert(cursor->from_us < scope.stretch.to_us);
+        cursor->from_us = scope.stretch.to_us;
+        for (size_t row = 0; row < scope.rows.rows; row++)
+            keep(cursor, db_get_text(&scope.rows, row, 4));
+        if (scope.rows.rows == STORE_REAP_BATCH) /* whose the rest is nobody knows */
+            keep(cursor, NULL);
+    }
+    db_result_free(&scope.rows);
+    return status;
 }
 
-/* From the low-water marks on, where it has its trades; and then everywhere: before a mark one
- * stands that was written by a clock that had been set back, which perhaps nobody saw.  The second
- * pass only walks through the index. */
-static tl_status reap_all_of_session(struct janitor *j, const char *session_id, int *done)
+/*
+ * Opens what ended sessions held of all operations, as far as the time goes; the next round goes
+ * on.
+ *
+ * The first pass begins at the low-water marks, where the sessions have their trades.  The second
+ * one begins at the beginning: before a mark stands a trade that was asked for by a clock that had
+ * been set back, which perhaps nobody saw.  It only walks through the index.  *done: both came to
+ * their end.
+ */
+static tl_status sweep_trades(struct janitor *j, int *done)
 {
-    janitor_place *place = j->place;
+    janitor_cursor *cursor = j->cursor;
     tl_status status = TL_OK;
 
-    if (strcmp(place->session_id, session_id) != 0 || place->op_code[0] == '\0') {
-        text_copy(place->session_id, sizeof place->session_id, session_id);
-        begin_pass(place, 0);
-    }
-    if (!place->everywhere) {
-        status = pass_for_session(j, session_id, done);
-        if (status != TL_OK || !*done)
-            return status;
-        begin_pass(place, 1);
-    }
-    return pass_for_session(j, session_id, done);
+    do {
+        if (cursor->from_us == STRETCH_END_US)
+            status = next_of_pass(j);
+        if (status == TL_OK && cursor->op_code[0] != '\0')
+            status = sweep_stretch(j);
+        else if (status == TL_OK && !cursor->everywhere && !are_all_kept(cursor))
+            begin_pass(cursor, 1);
+        else if (status == TL_OK)
+            *done = 1;
+    } while (status == TL_OK && !*done && clock_left_ms(j->deadline_ms) > 0);
+    return status;
 }
 
 /* -------------------------------------------------- holders of read-write locks -- */
 
-static db_answer read_holders_overdue(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_holders_overdue(db *connection, struct scope *scope)
 {
-    (void)scope;
-    return store_rw_overdue(connection, rows);
+    return store_rw_overdue(connection, &scope->rows);
 }
 
-static db_answer read_holders_of_session(db *connection, struct scope *scope, db_result *rows)
+static db_answer read_holders_of_session(db *connection, struct scope *scope)
 {
-    return store_rw_session(connection, scope->session_id, rows);
+    return store_rw_session(connection, scope->session_id, &scope->rows);
 }
 
 /* The dead holders of one resource.  A row that a guarded transaction keeps is left to the next
@@ -478,95 +445,116 @@ static void free_holders_of(struct janitor *j, const char *resource)
     j->freed += freed;
 }
 
-/* Batch after batch, as for an operation's rows. */
-static tl_status free_holders(struct janitor *j, const char *session_id, reap_read_fn read)
+/* Batch after batch, as for an operation's rows.  *left: some that should have been freed are still
+ * there. */
+static tl_status free_holders(struct janitor *j, const char *session_id, statement_fn read,
+                              int *left)
 {
     struct scope scope = {.session_id = session_id};
-    db_result rows = DB_RESULT_INIT;
     tl_status status;
     uint64_t before;
 
     do {
         before = j->freed;
-        status = read_rows(j, read, &scope, &rows);
-        for (size_t row = 0; row < rows.rows && status == TL_OK; row++) {
-            const char *resource = db_get_text(&rows, row, 0);
+        status = run(j, read, &scope);
+        for (size_t row = 0; row < scope.rows.rows && status == TL_OK; row++) {
+            const char *resource = db_get_text(&scope.rows, row, 0);
 
-            if (row == 0 || strcmp(resource, db_get_text(&rows, row - 1, 0)) != 0)
+            if (row == 0 || strcmp(resource, db_get_text(&scope.rows, row - 1, 0)) != 0)
                 free_holders_of(j, resource);
         }
-    } while (status == TL_OK && rows.rows > 0 && j->freed > before &&
-             clock_left_ms(j->deadline_ms) > 0);
-    if (rows.rows > 0)
-        j->unfinished = 1;
-    db_result_free(&rows);
+    } while (status == TL_OK && j->freed > before && clock_left_ms(j->deadline_ms) > 0);
+    *left = scope.rows.rows > 0;
+    db_result_free(&scope.rows);
     return status;
 }
 
-static tl_status sweep(struct janitor *j, const char *session_id, int settled)
+/* ------------------------------------------------------------------- the round -- */
+
+static const janitor_session *find(const janitor_cursor *cursor, const char *session_id)
 {
-    struct scope scope = {.session_id = session_id};
-    int done = settled;
-    tl_status status = TL_OK;
+    for (size_t i = 0; i < cursor->count; i++)
+        if (strcmp(cursor->sessions[i].id, session_id) == 0)
+            return &cursor->sessions[i];
+    return NULL;
+}
 
-    if (!settled)
-        status = reap_all_of_session(j, session_id, &done);
-    else if (j->place->op_code[0] == '\0') /* the next round begins behind it */
-        text_copy(j->place->session_id, sizeof j->place->session_id, session_id);
-    j->unfinished = 0;
-    if (status == TL_OK)
-        status = free_holders(j, session_id, read_holders_of_session);
-    if (status == TL_OK && done && !j->unfinished)
-        status = read_rows(j, write_swept, &scope, NULL);
+/* Of the ended sessions (session_id, settled) those are swept that may have left a trade; a settled
+ * one has not, by its owner's own word.  With each new one the sweep begins anew: its trades stand
+ * behind the low-water marks, and do not wait until all of the index was walked through. */
+static void take_up(janitor_cursor *cursor, const db_result *ended)
+{
+    int is_new = 0;
+
+    for (size_t row = 0; row < ended->rows; row++)
+        is_new |= db_get_int(ended, row, 1) == 0 && !find(cursor, db_get_text(ended, row, 0));
+    if (!is_new)
+        return;
+    cursor->count = 0;
+    begin_pass(cursor, 0);
+    for (size_t row = 0; row < ended->rows && cursor->count < JANITOR_SESSIONS; row++) {
+        janitor_session *session = &cursor->sessions[cursor->count];
+
+        if (db_get_int(ended, row, 1) != 0)
+            continue;
+        text_copy(session->id, sizeof session->id, db_get_text(ended, row, 0));
+        session->kept = 0;
+        cursor->count++;
+    }
+}
+
+/* A session is swept when a sweep that began after its end has found nothing of it that stayed. */
+static tl_status finish_session(struct janitor *j, const char *session_id, int settled, int done)
+{
+    const janitor_session *session = find(j->cursor, session_id);
+    struct scope scope = {.session_id = session_id};
+    int left = 0;
+    tl_status status = free_holders(j, session_id, read_holders_of_session, &left);
+
+    if (status == TL_OK && !left && (settled || (done && session != NULL && !session->kept)))
+        status = run(j, write_swept, &scope);
     return status;
 }
 
-/* A session is swept when a pass has found nothing of it that stayed.  The first is the one that
- * the last round had not the time for, or the next after that one: a session that cannot be swept
- * does not keep the others from it. */
 static tl_status sweep_sessions(struct janitor *j)
 {
-    db_result sessions = DB_RESULT_INIT;
-    tl_status status = read_rows(j, read_ended, NULL, &sessions);
-    size_t first = 0;
-    int there = 0;
+    struct scope scope = {.rows = DB_RESULT_INIT};
+    const db_result *ended = &scope.rows;
+    tl_status status = run(j, read_ended, &scope);
+    int done = 0;
 
-    for (size_t row = 0; row < sessions.rows && status == TL_OK; row++) {
-        if (strcmp(db_get_text(&sessions, row, 0), j->place->session_id) == 0) {
-            first = row + (j->place->op_code[0] == '\0');
-            there = 1;
-        }
-    }
-    if (status == TL_OK && !there)
-        j->place->op_code[0] = '\0'; /* another janitor came to its end */
-    for (size_t i = 0; i < sessions.rows && status == TL_OK; i++) {
-        size_t row = (first + i) % sessions.rows;
-
-        if (i > 0 && clock_left_ms(j->deadline_ms) == 0)
-            break;
-        status = sweep(j, db_get_text(&sessions, row, 0), db_get_int(&sessions, row, 1) != 0);
-    }
-    db_result_free(&sessions);
+    if (status == TL_OK)
+        take_up(j->cursor, ended);
+    if (status == TL_OK && ended->rows > 0 && j->cursor->count > 0)
+        status = sweep_trades(j, &done);
+    for (size_t row = 0; row < ended->rows && status == TL_OK; row++)
+        status =
+            finish_session(j, db_get_text(ended, row, 0), db_get_int(ended, row, 1) != 0, done);
+    if (done || ended->rows == 0)
+        j->cursor->count = 0; /* what was kept is new again */
+    db_result_free(&scope.rows);
     return status;
 }
 
 tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
-                        int64_t budget_ms, janitor_place *place, uint64_t *opened, uint64_t *freed)
+                        int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
+                        uint64_t *freed)
 {
     struct janitor j = {.engine = engine,
                         .logger = logger,
                         .actor = actor,
-                        .place = place,
-                        .deadline_ms = clock_deadline(budget_ms / 2)};
-    tl_status status = reap_all_overdue(&j), dead = TL_OK;
+                        .cursor = cursor,
+                        .deadline_ms = clock_deadline(budget_ms / 2),
+                        .behind_ms = clock_deadline(budget_ms / 2 / BEHIND_PART)};
+    tl_status status = sweep_overdue(&j), dead = TL_OK;
+    int left;
 
     if (status == TL_OK)
-        status = free_holders(&j, NULL, read_holders_overdue);
+        status = free_holders(&j, NULL, read_holders_overdue, &left);
     /* The dead have time of their own, and their turn whatever became of what is overdue: among
      * many operations that may need all of its time in each round. */
     j.deadline_ms = clock_deadline(budget_ms / 2);
-    j.tries = 0;
-    if (status != TL_UNREACHABLE && !j.went_back)
+    if (status != TL_UNREACHABLE)
         dead = sweep_sessions(&j);
     if (status == TL_OK)
         status = dead;

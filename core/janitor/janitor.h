@@ -3,35 +3,46 @@
  * of read-write locks.  It reads by index, never waits for a row lock and never changes a living
  * holder's row: each step checks for itself that the holder is dead.  Any number may run.
  *
- * Finished trades stand in the same index, each at the end of its max_hold; so a janitor comes by
- * every trade once, and the low-water mark tells all others where to go on.
+ * Finished trades stand in the same index, each at the end of its max_hold.  So each operation has a
+ * low-water mark: the moment of the first trade that may be in process still.  A round sweeps from
+ * the mark until now, and moves the mark to the first trade that it could not open.  What a dead
+ * session held is looked for by the session instead, mark or no mark.
  */
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H
 
-#include "transition/transition.h"
+#include "transition/step_task.h"
 
-/* What the next round goes on from.  {0} at first. */
-typedef struct janitor_place {
-    /* The session that was being swept, the operation that it was at, and the one before; op_code
-     * "": it was gone through. */
-    char session_id[TL_UUID_TEXT], op_code[TL_OP_MAX + 1], after[TL_OP_MAX + 1];
+/* As many ended sessions as one sweep is for; those that are more come after. */
+#define JANITOR_SESSIONS 64
+
+typedef struct janitor_session {
+    char id[TL_UUID_TEXT];
+    int kept; /* the sweep has left rows of it that it could not open */
+} janitor_session;
+
+/* Where the next round goes on.  {0} at first. */
+typedef struct janitor_cursor {
+    /* The sweep for ended sessions: for whom, whether it is at the pass that begins before the
+     * low-water marks, and the operation that it has gone through until that moment. */
+    janitor_session sessions[JANITOR_SESSIONS];
+    size_t count;
+    int everywhere;
+    char op_code[TL_OP_MAX + 1];
     int64_t from_us;
-    int kept;       /* this pass has left rows that it could not open */
-    int everywhere; /* it is the one that begins before the low-water marks */
-    /* Where a look behind rows that cannot be opened ran out of time; "": nowhere. */
+    /* Where a sweep behind a row that stays in process ran out of time; "": nowhere. */
     char overdue_op[TL_OP_MAX + 1];
     int64_t overdue_us;
-    unsigned rounds;
-} janitor_place;
+} janitor_cursor;
 
 /* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
  * sessions, as far as the budget goes, half of it for what is overdue and half for the dead; the
  * next round goes on.  Every operation is looked at in every round.  A process that serves has its
  * rounds follow its beats, with half a beat as their budget: a dead process with many locks is
  * shared among its heirs, and takes none of them from its own work for long. actor: who, for the
- * log.  opened and freed are increased.  place: of this caller's rounds, which do not overlap. */
+ * log.  opened and freed are increased.  cursor: of this caller's rounds, which do not overlap. */
 tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
-                        int64_t budget_ms, janitor_place *place, uint64_t *opened, uint64_t *freed);
+                        int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
+                        uint64_t *freed);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread_context.h"
+#include "base/process.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -276,7 +276,7 @@ tl_status pool_new(pool **out, const pool_options *options)
     p = memory_new(sizeof(*p));
     if (!p)
         return error_set(TL_NO_MEMORY, "out of memory for the connections");
-    p->generation = thread_context_generation();
+    p->generation = process_generation();
     p->opened = options->opened;
     p->opened_context = options->opened_context;
     if (keep_options(p, options) || make_places(p, options) ||
@@ -323,7 +323,7 @@ void pool_free(pool *p)
 
     if (!p)
         return;
-    here = p->generation == thread_context_generation();
+    here = p->generation == process_generation();
     free_connections(p, here);
     if (here)
         pthread_mutex_destroy(&p->mutex);
@@ -375,7 +375,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
     tl_status status;
     int filled;
 
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return error_set(TL_WRONG_PROCESS, "the connections belong to the parent process");
     lock(p);
     if (!p->queues[kind].first)
@@ -416,7 +416,7 @@ void pool_put(pool *p, db *connection)
     if (!connection)
         return;
     /* In a child it stays in its place, and pool_free() gives it up with the others. */
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return;
     if (!is_clean(connection)) {
         lock(p);
@@ -450,7 +450,7 @@ unsigned pool_lent(pool *p)
     const struct extra *extra;
     unsigned count = 0;
 
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return 0;
     lock(p);
     for (size_t i = 0; i < p->place_count; i++)
@@ -468,7 +468,7 @@ tl_status pool_open_extra(pool *p, pool_kind kind, db **out)
     struct extra *extra;
     tl_status status;
 
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return error_set(TL_WRONG_PROCESS, "the connections belong to the parent process");
     extra = memory_new(sizeof(*extra));
     if (!extra)
@@ -494,7 +494,7 @@ void pool_close_extra(pool *p, db *connection)
         return;
     /* In a child after fork another thread of the parent's may have had it in hand; pool_free()
      * abandons it. */
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return;
     lock(p);
     for (link = &p->extras; *link && (*link)->connection != connection; link = &(*link)->next)
@@ -515,7 +515,7 @@ void pool_count(pool *p, db_counters *sum, uint64_t *reconnects)
 
     memset(sum, 0, sizeof(*sum));
     *reconnects = 0;
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return;
     lock(p);
     *sum = p->closed;
@@ -542,7 +542,7 @@ unsigned pool_waiting(pool *p, pool_kind kind)
     const struct waiter *waiter;
     unsigned count = 0;
 
-    if (p->generation != thread_context_generation())
+    if (p->generation != process_generation())
         return 0;
     lock(p);
     for (waiter = p->queues[kind].first; waiter; waiter = waiter->next)

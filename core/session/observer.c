@@ -1,3 +1,5 @@
+/* Looks at the sessions of others, and ends those that were silent for a whole time-out.  Touches
+ * tl_session and its own memory of what it saw. */
 #include "session/observer.h"
 
 #include "base/clock.h"
@@ -7,6 +9,7 @@
 #include "base/text.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* An observer without a session of its own leaves nobody out. */
@@ -112,9 +115,11 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen, ui
 {
     db_result result = DB_RESULT_INIT;
     const char *by = o->own_id[0] != '\0' ? o->own_id : NULL;
-    db_answer answer = store_session_expire(connection, by, seen->id, seen->beat, &result);
+    db_answer answer;
     tl_status status = TL_OK;
 
+    assert(seen->present && seen->unchanged_since_ms >= 0 && strcmp(seen->id, o->own_id) != 0);
+    answer = store_session_expire(connection, by, seen->id, seen->beat, &result);
     if (answer != DB_DONE) {
         status = db_error_status(connection, answer, "ending an expired session");
     } else if (result.affected == 1) {

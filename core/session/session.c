@@ -1,15 +1,20 @@
+/* The session of this process: its heartbeat on a thread and a connection of their own, the round
+ * that follows each confirmed beat on another thread, and a new session where the old one was ended.
+ * It writes the process' own row of tl_session; observer.c ends those of others. */
 #include "session/session.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/life.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "session/observer.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -80,7 +85,7 @@ static void close_connection(session *s)
  * begun to count earlier. */
 static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
 {
-    atomic_store(&of->certain_until_ms, before_ms + s->options.timeout_ms);
+    life_confirm(of, before_ms + s->options.timeout_ms);
     if (s->options.confirmed != NULL)
         s->options.confirmed(s->options.confirmed_context, of->session_id, number, before_ms);
 }
@@ -141,7 +146,7 @@ static void lose(session *s, life *mine, enum beat how)
 {
     uint64_t one = 1;
 
-    atomic_store(&mine->over, 1);
+    life_end(mine);
     log_line(s->options.logger, TL_ALARM, NULL, 0, "session %s %s: all its locks are lost",
              mine->session_id,
              how == BEAT_GONE ? "has no row any more, by hand or by a restored database"
@@ -223,6 +228,17 @@ static tl_status begin(session *s, life **out)
     return status;
 }
 
+/* The process has one life at a time; the next one follows one that is over. */
+static void live_as(session *s, life *next)
+{
+    life *before = atomic_load(&s->now);
+
+    assert(!life_is_over(next) && next->before == NULL);
+    assert(before == NULL || life_is_over(before));
+    next->before = before;
+    atomic_store(&s->now, next);
+}
+
 /* What is held, asked and looked for from here on is the new session's.  A row whose INSERT was not
  * answered shows no beat, and holds nothing. */
 static void go_on_anew(session *s)
@@ -239,8 +255,7 @@ static void go_on_anew(session *s)
     }
     s->was_refused = 0;
     observer_go_on(s->others, next->session_id);
-    next->before = atomic_load(&s->now);
-    atomic_store(&s->now, next);
+    live_as(s, next);
     log_line(s->options.logger, TL_WARNING, NULL, 0, "this process goes on as session %s",
              next->session_id);
 }
@@ -334,7 +349,7 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
     s->loss_fd = -1;
     s->connections = connections;
     s->options = *options;
-    s->generation = thread_context_generation();
+    s->generation = process_generation();
     text_copy(s->program, sizeof s->program, options->program);
     text_copy(s->operations, sizeof s->operations, options->operations);
     if (gethostname(s->host, sizeof s->host - 1) != 0)
@@ -356,7 +371,7 @@ static tl_status begin_first(session *s)
 
     if (status == TL_OK) {
         observer_go_on(s->others, first->session_id);
-        atomic_store(&s->now, first);
+        live_as(s, first);
     }
     return status;
 }
@@ -406,6 +421,7 @@ static void end_row(session *s, const atomic_uint_fast64_t *untracked)
     life *mine = atomic_load(&s->now);
     db_result result = DB_RESULT_INIT;
 
+    assert(mine == NULL || !s->beating_started || s->stop_beating); /* no beat comes after */
     if (s->connection == NULL || life_is_over(mine))
         return;
     (void)store_session_end(s->connection, mine->session_id,
@@ -431,7 +447,7 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked)
     if (s == NULL)
         return;
     /* A child after fork has none of the threads, and the row is its parent's. */
-    if (s->generation == thread_context_generation()) {
+    if (s->generation == process_generation()) {
         stop_threads(s);
         end_row(s, untracked);
         pthread_cond_destroy(&s->round_due);

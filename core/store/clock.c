@@ -1,10 +1,8 @@
 #include "store/clock.h"
 
-#include "sql_text.h"
+#include "store/bind.h"
 
 #include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The database has one row of this. */
 static db_answer read_clock(db *connection, const struct sql_text *statement, store_clock *found)
@@ -38,9 +36,8 @@ db_answer store_clock_open(db *connection, store_clock *found)
 
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)
 {
-    const db_value values[] = {db_text(op_code)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_clock_future, values, COUNT(values), &result);
+    db_answer answer = SQL_RUN(connection, &result, clock_future, .op_code = db_text(op_code));
 
     *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
     db_result_free(&result);
@@ -50,17 +47,16 @@ db_answer store_clock_future(db *connection, const char *op_code, int64_t *futur
 db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
                               const char *actor)
 {
-    const db_value values[] = {db_uint(known), db_int(size_us), db_int(before_us), db_text(actor)};
-
-    return db_run(connection, &sql_clock_stepped, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, clock_stepped, .known = db_uint(known),
+                   .size_us = db_int(size_us), .before_us = db_int(before_us),
+                   .actor = db_text(actor));
 }
 
 db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
                              const char *actor)
 {
-    const db_value values[] = {db_uint(most), db_text(thread_no), db_text(actor)};
-
-    return db_run(connection, &sql_clock_settle, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, clock_settle, .most = db_uint(most),
+                   .thread_no = db_text(thread_no), .actor = db_text(actor));
 }
 
 db_answer store_clock_settled(db *connection, db_result *result)

@@ -14,7 +14,7 @@ typedef struct store_resolution {
     const tl_key *key;
     uint64_t rev, fence;
     uint32_t epoch;
-    char verdict;
+    char decision;
     int part; /* a store_half */
     int although_pending;
     const char *actor, *reason, *thread_no, *log_no;

@@ -20,5 +20,9 @@ db_answer store_openings(db *connection, step *const *steps, size_t count);
 /* The rows of claims and reclaims as they are, for view_read(), where they still carry the step's
  * token: into step.row, and fence and epoch with it.  Else row stays empty and fence is 0. */
 db_answer store_granted_rows(db *connection, step *const *steps, size_t count);
+/* The same after they were committed, of those that were changed and want their row; who has lost
+ * his row since counts as not changed.  DB_UNANSWERED: a row could not be read, so that what became
+ * of each is not known. */
+db_answer store_read_granted(db *connection, step *const *steps, size_t count);
 
 #endif

@@ -2,14 +2,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "sql_text.h"
+#include "store/bind.h"
 #include "store/rows.h"
 
 #include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ASK_VALUES 11
-#define GROUP_VALUES 13
 
 static db_value milliseconds_or_null(int64_t number)
 {
@@ -18,49 +14,46 @@ static db_value milliseconds_or_null(int64_t number)
 
 db_answer store_resource_ask(db *connection, const resource_step *s, db_result *result)
 {
-    db_value values[TL_RESOURCES_MAX * ASK_VALUES], *to = values;
-    const db_value dead = db_text(s->dead != NULL ? s->dead : "");
-    store_rows rows = {.rows = values,
-                       .row_values = ASK_VALUES,
-                       .count = s->count,
-                       .tail = &dead,
-                       .tail_count = 1};
+    struct sql_resource_ask_row values[TL_RESOURCES_MAX];
+    const store_rows rows = {
+        .outside = SQL_VALUES(resource_ask, .dead = db_text(s->dead != NULL ? s->dead : "")),
+        .rows = (const db_value *)values,
+        .count = s->count};
 
-    for (size_t i = 0; i < s->count; i++) {
-        *to++ = db_text(s->resources[i]);
-        *to++ = db_text(s->thread_no);
-        *to++ = db_text(s->log_no);
-        *to++ = db_text(s->session_id);
-        *to++ = db_bytes(s->token, RESOURCE_TOKEN);
-        *to++ = milliseconds_or_null(s->lease_ms);
-        *to++ = db_int(s->max_hold_ms);
-        *to++ = milliseconds_or_null(s->min_hold_ms);
-        *to++ = db_bytes(s->payload, s->payload_size);
-        *to++ = db_text(s->remark);
-        *to++ = db_text(s->actor);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        values[i] = SQL_ROW(
+            resource_ask, .resource = db_text(s->resources[i]), .thread_no = db_text(s->thread_no),
+            .log_no = db_text(s->log_no), .session_id = db_text(s->session_id),
+            .token = db_bytes(s->token, RESOURCE_TOKEN),
+            .lease_ms = milliseconds_or_null(s->lease_ms), .max_hold_ms = db_int(s->max_hold_ms),
+            .min_hold_ms = milliseconds_or_null(s->min_hold_ms),
+            .payload = db_bytes(s->payload, s->payload_size), .remark = db_text(s->remark),
+            .actor = db_text(s->actor));
     return store_run_rows(connection, &sql_resource_ask, &rows, result);
 }
 
-/* In the order of resource_group.sql.  Of what an unlock leaves alone nothing is given. */
-static void group_values(const resource_row *row, db_value *to)
+/* Of what an unlock leaves alone nothing is given. */
+static db_value of_lock(const resource_row *row, db_value value)
+{
+    return row->unlocks ? db_null() : value;
+}
+
+static struct sql_resource_group_values group_values(const resource_row *row)
 {
     const resource_step *s = row->step;
-    int locks = !row->unlocks;
+    const char *status = row->unlocks ? "U" : "L", *word = row->unlocks ? "release" : "lock";
+    const db_value payload = row->unlocks ? db_bytes(s->held_token, RESOURCE_TOKEN)
+                                          : db_bytes(s->payload, s->payload_size);
 
-    *to++ = db_ascii(s->resources[0]);
-    *to++ = db_ascii(locks ? "L" : "U");
-    *to++ = db_ascii(locks ? "lock" : "release");
-    *to++ = db_text(s->thread_no);
-    *to++ = db_text(s->log_no);
-    *to++ = locks ? db_text(s->session_id) : db_null();
-    *to++ = db_bytes(s->token, RESOURCE_TOKEN);
-    *to++ = locks ? milliseconds_or_null(s->lease_ms) : db_null();
-    *to++ = locks ? db_int(s->max_hold_ms) : db_null();
-    *to++ = locks ? milliseconds_or_null(s->min_hold_ms) : db_null();
-    *to++ = locks ? db_bytes(s->payload, s->payload_size) : db_bytes(s->held_token, RESOURCE_TOKEN);
-    *to++ = locks ? db_text(s->remark) : db_null();
-    *to = locks ? db_text(s->actor) : db_null();
+    return SQL_STRUCT(
+        resource_group, .resource = db_ascii(s->resources[0]), .status = db_ascii(status),
+        .step = db_ascii(word), .thread_no = db_text(s->thread_no), .log_no = db_text(s->log_no),
+        .session_id = of_lock(row, db_text(s->session_id)),
+        .token = db_bytes(s->token, RESOURCE_TOKEN),
+        .lease_ms = of_lock(row, milliseconds_or_null(s->lease_ms)),
+        .max_hold_ms = of_lock(row, db_int(s->max_hold_ms)),
+        .min_hold_ms = of_lock(row, milliseconds_or_null(s->min_hold_ms)), .payload = payload,
+        .remark = of_lock(row, db_text(s->remark)), .actor = of_lock(row, db_text(s->actor)));
 }
 
 size_t store_resource_row_size(const resource_row *row)
@@ -83,15 +76,16 @@ static void take_verdicts(resource_row *const *rows, size_t count, const db_resu
 
 db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count)
 {
-    db_value *values = memory_new_array(count * GROUP_VALUES, sizeof *values);
+    struct sql_resource_group_values *values = memory_new_array(count, sizeof *values);
     db_result result = DB_RESULT_INIT;
     db_answer answer;
 
     if (values == NULL)
         return DB_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        group_values(rows[i], values + i * GROUP_VALUES);
-    answer = db_run_rows(connection, &sql_resource_group, values, count, GROUP_VALUES, &result);
+        values[i] = group_values(rows[i]);
+    answer = db_run_rows(connection, &sql_resource_group, (const db_value *)values, count,
+                         sql_resource_group_values_count, &result);
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */
         db_spoil(connection);
@@ -106,12 +100,10 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
 
 /* The statements that end with a list of resources. */
 static db_answer run_on_held(db *connection, const struct sql_text *statement,
-                             const resource_step *s, const db_value *head, size_t count,
-                             db_result *result)
+                             const resource_step *s, const db_value *outside, db_result *result)
 {
     db_value names[TL_RESOURCES_MAX];
-    store_rows rows = {
-        .head = head, .head_count = count, .rows = names, .row_values = 1, .count = s->count};
+    const store_rows rows = {.outside = outside, .rows = names, .count = s->count};
 
     for (size_t i = 0; i < s->count; i++)
         names[i] = db_text(s->resources[i]);
@@ -120,43 +112,42 @@ static db_answer run_on_held(db *connection, const struct sql_text *statement,
 
 db_answer store_resource_unlock(db *connection, const resource_step *s, db_result *result)
 {
-    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no),
-                             db_bytes(s->token, RESOURCE_TOKEN),
-                             db_bytes(s->held_token, RESOURCE_TOKEN)};
-
-    return run_on_held(connection, &sql_resource_unlock, s, head, COUNT(head), result);
+    return run_on_held(connection, &sql_resource_unlock, s,
+                       SQL_VALUES(resource_unlock, .thread_no = db_text(s->thread_no),
+                                  .log_no = db_text(s->log_no),
+                                  .token = db_bytes(s->token, RESOURCE_TOKEN),
+                                  .held_token = db_bytes(s->held_token, RESOURCE_TOKEN)),
+                       result);
 }
 
 db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result)
 {
-    const db_value head[] = {db_text(s->thread_no), db_text(s->log_no), db_int(s->lease_ms),
-                             db_bytes(s->held_token, RESOURCE_TOKEN)};
-
-    return run_on_held(connection, &sql_resource_renew, s, head, COUNT(head), result);
+    return run_on_held(connection, &sql_resource_renew, s,
+                       SQL_VALUES(resource_renew, .thread_no = db_text(s->thread_no),
+                                  .log_no = db_text(s->log_no), .lease_ms = db_int(s->lease_ms),
+                                  .held_token = db_bytes(s->held_token, RESOURCE_TOKEN)),
+                       result);
 }
 
 db_answer store_resource_now(db *connection, const char *resource, const uint8_t *token,
                              db_result *result)
 {
-    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_text(resource)};
-
-    return db_run(connection, &sql_resource_now, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_now, .token = db_bytes(token, RESOURCE_TOKEN),
+                   .resource = db_text(resource));
 }
 
 db_answer store_resource_token_seen(db *connection, const char *resource, const uint8_t *token,
                                     db_result *result)
 {
-    const db_value values[] = {db_text(resource), db_bytes(token, RESOURCE_TOKEN)};
-
-    return db_run(connection, &sql_resource_token_seen, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_token_seen, .resource = db_text(resource),
+                   .token = db_bytes(token, RESOURCE_TOKEN));
 }
 
 db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
                                uint64_t fence, db_result *result)
 {
-    const db_value values[] = {db_bytes(token, RESOURCE_TOKEN), db_uint(fence), db_text(resource)};
-
-    return db_run(connection, &sql_resource_guard, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_guard, .token = db_bytes(token, RESOURCE_TOKEN),
+                   .fence = db_uint(fence), .resource = db_text(resource));
 }
 
 db_answer store_caller_transaction(db *connection, db_result *result)
@@ -167,26 +158,21 @@ db_answer store_caller_transaction(db *connection, db_result *result)
 db_answer store_resource_force(db *connection, const resource_step *s, uint64_t fence,
                                db_result *result)
 {
-    const db_value values[] = {
-        db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RESOURCE_TOKEN),
-        db_text(s->remark),    db_text(s->actor),  db_text(s->resources[0]),
-        db_uint(fence)};
-
-    return db_run(connection, &sql_resource_force, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_force, .thread_no = db_text(s->thread_no),
+                   .log_no = db_text(s->log_no), .token = db_bytes(s->token, RESOURCE_TOKEN),
+                   .remark = db_text(s->remark), .actor = db_text(s->actor),
+                   .resource = db_text(s->resources[0]), .seen_fence = db_uint(fence));
 }
 
 db_answer store_resource_show(db *connection, const char *resource, db_result *result)
 {
-    const db_value values[] = {db_text(resource)};
-
-    return db_run(connection, &sql_resource_show, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_show, .resource = db_text(resource));
 }
 
 db_answer store_resource_list(db *connection, const char *after, unsigned limit, db_result *result)
 {
-    const db_value values[] = {db_text(after), db_uint(limit)};
-
-    return db_run(connection, &sql_resource_list, values, COUNT(values), result);
+    return SQL_RUN(connection, result, resource_list, .after = db_text(after),
+                   .most = db_uint(limit));
 }
 
 enum view_column {

@@ -1,3 +1,5 @@
+/* Statements with a group of rows: one row is prepared, several are written out as a text.  Touches
+ * nothing but the connection. */
 #include "store/rows.h"
 
 #include "base/text.h"
@@ -8,64 +10,71 @@
 /* Enough for every statement there is: a prepared one takes its values in one array. */
 #define VALUES_MAX 32
 
-/* Appends a piece of SQL with its question marks replaced by literals of the values.  No statement
- * of sql/query has a question mark inside a string. */
-static void append(struct text_buffer *to, const char *piece, const db_value *values)
+/* A statement that is being written out: the question marks are counted. */
+struct writing {
+    struct text_buffer text;
+    const struct sql_text *statement;
+    const db_value *outside;
+    unsigned mark;
+};
+
+/* Appends a piece of the statement with its question marks replaced by literals of the values.  No
+ * statement has a question mark inside a string. */
+static void append(struct writing *to, const char *piece, const db_value *row)
 {
+    const unsigned outside = to->statement->outside;
     const char *mark;
 
-    for (; (mark = strchr(piece, '?')) != NULL; piece = mark + 1, values++) {
+    for (; (mark = strchr(piece, '?')) != NULL; piece = mark + 1) {
+        const unsigned number = to->statement->marks[to->mark++];
+        const db_value *value = number < outside ? &to->outside[number] : &row[number - outside];
         char *end;
 
-        text_buffer_append(to, piece, (size_t)(mark - piece));
-        end = text_buffer_room(to, db_literal_size(values));
-        if (end == NULL)
-            return;
-        text_buffer_grew(to, db_literal(end, values));
+        text_buffer_append(&to->text, piece, (size_t)(mark - piece));
+        end = text_buffer_room(&to->text, db_literal_size(value));
+        if (end != NULL)
+            text_buffer_grew(&to->text, db_literal(end, value));
     }
-    text_buffer_append_text(to, piece);
+    text_buffer_append_text(&to->text, piece);
 }
 
 static db_answer run_text(db *connection, const struct sql_text *statement,
                           const store_rows *values, db_result *result)
 {
-    struct text_buffer text;
+    const unsigned row_values = statement->values - statement->outside;
+    struct writing to = {.statement = statement, .outside = values->outside};
     db_answer answer = DB_NO_MEMORY;
+    unsigned row_mark;
 
-    text_buffer_init(&text);
+    text_buffer_init(&to.text);
     if (values->nowait)
-        text_buffer_append_text(&text, DB_NOWAIT_PREFIX);
-    append(&text, statement->head, values->head);
+        text_buffer_append_text(&to.text, DB_NOWAIT_PREFIX);
+    append(&to, statement->head, NULL);
+    row_mark = to.mark;
     for (size_t row = 0; row < values->count; row++) {
         if (row > 0)
-            text_buffer_append_text(&text, ",");
-        append(&text, statement->row, values->rows + row * values->row_values);
+            text_buffer_append_text(&to.text, ",");
+        to.mark = row_mark;
+        append(&to, statement->row, values->rows + row * row_values);
     }
-    append(&text, statement->tail, values->tail);
-    if (!text.failed)
-        answer = db_run_text(connection, statement->name, text.data, text.size, result);
-    text_buffer_free(&text);
+    append(&to, statement->tail, NULL);
+    if (!to.text.failed)
+        answer = db_run_text(connection, statement->name, to.text.data, to.text.size, result);
+    text_buffer_free(&to.text);
     return answer;
-}
-
-static size_t put(db_value *to, size_t at, const db_value *from, size_t count)
-{
-    if (count > 0)
-        memcpy(to + at, from, count * sizeof *from);
-    return at + count;
 }
 
 db_answer store_run_rows(db *connection, const struct sql_text *statement, const store_rows *values,
                          db_result *result)
 {
+    const unsigned outside = statement->outside;
     db_value all[VALUES_MAX];
-    size_t count = values->head_count + values->row_values + values->tail_count;
 
-    if (values->count != 1 || count > VALUES_MAX)
+    if (values->count != 1 || statement->values > VALUES_MAX)
         return run_text(connection, statement, values, result);
-    count = put(all, 0, values->head, values->head_count);
-    count = put(all, count, values->rows, values->row_values);
-    count = put(all, count, values->tail, values->tail_count);
-    return values->nowait ? db_run_nowait(connection, statement, all, count, result)
-                          : db_run(connection, statement, all, count, result);
+    if (outside > 0)
+        memcpy(all, values->outside, outside * sizeof *all);
+    memcpy(all + outside, values->rows, (statement->values - outside) * sizeof *all);
+    return values->nowait ? db_run_nowait(connection, statement, all, statement->values, result)
+                          : db_run(connection, statement, all, statement->values, result);
 }

@@ -4,11 +4,10 @@
 
 #include "db/db.h"
 
-/* The values of a statement whose group of rows is repeated, in the order of its question marks:
- * those before the group, those of each row one after the other, those after it. */
+/* The values of a statement whose group of rows is repeated: those outside the group, which the
+ * statement has so many of as it says, and those of each row one after the other. */
 typedef struct store_rows {
-    const db_value *head, *rows, *tail;
-    size_t head_count, row_values, tail_count;
+    const db_value *outside, *rows;
     size_t count; /* of rows */
     int nowait;   /* on a connection whose statements wait for row locks, this one does not */
 } store_rows;

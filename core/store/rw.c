@@ -1,11 +1,9 @@
 #include "store/rw.h"
 
 #include "base/text.h"
-#include "sql_text.h"
+#include "store/bind.h"
 
 #include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A statement whose number of rows, or of changed rows, is all that is wanted. */
 static db_answer run_counting(db *connection, const struct sql_text *statement,
@@ -20,35 +18,29 @@ static db_answer run_counting(db *connection, const struct sql_text *statement,
     return answer;
 }
 
+#define RUN_COUNTING(connection, number, statement, ...)                                           \
+    run_counting(connection, &sql_##statement, SQL_VALUES(statement, __VA_ARGS__),                 \
+                 sql_##statement##_values_count, number)
+
 db_answer store_rw_make(db *connection, const char *resource)
 {
-    const db_value values[] = {db_text(resource)};
-
-    return run_counting(connection, &sql_rw_make, values, COUNT(values), NULL);
+    return RUN_COUNTING(connection, NULL, rw_make, .resource = db_text(resource));
 }
 
-static db_answer run_there(db *connection, const struct sql_text *statement, const char *resource,
-                           int *there)
+db_answer store_rw_gate(db *connection, const char *resource, int *there)
 {
-    const db_value values[] = {db_text(resource)};
     uint64_t rows = 0;
-    db_answer answer = run_counting(connection, statement, values, COUNT(values), &rows);
+    db_answer answer = RUN_COUNTING(connection, &rows, rw_gate, .resource = db_text(resource));
 
     *there = rows == 1;
     return answer;
 }
 
-db_answer store_rw_gate(db *connection, const char *resource, int *there)
-{
-    return run_there(connection, &sql_rw_gate, resource, there);
-}
-
 db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look)
 {
-    const db_value values[] = {db_bytes(intent, RW_TOKEN), db_bytes(intent, RW_TOKEN),
-                               db_text(resource)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_rw_look, values, COUNT(values), &result);
+    db_answer answer = SQL_RUN(connection, &result, rw_look, .intent = db_bytes(intent, RW_TOKEN),
+                               .resource = db_text(resource));
 
     memset(look, 0, sizeof *look);
     if (answer == DB_DONE && result.rows == 1) {
@@ -75,83 +67,70 @@ static db_value letter(const char *c)
 
 db_answer store_rw_claim(db *connection, const rw_step *s)
 {
-    const db_value values[] = {
-        db_text(s->resource),         db_uint(s->slot),       letter(&s->kind),
-        letter(&s->status),           db_text(s->step),       db_text(s->thread_no),
-        db_text(s->log_no),           db_text(s->session_id), db_int(s->by_session),
-        db_bytes(s->token, RW_TOKEN), db_uint(s->fence),      db_int(s->over_ms),
-        db_int(s->max_hold_ms),       db_text(s->remark),     db_text(s->actor)};
-
-    return run_counting(connection, &sql_rw_claim, values, COUNT(values), NULL);
+    return RUN_COUNTING(connection, NULL, rw_claim, .resource = db_text(s->resource),
+                        .slot = db_uint(s->slot), .kind = letter(&s->kind),
+                        .status = letter(&s->status), .step = db_text(s->step),
+                        .thread_no = db_text(s->thread_no), .log_no = db_text(s->log_no),
+                        .session_id = db_text(s->session_id), .by_session = db_int(s->by_session),
+                        .token = db_bytes(s->token, RW_TOKEN), .fence = db_uint(s->fence),
+                        .over_ms = db_int(s->over_ms), .max_hold_ms = db_int(s->max_hold_ms),
+                        .remark = db_text(s->remark), .actor = db_text(s->actor));
 }
 
 db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
                         const char *thread_no, const char *actor, uint64_t *freed)
 {
-    const db_value values[] = {db_text(thread_no), db_bytes(token, RW_TOKEN), db_text(actor),
-                               db_text(resource), db_int(readers_too)};
-
-    return run_counting(connection, &sql_rw_free, values, COUNT(values), freed);
+    return RUN_COUNTING(connection, freed, rw_free, .thread_no = db_text(thread_no),
+                        .token = db_bytes(token, RW_TOKEN), .actor = db_text(actor),
+                        .resource = db_text(resource), .readers_too = db_int(readers_too));
 }
 
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected)
 {
-    const db_value values[] = {db_text(s->step),
-                               db_text(s->thread_no),
-                               db_text(s->log_no),
-                               db_bytes(s->token, RW_TOKEN),
-                               db_text(s->resource),
-                               db_uint(s->slot),
-                               db_bytes(s->held_token, RW_TOKEN)};
-
-    return run_counting(connection, &sql_rw_release, values, COUNT(values), affected);
+    return RUN_COUNTING(connection, affected, rw_release, .step = db_text(s->step),
+                        .thread_no = db_text(s->thread_no), .log_no = db_text(s->log_no),
+                        .token = db_bytes(s->token, RW_TOKEN), .resource = db_text(s->resource),
+                        .slot = db_uint(s->slot), .held_token = db_bytes(s->held_token, RW_TOKEN));
 }
 
 db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected)
 {
-    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no), db_text(s->resource),
-                               db_uint(s->slot), db_bytes(s->held_token, RW_TOKEN)};
-
-    return run_counting(connection, &sql_rw_downgrade, values, COUNT(values), affected);
+    return RUN_COUNTING(connection, affected, rw_downgrade, .thread_no = db_text(s->thread_no),
+                        .log_no = db_text(s->log_no), .resource = db_text(s->resource),
+                        .slot = db_uint(s->slot), .held_token = db_bytes(s->held_token, RW_TOKEN));
 }
 
 db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected)
 {
-    const db_value values[] = {db_text(s->thread_no), db_text(s->log_no),
-                               db_int(s->over_ms),    db_text(s->resource),
-                               db_uint(s->slot),      db_bytes(s->held_token, RW_TOKEN)};
-
-    return run_counting(connection, &sql_rw_renew, values, COUNT(values), affected);
+    return RUN_COUNTING(connection, affected, rw_renew, .thread_no = db_text(s->thread_no),
+                        .log_no = db_text(s->log_no), .over_ms = db_int(s->over_ms),
+                        .resource = db_text(s->resource), .slot = db_uint(s->slot),
+                        .held_token = db_bytes(s->held_token, RW_TOKEN));
 }
 
 db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected)
 {
-    const db_value values[] = {
-        db_text(s->thread_no), db_text(s->log_no), db_bytes(s->token, RW_TOKEN),
-        db_uint(s->fence),     db_text(s->remark), db_text(s->actor),
-        db_text(s->resource),  db_uint(s->slot),   db_uint(seen_fence)};
-
-    return run_counting(connection, &sql_rw_force, values, COUNT(values), affected);
+    return RUN_COUNTING(connection, affected, rw_force, .thread_no = db_text(s->thread_no),
+                        .log_no = db_text(s->log_no), .token = db_bytes(s->token, RW_TOKEN),
+                        .fence = db_uint(s->fence), .remark = db_text(s->remark),
+                        .actor = db_text(s->actor), .resource = db_text(s->resource),
+                        .slot = db_uint(s->slot), .seen_fence = db_uint(seen_fence));
 }
 
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected)
 {
-    const db_value values[] = {db_text(s->thread_no),
-                               db_text(s->log_no),
-                               db_text(s->resource),
-                               db_uint(s->slot),
-                               db_bytes(s->held_token, RW_TOKEN),
-                               db_uint(s->fence)};
-
-    return run_counting(connection, &sql_rw_done, values, COUNT(values), affected);
+    return RUN_COUNTING(connection, affected, rw_done, .thread_no = db_text(s->thread_no),
+                        .log_no = db_text(s->log_no), .resource = db_text(s->resource),
+                        .slot = db_uint(s->slot), .held_token = db_bytes(s->held_token, RW_TOKEN),
+                        .fence = db_uint(s->fence));
 }
 
 db_answer store_rw_guard(db *connection, const rw_step *s, int *held)
 {
-    const db_value values[] = {db_bytes(s->held_token, RW_TOKEN), db_uint(s->fence),
-                               db_text(s->resource), db_uint(s->slot)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_rw_guard, values, COUNT(values), &result);
+    db_answer answer = SQL_RUN(
+        connection, &result, rw_guard, .held_token = db_bytes(s->held_token, RW_TOKEN),
+        .fence = db_uint(s->fence), .resource = db_text(s->resource), .slot = db_uint(s->slot));
 
     *held = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0;
     db_result_free(&result);
@@ -161,17 +140,16 @@ db_answer store_rw_guard(db *connection, const rw_step *s, int *held)
 db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
                        db_result *result)
 {
-    const db_value values[] = {db_bytes(token, RW_TOKEN), db_text(resource), db_uint(slot)};
-
-    return db_run(connection, &sql_rw_now, values, COUNT(values), result);
+    return SQL_RUN(connection, result, rw_now, .token = db_bytes(token, RW_TOKEN),
+                   .resource = db_text(resource), .slot = db_uint(slot));
 }
 
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
                               const uint8_t *token, int *seen)
 {
-    const db_value values[] = {db_text(resource), db_uint(slot), db_bytes(token, RW_TOKEN)};
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_rw_token_seen, values, COUNT(values), &result);
+    db_answer answer = SQL_RUN(connection, &result, rw_token_seen, .resource = db_text(resource),
+                               .slot = db_uint(slot), .token = db_bytes(token, RW_TOKEN));
 
     *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0;
     db_result_free(&result);
@@ -185,9 +163,7 @@ db_answer store_rw_overdue(db *connection, db_result *result)
 
 db_answer store_rw_session(db *connection, const char *session_id, db_result *result)
 {
-    const db_value values[] = {db_text(session_id)};
-
-    return db_run(connection, &sql_rw_session, values, COUNT(values), result);
+    return SQL_RUN(connection, result, rw_session, .session_id = db_text(session_id));
 }
 
 /* ------------------------------------------------------------------------- views -- */
@@ -195,12 +171,11 @@ db_answer store_rw_session(db *connection, const char *session_id, db_result *re
 db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
                         unsigned limit, db_result *result)
 {
-    const db_value one[] = {db_text(resource), db_uint(slot), db_uint(limit)};
-    const db_value page[] = {db_text(resource), db_text(resource), db_uint(slot), db_uint(limit)};
-
     if (all)
-        return db_run(connection, &sql_rw_list, page, COUNT(page), result);
-    return db_run(connection, &sql_rw_show, one, COUNT(one), result);
+        return SQL_RUN(connection, result, rw_list, .resource = db_text(resource),
+                       .slot = db_uint(slot), .most = db_uint(limit));
+    return SQL_RUN(connection, result, rw_show, .resource = db_text(resource),
+                   .slot = db_uint(slot), .most = db_uint(limit));
 }
 
 enum view_column {
@@ -269,14 +244,17 @@ void holder_view_read(tl_holder_view *view, const db_result *r, size_t row)
 
 db_answer store_row_lock_there(db *connection, const char *resource, int *there)
 {
-    return run_there(connection, &sql_row_lock_there, resource, there);
+    uint64_t rows = 0;
+    db_answer answer =
+        RUN_COUNTING(connection, &rows, row_lock_there, .resource = db_text(resource));
+
+    *there = rows == 1;
+    return answer;
 }
 
 db_answer store_row_lock_make(db *connection, const char *resource)
 {
-    const db_value values[] = {db_text(resource)};
-
-    return run_counting(connection, &sql_row_lock_make, values, COUNT(values), NULL);
+    return RUN_COUNTING(connection, NULL, row_lock_make, .resource = db_text(resource));
 }
 
 /* The grammar takes no parameter after WAIT, so the statement is written out.  The name goes as
@@ -303,6 +281,15 @@ static void write_row_lock(struct text_buffer *to, const char *resource, int64_t
         text_buffer_append_format(to, " WAIT %lld", (long long)wait_s);
 }
 
+static db_answer lock_row(db *connection, const char *resource, int *locked)
+{
+    uint64_t rows = 0;
+    db_answer answer = RUN_COUNTING(connection, &rows, row_lock, .resource = db_text(resource));
+
+    *locked = rows == 1;
+    return answer;
+}
+
 db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked)
 {
     db_result result = DB_RESULT_INIT;
@@ -310,7 +297,7 @@ db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, i
     db_answer answer = DB_NO_MEMORY;
 
     if (wait_s == TL_ROW_LOCK_BLOCK)
-        return run_there(connection, &sql_row_lock, resource, locked);
+        return lock_row(connection, resource, locked);
     text_buffer_init(&text);
     write_row_lock(&text, resource, wait_s);
     if (!text.failed)

@@ -1,9 +1,7 @@
 /* The statements about the server itself, bound to their parameters; each is one round trip. */
 #include "store/server.h"
 
-#include "sql_text.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "store/bind.h"
 
 db_answer store_schema_version(db *connection, db_result *result)
 {
@@ -13,16 +11,14 @@ db_answer store_schema_version(db *connection, db_result *result)
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result)
 {
-    const db_value values[] = {db_text(session_id), db_int(age_ms)};
-
-    return db_run(connection, &sql_server_restored, values, COUNT(values), result);
+    return SQL_RUN(connection, result, server_restored, .session_id = db_text(session_id),
+                   .age_ms = db_int(age_ms));
 }
 
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
 {
-    const db_value values[] = {db_uint(accepted), db_text(why)};
-
-    return db_run(connection, &sql_restore_found, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, restore_found, .accepted = db_uint(accepted),
+                   .why = db_text(why));
 }
 
 db_answer store_right(db *connection, store_right_of right)

@@ -53,7 +53,6 @@ typedef struct step {
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;
     uint64_t reclaim_fence; /* 0: any */
-    uint64_t first_fence;   /* of ASK: a new row's, or 0: the server says which */
     int claim_as;           /* a step_claim */
     const char *new_log_no; /* of CLAIM: where neither the thread nor the trade has one */
     uint64_t override_fence;
@@ -73,8 +72,8 @@ typedef struct step {
     int in_caller; /* an ending in the caller's own transaction */
     tl_findings findings;
 
-    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(): a block that
-     * commits by itself.  NULL: the statement alone, also within a transaction. */
+    /* CLAIM, RECLAIM: where the row goes as it is after the step, for view_read(), once that is
+     * committed.  NULL: it is not read; so within a transaction. */
     struct db_result *row;
 
     /* What the server said. */
@@ -94,10 +93,12 @@ int step_is_grant(step_kind kind);
 /* An ending, or an arming: it rests on a hold. */
 int step_is_holders(step_kind kind);
 /* Of ASK and FINISH_SYNC of a trade: nothing is told but key, hold, fingerprint and payload, of
- * what may be sent at once, or success; so the plain form of the statement will do. */
-int step_is_plain(const step *s);
+ * what may be sent at once, or success; so the short form of the statement will do. */
+int step_is_short(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);
+/* After a RECLAIM: whoever named the fence knows the one that was written. */
+void step_know_reclaim(step *s);
 const char *step_name(step_kind kind);
 
 #endif

@@ -1,107 +1,74 @@
-/* Everything that is not a step: reading, sessions, evidence. */
+/* Everything that is not a step: reading, sessions, evidence.  Touches nothing but the connection. */
 #include "store/store.h"
 
 #include "base/text.h"
-#include "sql_text.h"
-#include "store/mutation.h"
+#include "store/bind.h"
 
 #include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result)
 {
-    const db_value values[] = {db_text(cust_no), db_text(serial_no), db_text(op_code)};
-
-    return db_run(connection, &sql_view_by_key, values, COUNT(values), result);
+    return SQL_RUN(connection, result, view_by_key, .cust_no = db_text(cust_no),
+                   .serial_no = db_text(serial_no), .op_code = db_text(op_code));
 }
 
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
                          const char *op_code)
 {
-    const db_value values[] = {db_text(cust_no), db_text(serial_no), db_text(op_code)};
-
-    return db_run(connection, &sql_row_held, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, row_held, .cust_no = db_text(cust_no),
+                   .serial_no = db_text(serial_no), .op_code = db_text(op_code));
 }
 
 db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result)
 {
-    const db_value values[] = {db_text(session_id_text)};
-
-    return db_run(connection, &sql_holder_silent, values, COUNT(values), result);
+    return SQL_RUN(connection, result, holder_silent, .session_id = db_text(session_id_text));
 }
 
 db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
                               db_result *result)
 {
-    const db_value values[] = {db_text(cust_no), db_text(op_code)};
-
-    return db_run(connection, &sql_customer_busy, values, COUNT(values), result);
-}
-
-db_answer store_token_now(db *connection, const step *s, db_result *result)
-{
-    const db_value values[] = {
-        db_bytes(s->token, STEP_TOKEN), db_text(s->session_id), db_text(s->cust_no),
-        db_text(s->serial_no),          db_text(s->op_code),
-    };
-
-    return db_run(connection, store_mutated(&sql_token_now), values, COUNT(values), result);
-}
-
-db_answer store_token_seen(db *connection, const step *s, db_result *result)
-{
-    const db_value values[] = {
-        db_text(s->cust_no),
-        db_text(s->serial_no),
-        db_text(s->op_code),
-        db_bytes(s->token, STEP_TOKEN),
-    };
-
-    return db_run(connection, &sql_token_seen, values, COUNT(values), result);
+    return SQL_RUN(connection, result, customer_busy, .cust_no = db_text(cust_no),
+                   .op_code = db_text(op_code));
 }
 
 db_answer store_connection_used(db *connection, const char *name, db_result *result)
 {
-    const db_value values[] = {db_text(name)};
-
-    return db_run(connection, &sql_connection_used, values, COUNT(values), result);
+    return SQL_RUN(connection, result, connection_used, .name = db_text(name));
 }
 
 db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
                                  db_result *result)
 {
-    const db_value values[] = {db_text(retry_op), db_uint(limit)};
-
-    return db_run(connection, suspects ? &sql_claim_suspects : &sql_claim_candidates, values,
-                  COUNT(values), result);
+    if (suspects)
+        return SQL_RUN(connection, result, claim_suspects, .retry_op = db_text(retry_op),
+                       .most = db_uint(limit));
+    return SQL_RUN(connection, result, claim_candidates, .retry_op = db_text(retry_op),
+                   .most = db_uint(limit));
 }
 
 db_answer store_next_due(db *connection, const char *op_code, db_result *result)
 {
-    const db_value values[] = {db_text(op_code)};
-
-    return db_run(connection, &sql_next_due, values, COUNT(values), result);
+    return SQL_RUN(connection, result, next_due, .op_code = db_text(op_code));
 }
 
 db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
                         db_result *result)
 {
-    const db_value values[] = {db_text(retry_op), db_int(late_us), db_uint(limit), db_int(late_us)};
-
-    return db_run(connection, &sql_overdue, values, COUNT(values), result);
+    return SQL_RUN(connection, result, overdue, .op_code = db_text(retry_op),
+                   .late_us = db_int(late_us), .most = db_uint(limit));
 }
 
 db_answer store_operation_next(db *connection, store_operation *operation)
 {
     db_result found = DB_RESULT_INIT;
-    const db_value values[] = {db_text(operation->op_code)};
-    db_answer answer = db_run(connection, &sql_operation_next, values, COUNT(values), &found);
+    db_answer answer =
+        SQL_RUN(connection, &found, operation_next, .op_code = db_text(operation->op_code));
 
     if (answer == DB_DONE) {
         text_copy(operation->op_code, sizeof operation->op_code, db_get_text(&found, 0, 0));
         operation->low_water_us = db_get_int(&found, 0, 1);
+        operation->now_us = db_get_int(&found, 0, 2);
     }
     db_result_free(&found);
     return answer;
@@ -110,35 +77,28 @@ db_answer store_operation_next(db *connection, store_operation *operation)
 db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
                              db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
-
-    return db_run(connection, &sql_reap_overdue, values, COUNT(values), result);
+    return SQL_RUN(connection, result, reap_overdue, .op_code = db_text(op_code),
+                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
 }
 
-db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             const store_stretch *stretch, db_result *result)
+db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
+                          db_result *result)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
-                               db_text(session_id)};
-
-    return db_run(connection, &sql_reap_session, values, COUNT(values), result);
+    return SQL_RUN(connection, result, reap_dead, .op_code = db_text(op_code),
+                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us),
+                   .most = db_uint(STORE_REAP_BATCH));
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
-                                  store_part *part)
+                                  int *empty)
 {
     db_result found = DB_RESULT_INIT;
     db_answer answer;
-    const db_value values[] = {
-        db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
-        db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us),
-    };
 
-    answer = db_run(connection, &sql_low_water_stretch, values, COUNT(values), &found);
+    answer = SQL_RUN(connection, &found, low_water_stretch, .op_code = db_text(op_code),
+                     .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
     if (answer == DB_DONE) {
-        part->empty = db_is_null(&found, 0, 0);
-        part->first_us = db_get_int(&found, 0, 0);
-        part->now_us = db_get_int(&found, 0, 2);
+        *empty = !db_get_int(&found, 0, 0);
         if (!db_is_null(&found, 0, 1))
             stretch->to_us = db_get_int(&found, 0, 1);
     }
@@ -148,74 +108,51 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
 
 db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch)
 {
-    const db_value values[] = {db_text(op_code), db_int(stretch->from_us), db_int(stretch->to_us)};
-
-    return db_run(connection, &sql_low_water_clear, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, low_water_clear, .op_code = db_text(op_code),
+                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
 }
 
 db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us)
 {
-    const db_value values[] = {db_text(op_code), db_int(from_us), db_int(to_us), db_int(from_us),
-                               db_int(to_us)};
-
-    return db_run(connection, &sql_low_water_move, values, COUNT(values), NULL);
-}
-
-db_answer store_low_water_back(db *connection, const char *op_code)
-{
-    const db_value values[] = {db_text(op_code)};
-
-    return db_run(connection, &sql_low_water_back, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, low_water_move, .op_code = db_text(op_code),
+                   .from_us = db_int(from_us), .to_us = db_int(to_us));
 }
 
 db_answer store_session_insert(db *connection, const store_session *session)
 {
-    const db_value values[] = {
-        db_text(session->session_id), db_text(session->program),
-        db_text(session->host),       db_uint(session->pid),
-        db_text(session->operations), db_text(session->connection_name),
-        db_int(session->timeout_ms),  db_int(session->timeout_ms),
-    };
-
-    return db_run(connection, &sql_session_insert, values, COUNT(values), NULL);
-}
-
-static db_answer run_for_session(db *connection, const struct sql_text *statement,
-                                 const char *session_id, db_result *result)
-{
-    const db_value values[] = {db_text(session_id)};
-
-    return db_run(connection, statement, values, COUNT(values), result);
+    return SQL_RUN(connection, NULL, session_insert, .session_id = db_text(session->session_id),
+                   .program = db_text(session->program), .host = db_text(session->host),
+                   .pid = db_uint(session->pid), .operations = db_text(session->operations),
+                   .connection_name = db_text(session->connection_name),
+                   .timeout_ms = db_int(session->timeout_ms));
 }
 
 db_answer store_session_beat(db *connection, const char *session_id, db_result *result)
 {
-    return run_for_session(connection, &sql_session_beat, session_id, result);
+    return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id));
 }
 
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
 {
-    return run_for_session(connection, &sql_session_ended, session_id, result);
+    return SQL_RUN(connection, result, session_ended, .session_id = db_text(session_id));
 }
 
 db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result)
 {
-    const db_value values[] = {db_int(settled), db_text(session_id)};
-
-    return db_run(connection, &sql_session_end, values, COUNT(values), result);
+    return SQL_RUN(connection, result, session_end, .settled = db_int(settled),
+                   .session_id = db_text(session_id));
 }
 
 db_answer store_session_others(db *connection, const char *session_id, db_result *result)
 {
-    return run_for_session(connection, &sql_session_others, session_id, result);
+    return SQL_RUN(connection, result, session_others, .session_id = db_text(session_id));
 }
 
 db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
                                uint64_t beat, db_result *result)
 {
-    const db_value values[] = {db_text(observer), db_text(session_id), db_uint(beat)};
-
-    return db_run(connection, &sql_session_expire, values, COUNT(values), result);
+    return SQL_RUN(connection, result, session_expire, .observer = db_text(observer),
+                   .session_id = db_text(session_id), .beat = db_uint(beat));
 }
 
 db_answer store_session_to_sweep(db *connection, db_result *result)
@@ -225,102 +162,69 @@ db_answer store_session_to_sweep(db *connection, db_result *result)
 
 db_answer store_session_swept(db *connection, const char *session_id)
 {
-    return run_for_session(connection, &sql_session_swept, session_id, NULL);
+    return SQL_RUN(connection, NULL, session_swept, .session_id = db_text(session_id));
 }
 
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result)
 {
-    const db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
-                               db_text(key->op_code)};
-
-    return db_run(connection, &sql_evidence_lock, values, COUNT(values), result);
+    return SQL_RUN(connection, result, evidence_lock, .cust_no = db_text(key->cust_no),
+                   .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code));
 }
 
 db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no)
 {
-    const db_value values[] = {
-        db_text(evidence->key.cust_no),
-        db_text(evidence->key.serial_no),
-        db_text(evidence->key.op_code),
-        db_uint(evidence->epoch),
-        db_text(evidence->channel_key),
-        db_text(evidence->channel_ref),
-        db_text(thread_no),
-    };
-
-    return db_run(connection, &sql_file_paid, values, COUNT(values), NULL);
+    return SQL_RUN(connection, NULL, file_paid, .cust_no = db_text(evidence->key.cust_no),
+                   .serial_no = db_text(evidence->key.serial_no),
+                   .op_code = db_text(evidence->key.op_code), .epoch = db_uint(evidence->epoch),
+                   .channel_key = db_text(evidence->channel_key),
+                   .channel_ref = db_text(evidence->channel_ref), .thread_no = db_text(thread_no));
 }
 
 static db_answer open_gone(db *connection, const store_gone *gone)
 {
     const tl_key *key = &gone->evidence->key;
-    const db_value values[] = {
-        db_int(0),
-        db_int(0),
-        db_null(),
-        db_text(gone->evidence->remark),
-        db_text(key->cust_no),
-        db_text(key->serial_no),
-        db_text(key->op_code),
-        db_bytes(gone->token, sizeof gone->token),
-        db_int(0),
-        db_int(1),
-    };
+    step s = {.cust_no = key->cust_no,
+              .serial_no = key->serial_no,
+              .op_code = key->op_code,
+              .next_run_ms = -1,
+              .remark = gone->evidence->remark};
 
-    return db_run(connection, &sql_open_retry, values, COUNT(values), NULL);
+    memcpy(s.token, gone->token, sizeof s.token);
+    return store_open_lane(connection, &s);
 }
 
 db_answer store_file_gone(db *connection, const store_gone *gone)
 {
     const tl_evidence *e = gone->evidence;
-    const db_value values[] = {
-        db_text(e->key.cust_no),
-        db_text(e->key.serial_no),
-        db_text(e->key.op_code),
-        db_text(gone->thread_no),
-        db_text(gone->log_no),
-        db_bytes(gone->token, sizeof gone->token),
-        db_uint(e->epoch),
-        db_uint(gone->sends),
-        db_int(gone->hold_ms),
-        db_int(gone->seen),
-        gone->success ? db_uint(e->epoch) : db_null(),
-        db_int(gone->exclusive),
-        db_bytes(gone->fingerprint, TL_FINGERPRINT),
-        db_text(gone->channel),
-        db_text(e->channel_key),
-        db_text(e->channel_ref),
-        db_bytes(gone->payload, gone->payload_size),
-        db_text(e->remark),
-    };
-    db_answer answer = db_run(connection, &sql_file_gone, values, COUNT(values), NULL);
+    db_answer answer = SQL_RUN(
+        connection, NULL, file_gone, .cust_no = db_text(e->key.cust_no),
+        .serial_no = db_text(e->key.serial_no), .op_code = db_text(e->key.op_code),
+        .thread_no = db_text(gone->thread_no), .log_no = db_text(gone->log_no),
+        .token = db_bytes(gone->token, sizeof gone->token), .epoch = db_uint(e->epoch),
+        .sends = db_uint(gone->sends), .hold_ms = db_int(gone->hold_ms), .seen = db_int(gone->seen),
+        .success_epoch = gone->success ? db_uint(e->epoch) : db_null(),
+        .exclusive = db_int(gone->exclusive),
+        .fingerprint = db_bytes(gone->fingerprint, TL_FINGERPRINT),
+        .channel = db_text(gone->channel), .channel_key = db_text(e->channel_key),
+        .channel_ref = db_text(e->channel_ref),
+        .payload = db_bytes(gone->payload, gone->payload_size), .remark = db_text(e->remark));
 
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }
 
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no)
 {
-    const db_value values[] = {
-        db_text(evidence->key.cust_no),
-        db_text(evidence->key.serial_no),
-        db_text(evidence->key.op_code),
-        db_uint(evidence->epoch),
-        db_text(evidence->channel_key),
-        db_text(evidence->outcome),
-        db_int(evidence->final),
-        db_text(evidence->channel_ref),
-        db_text(evidence->source),
-        db_text(evidence->remark),
-        db_text(thread_no),
-    };
-
-    return db_run(connection, &sql_evidence_insert, values, COUNT(values), NULL);
+    return SQL_RUN(
+        connection, NULL, evidence_insert, .cust_no = db_text(evidence->key.cust_no),
+        .serial_no = db_text(evidence->key.serial_no), .op_code = db_text(evidence->key.op_code),
+        .epoch = db_uint(evidence->epoch), .channel_key = db_text(evidence->channel_key),
+        .outcome = db_text(evidence->outcome), .final = db_int(evidence->final),
+        .channel_ref = db_text(evidence->channel_ref), .source = db_text(evidence->source),
+        .remark = db_text(evidence->remark), .thread_no = db_text(thread_no));
 }
 
 db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result)
 {
-    const db_value values[] = {db_text(key->cust_no), db_text(key->serial_no),
-                               db_text(key->op_code)};
-
-    return db_run(connection, &sql_evidence_list, values, COUNT(values), result);
+    return SQL_RUN(connection, result, evidence_list, .cust_no = db_text(key->cust_no),
+                   .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code));
 }

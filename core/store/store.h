@@ -1,6 +1,6 @@
 /*
  * The statements, bound to their parameters.  No policy: what a verdict means is decided
- * above.  Every function is one round trip.
+ * above.  Every function is one round trip, but a claim or reclaim whose row is read after it.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -9,10 +9,10 @@
 #include "store/step.h"
 
 typedef enum store_way {
-    STORE_PLAIN,  /* an opening, and a step with a row, is a block of statements with a
-                     commit in it, not for a connection that is in a transaction */
+    STORE_PLAIN,  /* an opening is a block with a commit in it, and a step with a row is committed
+                     before that is read: not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
-                     not for blocks */
+                     not for openings */
     /* The first statement of the transaction that business rows go into (db_run_guarded): asks,
      * reclaims and endings.  The second does not wait for a row lock. */
     STORE_GUARDED,
@@ -53,8 +53,8 @@ db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, u
                         db_result *result);
 
 typedef struct store_operation {
-    char op_code[TL_OP_MAX + 1]; /* "": before the first, and behind the last */
-    int64_t low_water_us;
+    char op_code[TL_OP_MAX + 1];  /* "": before the first, and behind the last */
+    int64_t low_water_us, now_us; /* now_us: the server's clock */
 } store_operation;
 /* Becomes the next one in the order of their names. */
 db_answer store_operation_next(db *connection, store_operation *operation);
@@ -68,23 +68,20 @@ typedef struct store_stretch {
 /* The janitor's reading: (cust_no, serial_no, fence, log_no, next_run in microseconds). */
 db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
                              db_result *result);
-/* (cust_no, serial_no, fence, log_no) */
-db_answer store_reap_session(db *connection, const char *op_code, const char *session_id,
-                             const store_stretch *stretch, db_result *result);
+/* Of any session that is ended and not swept: (cust_no, serial_no, fence, log_no, session_id), at
+ * most so many. */
+#define STORE_REAP_BATCH 256
+db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
+                          db_result *result);
 /* Brings the end of a stretch near enough for one statement to look through, since finished trades
- * stand in it. */
-typedef struct store_part {
-    int empty; /* nothing stands in the whole stretch */
-    int64_t first_us, now_us;
-} store_part;
+ * stand in it.  *empty: no row stands in the whole stretch. */
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
-                                  store_part *part);
+                                  int *empty);
 /* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a connection
  * that does not wait for rows. */
 db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch);
 /* Unless another janitor has moved it from there. */
 db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us);
-db_answer store_low_water_back(db *connection, const char *op_code);
 
 /* Sessions; affected tells. */
 typedef struct store_session {
@@ -122,6 +119,8 @@ typedef struct store_gone {
     int success, seen, exclusive;
     uint8_t token[16];
 } store_gone;
+/* The second half of an opening, for a row that was made anew. */
+db_answer store_open_lane(db *connection, const step *s);
 db_answer store_file_gone(db *connection, const store_gone *gone);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no);
 

@@ -2,4 +2,4 @@
 -- second half by whoever wrote the first.
 INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason,
     actor, thread_no)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (:finding, :part, :rule, :cust_no, :serial_no, :op_code, :rev, :reason, :actor, :thread_no)

@@ -6,4 +6,4 @@ SELECT p.account, p.reason, tl_account_name(p.account) <=> tl_account_name(CURRE
     COALESCE(tl_account_name(p.account) <> tl_account_name(c.account), 0)
 FROM audit_closing p
 LEFT JOIN audit_closing c ON c.finding = p.finding AND c.part = 2
-WHERE p.finding = ? AND p.part = 1
+WHERE p.finding = :finding AND p.part = 1

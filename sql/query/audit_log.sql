@@ -1,18 +1,19 @@
--- A page of what the rows were, in the order of its key.  Before the first such state of a
--- row's life comes its first step, if the row keeps that itself, and behind the last one the
--- row as it is now.  Each step comes with the end of the session that made it (0: it
--- has not ended); a decision of operators with how many of them made it; and all with their account and the row's
--- first revision (NULL: it is gone).  One statement sees one moment, so a row and its history
--- agree.  A row of which nothing is kept apart is in audit_rows.sql.
--- The first condition alone would do; the others let the server begin at the place.
+-- A page of what the rows were, in the order of its key. Before the first such state of a row's
+-- life comes its first step, if the row keeps that itself, and behind the last one the row as it is
+-- now. Each step comes with the end of the session that made it (0: it has not ended); a decision
+-- of operators with how many of them made it; and all with their account and the row's first
+-- revision (NULL: it is gone). One statement sees one moment, so a row and its history agree. A row
+-- of which nothing is kept apart is in audit_rows.sql. The first condition alone would do; the
+-- others let the server begin at the place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until, account
     FROM trade_lock_past
-    WHERE serial_no >= ? AND (serial_no > ? OR (serial_no = ? AND (cust_no > ?
-        OR (cust_no = ? AND (op_code > ? OR (op_code = ? AND rev > ?))))))
+    WHERE serial_no >= :serial_no AND (serial_no > :serial_no OR (serial_no = :serial_no
+        AND (cust_no > :cust_no
+        OR (cust_no = :cust_no AND (op_code > :op_code OR (op_code = :op_code AND rev > :rev))))))
     ORDER BY serial_no, cust_no, op_code, rev
-    LIMIT ?),
+    LIMIT :most),
 steps AS (
     SELECT * FROM page
     UNION ALL
@@ -42,7 +43,7 @@ SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fe
             AND d.verdict = CASE l.step WHEN 'resolve clear' THEN 'C'
                 WHEN 'resolve paid' THEN 'Y' ELSE 'F' END), 0),
     l.account,
-    /*include made_rev_columns*/
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', t.created_at) AS made_rev
 FROM steps l
 LEFT JOIN trade_lock t ON t.cust_no = l.cust_no AND t.serial_no = l.serial_no
     AND t.op_code = l.op_code

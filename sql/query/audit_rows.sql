@@ -9,15 +9,16 @@
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until,
-        /*include made_rev_columns*/, channel_key, conflict,
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS made_rev, channel_key, conflict,
         success_epoch, lane, channel, next_run_at, account,
         EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
             AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past
     FROM trade_lock t
-    WHERE cust_no >= ? AND (cust_no > ? OR (cust_no = ? AND (serial_no > ?
-        OR (serial_no = ? AND op_code > ?))))
+    WHERE cust_no >= :cust_no AND (cust_no > :cust_no OR (cust_no = :cust_no
+        AND (serial_no > :serial_no
+        OR (serial_no = :serial_no AND op_code > :op_code))))
     ORDER BY cust_no, serial_no, op_code
-    LIMIT ?),
+    LIMIT :most),
 steps AS (
     SELECT page.*, 0 AS is_first FROM page
     UNION ALL

@@ -3,7 +3,7 @@
 -- holder died at them, are claimed apart (claim_suspects).
 SELECT cust_no, serial_no
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ? AND next_run_at <= UTC_TIMESTAMP(6) AND claims = 0
+WHERE op_code = :retry_op AND next_run_at <= UTC_TIMESTAMP(6) AND claims = 0
 ORDER BY op_code, next_run_at
-LIMIT ?
+LIMIT :most
 FOR UPDATE SKIP LOCKED

@@ -4,7 +4,7 @@
 SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), t.updated_at)), 0)
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)
-    WHERE op_code = ? AND next_run_at > UTC_TIMESTAMP(6)
+    WHERE op_code = :op_code AND next_run_at > UTC_TIMESTAMP(6)
     ORDER BY op_code DESC, next_run_at DESC
     LIMIT 1000) d
 STRAIGHT_JOIN trade_lock t ON t.cust_no = d.cust_no AND t.serial_no = d.serial_no

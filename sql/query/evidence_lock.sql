@@ -2,5 +2,5 @@
 -- never in between.
 SELECT status, epoch, channel_key, fence
 FROM trade_lock
-WHERE cust_no = ? AND serial_no = ? AND op_code = ?
+WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 FOR UPDATE

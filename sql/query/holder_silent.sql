@@ -2,4 +2,4 @@
 SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND,
     alive_until - INTERVAL timeout_ms * 1000 MICROSECOND, UTC_TIMESTAMP(6)) DIV 1000)
 FROM tl_session
-WHERE session_id = ? AND ended_at IS NULL
+WHERE session_id = :session_id AND ended_at IS NULL

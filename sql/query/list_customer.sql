@@ -2,6 +2,7 @@
 -- to fourth parameter.
 SELECT /*include list_columns*/
 FROM trade_lock
-WHERE cust_no = ? AND (serial_no > ? OR (serial_no = ? AND op_code > ?))
+WHERE cust_no = :cust_no AND (serial_no > :serial_no OR (serial_no = :serial_no
+    AND op_code > :op_code))
 ORDER BY cust_no, serial_no, op_code
-LIMIT ?
+LIMIT :most

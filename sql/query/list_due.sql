@@ -6,9 +6,9 @@
 SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS next_run_us
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ?
-    AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-    AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-    AND IF(lane = 'S' AND status <> 'P', ?, ?)
+WHERE op_code = :op_code
+    AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :from_us MICROSECOND
+    AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :to_us MICROSECOND
+    AND IF(lane = 'S' AND status <> 'P', :finished, :open)
 ORDER BY op_code, next_run_at, session_id, cust_no, serial_no
-LIMIT ? OFFSET ?
+LIMIT :most OFFSET :skip

@@ -4,7 +4,7 @@
 -- order does not name the columns that are NULL here: with them the server would sort.
 SELECT /*include list_columns*/
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ? AND next_run_at IS NULL AND session_id IS NULL
-    AND (cust_no > ? OR (cust_no = ? AND serial_no > ?))
+WHERE op_code = :op_code AND next_run_at IS NULL AND session_id IS NULL
+    AND (cust_no > :cust_no OR (cust_no = :cust_no AND serial_no > :serial_no))
 ORDER BY cust_no, serial_no
-LIMIT ?
+LIMIT :most

@@ -5,6 +5,7 @@
 -- opening, a purge): it is told to try again.
 SELECT COUNT(*)
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ? AND next_run_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
-    AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND
+WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))
+    + INTERVAL :from_us MICROSECOND
+    AND next_run_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :to_us MICROSECOND
 LOCK IN SHARE MODE

@@ -1,7 +1,9 @@
--- Moves the mark of one operation from where it was seen to where the next row in process may be.
--- Of two janitors one moves it.  Where there is none it was seen at 1.
+-- Moves the mark of one operation from where it was seen to where the next row in process may be;
+-- back, where the server's clock was set back.  Of two janitors one moves it.  Where there is none
+-- it was seen at 1.
 INSERT INTO trade_lock_low_water (op_code, low_water)
-VALUES (?, CAST('1970-01-01' AS DATETIME(6)) + INTERVAL IF(? = 1, ?, 1) MICROSECOND)
+VALUES (:op_code, CAST('1970-01-01' AS DATETIME(6)) + INTERVAL IF(:from_us = 1, :to_us,
+    1) MICROSECOND)
 ON DUPLICATE KEY UPDATE low_water = IF(
-    low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND,
-    CAST('1970-01-01' AS DATETIME(6)) + INTERVAL ? MICROSECOND, low_water)
+    low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :from_us MICROSECOND,
+    CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :to_us MICROSECOND, low_water)

@@ -1,2 +1,2 @@
 -- How long a migration waits for those who use a table, in seconds.
-SET SESSION lock_wait_timeout = ?
+SET SESSION lock_wait_timeout = :wait_s

@@ -2,6 +2,6 @@
 -- first entry.
 SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), next_run_at) DIV 1000)
 FROM trade_lock FORCE INDEX (due)
-WHERE op_code = ? AND next_run_at > '1970-01-01'
+WHERE op_code = :op_code AND next_run_at > '1970-01-01'
 ORDER BY op_code, next_run_at
 LIMIT 1

@@ -1,10 +1,11 @@
 -- How many compensating attempts of one lane have been due for a time, in microseconds, without
 -- being claimed, and how long the oldest of them has waited; of those due longest, at most so many.
 SELECT COUNT(*), COALESCE(MAX(late_us), 0)
-FROM (SELECT status, updated_at, TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP(6)) AS late_us
+FROM (SELECT status, updated_at,
+        TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP(6)) AS late_us
     FROM trade_lock FORCE INDEX (due)
-    WHERE op_code = ? AND next_run_at > '1970-01-01'
-        AND next_run_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND session_id IS NULL
+    WHERE op_code = :op_code AND next_run_at > '1970-01-01'
+        AND next_run_at <= UTC_TIMESTAMP(6) - INTERVAL :late_us MICROSECOND AND session_id IS NULL
     ORDER BY op_code, next_run_at
-    LIMIT ?) AS oldest
-WHERE status = 'F' AND updated_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+    LIMIT :most) AS oldest
+WHERE status = 'F' AND updated_at <= UTC_TIMESTAMP(6) - INTERVAL :late_us MICROSECOND

@@ -1,2 +1,2 @@
 -- A batch of the sessions that were over and swept long ago; the procedure decides.
-CALL tl_purge_sessions(?, ?, @tl_purged_sessions)
+CALL tl_purge_sessions(:older_ms, :most, @tl_purged_sessions)

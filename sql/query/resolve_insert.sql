@@ -3,4 +3,5 @@
 -- the rows too, by its trigger, and fails when they are not as both saw them.
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
     reason, actor, thread_no, log_no, although_pending)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (:cust_no, :serial_no, :op_code, :rev, :verdict, :part, :fence, :epoch, :reason, :actor,
+    :thread_no, :log_no, :although_pending)

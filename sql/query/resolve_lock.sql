@@ -6,6 +6,6 @@ SELECT s.status, s.epoch, s.fence, s.rev, s.conflict, s.session_id IS NOT NULL,
         AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0)
 FROM trade_lock s
 LEFT JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
-    AND r.op_code = ?
-WHERE s.cust_no = ? AND s.serial_no = ? AND s.op_code = ? AND s.lane = 'S'
+    AND r.op_code = :retry_op
+WHERE s.cust_no = :cust_no AND s.serial_no = :serial_no AND s.op_code = :op_code AND s.lane = 'S'
 FOR UPDATE

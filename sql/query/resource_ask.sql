@@ -11,17 +11,17 @@
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
     created_at, updated_at)
-VALUES /*rows(*/(?, 'L', 'lock', ?, ?, ?, ?,
+VALUES /*rows(*/(:resource, 'L', 'lock', :thread_no, :log_no, :session_id, :token,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?,
+    UTC_TIMESTAMP(6) + INTERVAL :lease_ms * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL :max_hold_ms * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL :min_hold_ms * 1000 MICROSECOND, :payload, :remark, :actor,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
 ON DUPLICATE KEY UPDATE
     token = IF((free_at IS NULL OR free_at <= UTC_TIMESTAMP(6))
             AND (status = 'U' OR max_hold_until <= UTC_TIMESTAMP(6)
                 OR IF(lease_until IS NULL, session_id IS NULL
-                        OR LOCATE(CONCAT('  ', resource, ' ', fence, '  '), ?) > 0,
+                        OR LOCATE(CONCAT('  ', resource, ' ', fence, '  '), :dead) > 0,
                     lease_until <= UTC_TIMESTAMP(6))),
         VALUES(token), token),
     step = IF(token = VALUES(token), IF(status = 'U', 'lock', 'take over'), step),

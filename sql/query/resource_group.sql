@@ -14,11 +14,11 @@
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
     created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?,
+VALUES (:resource, :status, :step, :thread_no, :log_no, :session_id, :token,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, ?,
+    UTC_TIMESTAMP(6) + INTERVAL :lease_ms * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL :max_hold_ms * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL :min_hold_ms * 1000 MICROSECOND, :payload, :remark, :actor,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE
     token = IF(IF(VALUES(step) = 'release',

@@ -8,4 +8,4 @@ SELECT resource, state, status, step, fence, rev, thread_no, log_no, session_id,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', free_at) AS free_us
 FROM resource_lock_state
-WHERE resource = ?
+WHERE resource = :resource

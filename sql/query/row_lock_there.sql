@@ -1,2 +1,2 @@
 -- Whether the resource has its row already; a plain read, which waits for nobody.
-SELECT resource FROM row_lock WHERE resource = ?
+SELECT resource FROM row_lock WHERE resource = :resource

@@ -3,9 +3,10 @@
 INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, log_no,
     session_id, by_session, token, fence, rev, over_at, max_hold_until, remark, actor,
     acquired_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, fence,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND,
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, ?, ?, UTC_TIMESTAMP(6),
+VALUES (:resource, :slot, :kind, :status, :step, :thread_no, :log_no, :session_id, :by_session,
+    :token, :fence, fence,
+    UTC_TIMESTAMP(6) + INTERVAL :over_ms * 1000 MICROSECOND,
+    UTC_TIMESTAMP(6) + INTERVAL :max_hold_ms * 1000 MICROSECOND, :remark, :actor, UTC_TIMESTAMP(6),
     UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE kind = VALUES(kind), status = VALUES(status), step = VALUES(step),
     thread_no = VALUES(thread_no), log_no = VALUES(log_no),

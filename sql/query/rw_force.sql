@@ -2,7 +2,8 @@
 -- seen; the new token is what the old holder fails on, the new fence is above every grant's, so
 -- that the next one is above this step.
 UPDATE resource_holder
-SET status = 'F', step = 'force unlock', thread_no = ?, log_no = ?, session_id = NULL,
-    token = ?, fence = ?, rev = rev + 1, over_at = NULL, max_hold_until = NULL,
-    remark = ?, actor = ?, released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
-WHERE resource = ? AND slot = ? AND fence = ? AND status <> 'F'
+SET status = 'F', step = 'force unlock', thread_no = :thread_no, log_no = :log_no,
+    session_id = NULL,
+    token = :token, fence = :fence, rev = rev + 1, over_at = NULL, max_hold_until = NULL,
+    remark = :remark, actor = :actor, released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
+WHERE resource = :resource AND slot = :slot AND fence = :seen_fence AND status <> 'F'

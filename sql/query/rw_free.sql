@@ -6,10 +6,10 @@
 -- comes to them: a session that is not there may have begun since, so a holder who came since is
 -- left alone.
 UPDATE resource_holder
-SET status = 'F', step = 'reap', thread_no = ?, session_id = NULL, token = ?,
-    rev = rev + 1, over_at = NULL, max_hold_until = NULL, actor = ?,
+SET status = 'F', step = 'reap', thread_no = :thread_no, session_id = NULL, token = :token,
+    rev = rev + 1, over_at = NULL, max_hold_until = NULL, actor = :actor,
     released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
-WHERE resource = ? AND status <> 'F' AND (kind = 'W' OR ? = 1)
+WHERE resource = :resource AND status <> 'F' AND (kind = 'W' OR :readers_too = 1)
     AND (over_at <= UTC_TIMESTAMP(6)
         OR (by_session = 1 AND acquired_at < UTC_TIMESTAMP(6)
             AND NOT EXISTS (SELECT 1 FROM tl_session x

@@ -1,8 +1,9 @@
 -- In the caller's transaction: is the lock still held?  The row lock keeps it so until that
 -- transaction ends.  The holder's session is not read here: in a serializable transaction the read
 -- would lock its row and stop its heartbeat.
-SELECT token = ? AND fence = ? AND status IN ('H', 'D') AND over_at > UTC_TIMESTAMP(6)
+SELECT token = :held_token AND fence = :fence AND status IN ('H', 'D')
+    AND over_at > UTC_TIMESTAMP(6)
     AS held
 FROM resource_holder
-WHERE resource = ? AND slot = ?
+WHERE resource = :resource AND slot = :slot
 FOR UPDATE

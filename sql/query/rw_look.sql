@@ -6,12 +6,12 @@ SELECT
         AS fence,
     COALESCE(MAX(h.slot), 0) + 1 AS new_slot,
     MIN(IF(h.status = 'F', h.slot, NULL)) AS free_slot,
-    MAX(IF(h.token = ? AND h.status = 'W', h.slot, NULL)) AS my_intent,
+    MAX(IF(h.token = :intent AND h.status = 'W', h.slot, NULL)) AS my_intent,
     SUM(h.status IN ('H', 'D') AND h.kind = 'W' AND h.over_at > UTC_TIMESTAMP(6)
         AND (h.by_session = 0 OR x.session_id IS NOT NULL)) AS writers,
     SUM(h.status IN ('H', 'D') AND h.kind = 'R' AND h.over_at > UTC_TIMESTAMP(6)
         AND (h.by_session = 0 OR x.session_id IS NOT NULL)) AS readers,
-    SUM(h.status = 'W' AND h.token <> ? AND h.over_at > UTC_TIMESTAMP(6)
+    SUM(h.status = 'W' AND h.token <> :intent AND h.over_at > UTC_TIMESTAMP(6)
         AND (h.by_session = 0 OR x.session_id IS NOT NULL)) AS intents,
     SUM(h.status <> 'F' AND h.kind = 'W' AND NOT (h.over_at > UTC_TIMESTAMP(6)
         AND (h.by_session = 0 OR x.session_id IS NOT NULL))) AS dead_writers,
@@ -19,4 +19,4 @@ SELECT
         AND (h.by_session = 0 OR x.session_id IS NOT NULL))) AS dead_readers
 FROM resource_holder h
 LEFT JOIN tl_session x ON x.session_id = h.session_id AND x.ended_at IS NULL
-WHERE h.resource = ?
+WHERE h.resource = :resource

@@ -2,5 +2,5 @@
 -- row has no over_at.  A lease of its own outlives the session.
 SELECT resource
 FROM resource_holder FORCE INDEX (held)
-WHERE over_at > '1970-01-01' AND session_id = ? AND by_session = 1
+WHERE over_at > '1970-01-01' AND session_id = :session_id AND by_session = 1
 LIMIT 256

@@ -8,6 +8,6 @@ SELECT resource, slot, kind, state, step, by_session, fence, rev, thread_no, log
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us
 FROM resource_holder_state
-WHERE resource = ? AND slot > ?
+WHERE resource = :resource AND slot > :slot
 ORDER BY resource, slot
-LIMIT ?
+LIMIT :most

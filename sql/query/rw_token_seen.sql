@@ -1,2 +1,2 @@
 -- Whether a step with this token was committed and superseded since.
-SELECT tl_holder_token_seen(?, ?, ?)
+SELECT tl_holder_token_seen(:resource, :slot, :token)

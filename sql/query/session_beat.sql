@@ -4,4 +4,4 @@
 UPDATE tl_session
 SET beat = LAST_INSERT_ID(beat + 1),
     alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND
-WHERE session_id = ? AND ended_at IS NULL
+WHERE session_id = :session_id AND ended_at IS NULL

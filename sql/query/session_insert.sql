@@ -1,5 +1,6 @@
 -- A process begins.
 INSERT INTO tl_session (session_id, program, host, pid, operations, connection_name,
     timeout_ms, started_at, alive_until)
-VALUES (?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6),
-    UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND)
+VALUES (:session_id, :program, :host, :pid, :operations, :connection_name, :timeout_ms,
+    UTC_TIMESTAMP(6),
+    UTC_TIMESTAMP(6) + INTERVAL :timeout_ms * 1000 MICROSECOND)

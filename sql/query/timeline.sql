@@ -8,5 +8,5 @@ SELECT op_code, step, status, rev, fence, epoch, attempts, claims, sends, confli
     IF(status = 'P' OR RIGHT(op_code, 6) = _ascii '_RETRY',
         TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at), NULL) AS next_run_us
 FROM trade_lock_log
-WHERE cust_no = ? AND serial_no = ? AND op_code IN (?, ?)
+WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code IN (:op_code, :retry_op)
 ORDER BY logged_at, op_code, rev

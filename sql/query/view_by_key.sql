@@ -2,4 +2,4 @@
 -- waits for nobody and shows what is committed.
 SELECT /*include view_columns*/
 FROM trade_lock_state
-WHERE cust_no = ? AND serial_no = ? AND op_code = ?
+WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code

@@ -1,6 +1,7 @@
 /* Who works here: identities of threads, of work, and after fork. */
 #include "check.h"
 
+#include "base/process.h"
 #include "base/thread_context.h"
 
 #include <pthread.h>
@@ -115,7 +116,7 @@ static void *child_thread(void *context)
     strcpy(child->thread, tl_thread_uuid());
     strcpy(child->before, tl_log_uuid());
     child->in_callback = thread_context_in_callback();
-    child->generation = thread_context_generation();
+    child->generation = process_generation();
     tl_work_adopt(child->parent_log);
     strcpy(child->after, tl_log_uuid());
     tl_work_end(1);
@@ -141,7 +142,7 @@ static int start_threads(void *unused)
         assert_string_equal(children[i].before, "");
         assert_string_equal(children[i].after, tl_log_uuid());
         assert_int_equal(children[i].in_callback, 0);
-        assert_int_equal(children[i].generation, thread_context_generation());
+        assert_int_equal(children[i].generation, process_generation());
     }
     return 0;
 }
@@ -344,7 +345,7 @@ static void report(int fd)
 
     strcpy(child.before, tl_log_uuid());
     strcpy(child.thread, tl_thread_uuid());
-    child.generation = thread_context_generation();
+    child.generation = process_generation();
     write_all(fd, &child, sizeof(child));
 }
 
@@ -392,7 +393,7 @@ static void test_fork(void **state)
     assert_int_equal(tl_work_begin(), 1);
     strcpy(own.thread, tl_thread_uuid());
     strcpy(own.before, tl_log_uuid());
-    own.generation = thread_context_generation();
+    own.generation = process_generation();
     assert_int_equal(call_out_to(fork_children, ends), 0);
     close(ends[1]);
     while (count < 6 && read(ends[0], &children[count], sizeof(own)) == sizeof(own))
@@ -412,7 +413,7 @@ static void test_fork(void **state)
     /* The parent is who it was. */
     assert_string_equal(tl_thread_uuid(), own.thread);
     assert_string_equal(tl_log_uuid(), own.before);
-    assert_int_equal(thread_context_generation(), own.generation);
+    assert_int_equal(process_generation(), own.generation);
 }
 
 int main(void)

@@ -137,7 +137,7 @@ static const char *const heart_points[] = {"session_insert",
                                            "operations",
                                            "reap_overdue",
                                            "session_to_sweep",
-                                           "reap_session",
+                                           "reap_dead",
                                            "session_swept",
                                            "reap_now",
                                            NULL};

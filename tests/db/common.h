@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #define STATEMENT(variable, sql)                                                                   \
-    static const struct sql_text variable = {#variable, sql, NULL, NULL, NULL, 0}
+    static const struct sql_text variable = {.name = #variable, .text = (sql)}
 
 static inline db_options options_at(const char *option_file)
 {

@@ -198,7 +198,7 @@ static void many_columns_and_parameters(void **state)
 {
     enum { COUNT = 150 };
     char sql[COUNT * 2 + 16] = "SELECT ?";
-    const struct sql_text wide = {"wide", sql, NULL, NULL, NULL, 0};
+    const struct sql_text wide = {.name = "wide", .text = sql};
     db_value values[COUNT];
     db_result result = DB_RESULT_INIT;
     size_t i;

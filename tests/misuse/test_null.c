@@ -196,7 +196,7 @@ static tl_resolution resolution(void)
     return (tl_resolution){.version = TL_RESOLUTION_VERSION,
                            .key = key,
                            .fence = 1,
-                           .verdict = TL_VERDICT_FAILED,
+                           .decision = TL_DECISION_FAILED,
                            .actor = "anna",
                            .reason = "test"};
 }
@@ -858,9 +858,9 @@ CALL(tl_utf8_size)
     return EMPTY(tl_utf8_size(N(1, "a")));
 }
 
-CALL(tl_verdict_name)
+CALL(tl_decision_name)
 {
-    return NO_TEXT(tl_verdict_name((tl_verdict)99));
+    return NO_TEXT(tl_decision_name((tl_decision)99));
 }
 
 CALL(tl_version)
@@ -1298,7 +1298,7 @@ static const struct entry {
     FUNCTION(tl_thread_uuid, 0),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_utf8_size, 1),
-    FUNCTION(tl_verdict_name, 0),
+    FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_begin, 0),

@@ -1,9 +1,7 @@
 /* Every way of asking, cut at every packet. */
 #include "operations.h"
 
-#include "base/clock.h"
 #include "client/client.h"
-#include "transition/inside.h"
 
 #include <tradelock/callback.h>
 
@@ -19,16 +17,9 @@ static void prepare_once(scene *s)
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
 }
 
-/* The shortest form of an ask is for one who knows the server's clock. */
+/* The shortest form of an ask. */
 static void prepare_plain(scene *s)
 {
-    const int64_t now_us = clock_boottime_us();
-
-    server_clock_set(
-        &s->far->transitions->clock,
-        (uint64_t)database_number(
-            s->sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"),
-        now_us, now_us);
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, SCENE_PLAIN);
 }
 

@@ -317,6 +317,7 @@ static tl_status call_looks(scene *s)
     tl_filter filter = {.version = TL_FILTER_VERSION, .cust = s->cust};
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
     tl_status status = tl_list(s->far, &filter, each_view, NULL);
+    tl_overdue overdue;
     int64_t due_ms;
 
     filter.log_uuid = "11111111-1111-4111-8111-111111111111";
@@ -332,6 +333,8 @@ static tl_status call_looks(scene *s)
         status = tl_operations(s->far, each_operation, NULL);
     if (status == TL_OK)
         status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
+    if (status == TL_OK)
+        status = tl_lane_overdue(s->far, "WITHDRAW", 0, &overdue);
     return status;
 }
 
@@ -430,7 +433,7 @@ static int each_resolution(void *context, const tl_resolution_row *row)
 {
     unsigned *halves = context;
 
-    *halves += row->verdict == TL_VERDICT_FAILED;
+    *halves += row->decision == TL_DECISION_FAILED;
     return 0;
 }
 
@@ -446,7 +449,7 @@ static tl_resolution resolution(scene *s)
     return (tl_resolution){.version = TL_RESOLUTION_VERSION,
                            .key = {s->serial, s->cust, "WITHDRAW"},
                            .fence = (uint64_t)s->opened,
-                           .verdict = TL_VERDICT_FAILED,
+                           .decision = TL_DECISION_FAILED,
                            .actor = "anna",
                            .reason = "test"};
 }

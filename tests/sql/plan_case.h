@@ -2,10 +2,8 @@
 #ifndef TESTS_SQL_PLAN_CASE_H
 #define TESTS_SQL_PLAN_CASE_H
 
-#include "db/db.h"
-#include "sql_text.h"
+#include "store/bind.h"
 
-#define PLAN_VALUES 28
 /* A row for each trigger, function, procedure and view of the migrations. */
 #define EVERY_PART (~0U)
 
@@ -17,13 +15,14 @@ typedef struct plan_case {
     /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a block,
      * whose statements have their own cases.  WALK: it walks one index up to a limit. */
     enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK } plan;
-    db_value values[PLAN_VALUES]; /* as many as it has question marks */
+    const db_value *values; /* as many as the statement takes */
+    const step *step;       /* or what a statement of sql/step is told */
 } plan_case;
 
 extern const plan_case plan_cases[];
 extern const size_t plan_cases_count;
 
-/* The number of its question marks. */
-size_t plan_values_count(const struct sql_text *statement);
+/* The values of the case, which may be in the room that is given: STEP_FIELDS of them. */
+const db_value *plan_values(const plan_case *c, db_value *values, step_uuids uuids);
 
 #endif

@@ -31,13 +31,8 @@ MYSQL *database_connect(const database *self);
 
 /* Runs any number of statements, separated by ;.  Fails the process on an error. */
 void database_run(MYSQL *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A row's first revision, in SQL: when it was made; of a trade's ask that had no channel, what the
- * row says itself, if that is the moment to half a minute. */
-#define DATABASE_MADE_US "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
-#define DATABASE_MADE_REV                                                                          \
-    "IF(channel IS NULL AND repeatable = 0 AND lane = 'S' AND "                                    \
-    "ABS(" DATABASE_MADE_US                                                                        \
-    " - CAST(first_rev AS SIGNED)) < 30000000, first_rev, " DATABASE_MADE_US ")"
+/* A row's first revision, in SQL: when it was made. */
+#define DATABASE_MADE_REV "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
 /* The first column of the first row: as a number (0 for NULL or no row), or as text to be freed
  * with free() (NULL for NULL or no row). */
 long long database_number(MYSQL *connection, const char *format, ...)

@@ -264,6 +264,8 @@ static void test_the_proof_is_in_nobodys_way(void **state)
 #define DEAD "dddddddd-0000-4000-8000-000000000001"
 #define DEAD_2 "dddddddd-0000-4000-8000-000000000002"
 #define DEAD_IN_ROUND "dddddddd-0000-4000-8000-0000000001%02d"
+#define DEAD_TOGETHER "dddddddd-0000-4000-8000-0000000002%02d"
+#define TOGETHER 12
 
 /* Patient: an observer who ended it while its rows come in would sweep too early. */
 static void insert_session(const char *program, const char *session_id)
@@ -320,6 +322,45 @@ static void test_the_last_of_many(void **state)
     database_run(keeper, "ROLLBACK");
     await("COUNT(*) = 4 FROM trade_lock WHERE cust_no='many' AND lane='R'");
     await("COUNT(*) FROM tl_session WHERE program='dead' AND swept_at IS NOT NULL");
+    mysql_close(keeper);
+}
+
+/* What many that died together held is opened before the index is walked through for any of them,
+ * and one whose trade cannot be opened does not keep the others from being swept. */
+static void test_many_that_died_together(void **state)
+{
+    MYSQL *keeper = database_connect(f.db);
+
+    (void)state;
+    for (int i = 0; i < TOGETHER; i++) {
+        char session_id[64], op[32];
+
+        snprintf(session_id, sizeof session_id, DEAD_TOGETHER, i);
+        snprintf(op, sizeof op, "TOGETHER-%02d", i);
+        insert_session("together", session_id);
+        insert_many(op, session_id, 5);
+    }
+    database_run(keeper, "START TRANSACTION");
+    assert_int_equal(database_number(keeper, "SELECT serial_no FROM trade_lock WHERE "
+                                             "cust_no='many' AND serial_no='2' AND "
+                                             "op_code='TOGETHER-03' FOR UPDATE"),
+                     2);
+    end_session("together");
+    await("COUNT(*) = %d FROM tl_session WHERE program='together' AND swept_at IS NOT NULL",
+          TOGETHER - 1);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) = %d AND MAX(updated_at) <= (SELECT "
+                                     "MIN(swept_at) FROM tl_session WHERE program='together') "
+                                     "FROM trade_lock WHERE step='reap' AND op_code LIKE "
+                                     "'TOGETHER-__' AND op_code <> 'TOGETHER-03'",
+                                     2 * (TOGETHER - 1)),
+                     1);
+    database_run(keeper, "ROLLBACK");
+    await("COUNT(*) = %d FROM tl_session WHERE program='together' AND swept_at IS NOT NULL",
+          TOGETHER);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code LIKE "
+                                            "'TOGETHER-__' AND step='reap'"),
+                     2 * TOGETHER);
     mysql_close(keeper);
 }
 
@@ -525,6 +566,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_restored_server),
         cmocka_unit_test(test_the_proof_is_in_nobodys_way),
         cmocka_unit_test(test_the_last_of_many),
+        cmocka_unit_test(test_many_that_died_together),
         cmocka_unit_test(test_mutexes_in_groups),
         cmocka_unit_test(test_lists), /* it ends the janitor */
         cmocka_unit_test(test_the_doctor_looks_further),

@@ -28,7 +28,7 @@
 #define REPLAYS .channel = {.name = "c", .idempotent = 1, .can_query = 1, .replays_first_answer = 1}
 
 /* Two operators said that it failed. */
-#define DECIDED .decided = TL_VERDICT_FAILED
+#define DECIDED .decided = TL_DECISION_FAILED
 /* Nobody can send any more, the first "not found" is older than the grace. */
 #define COUNTS                                                                                     \
     .queried = 1, .query = TL_QUERY_NOT_FOUND, .send_until_us = LONG_AGO_US,                       \
@@ -182,7 +182,9 @@ static const row rows[] = {
      .seen = 1,
      .reset = 1,
      .refused = 1},
-    {"two operators: paid", {PLAIN, .sends = 1, .decided = TL_VERDICT_PAID}, DOES(RESOLVE_SUCCEED)},
+    {"two operators: paid",
+     {PLAIN, .sends = 1, .decided = TL_DECISION_PAID},
+     DOES(RESOLVE_SUCCEED)},
     {"two operators: failed, and evidence of success",
      {PLAIN, .sends = 1, DECIDED, .success_evidence = 1},
      DOES(RESOLVE_SUCCEED)},

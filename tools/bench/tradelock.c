@@ -80,7 +80,7 @@ static int finish(tl_lock *lock, tl_tx_fn apply)
 /* What the library itself says: how its groups came out. */
 static void note_stats(void)
 {
-    tl_stats stats = {.version = TL_STATS_VERSION};
+    tl_stats stats = TL_STATS_INIT;
 
     if (tl_client_stats(bench_client, &stats) != TL_OK)
         bench_fail("%s", tl_error_message());

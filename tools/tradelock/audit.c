@@ -112,7 +112,7 @@ static int work_audit(tl_client *client, const struct common *common, const stru
                             table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN", "WHAT",
                                       "FINDING", "CLOSING", NULL),
                             json_array()};
-    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
                                 add_violation, &output, &counts);
     int code = EXIT_DONE;
@@ -173,7 +173,7 @@ static int print_closed(const struct found *found, const struct common *common, 
 static int work_close(tl_client *client, const struct common *common, const struct request *request)
 {
     struct found found = {.wanted = request->finding};
-    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
                                 take_wanted, &found, &counts);
     tl_closing closing = {.version = TL_CLOSING_VERSION,

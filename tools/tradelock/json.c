@@ -246,7 +246,7 @@ json_t *json_resolution(const tl_resolution_row *row)
     set_number(o, "rev", row->rev);
     set_number(o, "fence", row->fence);
     set_number(o, "epoch", row->epoch);
-    set(o, "verdict", json_text(tl_verdict_name(row->verdict)));
+    set(o, "verdict", json_text(tl_decision_name(row->decision)));
     set(o, "confirms", json_boolean(row->confirms));
     set(o, "refused", json_boolean(row->refused));
     set(o, "although_pending", json_boolean(row->although_pending));

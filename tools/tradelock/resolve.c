@@ -13,11 +13,12 @@ enum { OPTION_AS = OPTION_OWN, OPTION_FENCE, OPTION_REASON, OPTION_ACTOR, OPTION
 
 static int take_verdict(const struct command *self, tl_resolution *resolution)
 {
-    static const tl_verdict verdicts[] = {TL_VERDICT_CLEAR, TL_VERDICT_PAID, TL_VERDICT_FAILED};
+    static const tl_decision decisions[] = {TL_DECISION_CLEAR, TL_DECISION_PAID,
+                                            TL_DECISION_FAILED};
 
-    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++)
-        if (strcmp(optarg, tl_verdict_name(verdicts[i])) == 0) {
-            resolution->verdict = verdicts[i];
+    for (size_t i = 0; i < sizeof decisions / sizeof decisions[0]; i++)
+        if (strcmp(optarg, tl_decision_name(decisions[i])) == 0) {
+            resolution->decision = decisions[i];
             return EXIT_DONE;
         }
     return usage_error(self, "--as is clear, paid or failed, not %s", optarg);
@@ -81,8 +82,8 @@ static void tell(const tl_resolution *resolution, int confirms, const char *said
     const tl_key *key = &resolution->key;
 
     printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed", key->serial_no,
-           key->cust_no, key->op_code, tl_verdict_name(resolution->verdict),
-           confirms && resolution->verdict == TL_VERDICT_CLEAR
+           key->cust_no, key->op_code, tl_decision_name(resolution->decision),
+           confirms && resolution->decision == TL_DECISION_CLEAR
                ? "nothing contradicts the row any more"
                : next[confirms]);
     printf("The channel last said: %s.\n", said);
@@ -105,7 +106,7 @@ static int work_decide(tl_client *client, const struct common *common,
     if (common->json)
         return print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no",
                                     key->serial_no, "cust_no", key->cust_no, "op_code",
-                                    key->op_code, "verdict", tl_verdict_name(resolution->verdict),
+                                    key->op_code, "verdict", tl_decision_name(resolution->decision),
                                     "confirmed", confirms, "status", tl_status_name(status),
                                     "channel_said", json_text(said.text), "channel_said_at",
                                     json_time(said.when_us)),
@@ -117,14 +118,14 @@ static int work_decide(tl_client *client, const struct common *common,
 static int check(const struct command *self, const tl_resolution *resolution, int has_fence,
                  int confirms)
 {
-    if (tl_verdict_name(resolution->verdict)[0] == '\0')
+    if (tl_decision_name(resolution->decision)[0] == '\0')
         return usage_error(self, "--as is missing: clear, paid or failed");
     if (!has_fence)
         return usage_error(self, "--fence is missing: it says which state of the trade you "
                                  "saw, and `tradelock show` prints it");
     if (resolution->reason == NULL || resolution->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
-    if (resolution->although_pending && (!confirms || resolution->verdict != TL_VERDICT_FAILED))
+    if (resolution->although_pending && (!confirms || resolution->decision != TL_DECISION_FAILED))
         return usage_error(self, "--although-pending is said by whoever confirms that a "
                                  "trade failed");
     return EXIT_DONE;
@@ -140,7 +141,7 @@ static int add_row(void *context, const tl_resolution_row *row)
     json_array_append_new(listing->rows, json_resolution(row));
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     table_add(listing->table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), resolution_part(row), row->account, row->actor,
+              tl_decision_name(row->decision), resolution_part(row), row->account, row->actor,
               row->reason);
     return 0;
 }

@@ -87,7 +87,7 @@ static void print_state(const tl_restore *r)
 static int show(tl_client *client, const struct common *common)
 {
     struct listing counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()};
-    tl_restore r = {.version = TL_RESTORE_VERSION};
+    tl_restore r = TL_RESTORE_INIT;
     tl_status status = tl_restore_status(client, &r, add_count, &counts);
     int code;
 

@@ -75,7 +75,7 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     json_array_append_new(shown->resolutions, json_resolution(row));
     table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
-              tl_verdict_name(row->verdict), resolution_part(row), row->account, row->actor,
+              tl_decision_name(row->decision), resolution_part(row), row->account, row->actor,
               row->reason);
     return 0;
 }

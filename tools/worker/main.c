@@ -159,7 +159,7 @@ static int told_to_stop(const sigset_t *signals, int64_t wait_ms)
 
 static void print_counts(tl_worker *worker)
 {
-    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
 
     if (tl_worker_count(worker, &counts) != TL_OK)
         return;

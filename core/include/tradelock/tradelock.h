@@ -4,8 +4,8 @@
  * THE STORY
  *
  * A trade is one payment that a customer asked for.  Its key is (serial number, customer, operation
- * code); the originator of the payment chooses the serial number and keeps it for every repetition.
- * tradelock keeps one row for each key in MariaDB, with a status:
+ * code).  Whoever originates the payment chooses the serial number and keeps it for every
+ * repetition.  tradelock keeps one row for each key in MariaDB, with a status:
  *
  *     P  in process        somebody pays, or it is not yet known whether money moved
  *     F  failed            it is *proven* that no money moved; the proof is in the row
@@ -13,7 +13,7 @@
  *
  * Two locks are rows of that table.  The *trade-sync lock* (operation `WITHDRAW`) lets one attempt
  * in.  The *retry-compensation lock* (operation `WITHDRAW_RETRY`) lets one compensating attempt in
- * after a time-out or a crash, and every later one takes the row over again, F -> P -> Y or F.
+ * after a time-out or a crash.  Every later attempt takes that row over again, F -> P -> Y or F.
  * Both come from the article "Java distributed lock: database implementation"; the rules that make
  * them safe against crashes, lost answers and sleeping processes were added here.
  *
@@ -27,50 +27,72 @@
  *     tl_lock_free
  *     tl_client_close       ends the session
  *
- * Services that register a workflow (<tradelock/workflow.h>) make one call instead.
+ * A service that registers a workflow (<tradelock/workflow.h>) makes one call instead.  The map of
+ * all headers is in core/README.md.
  *
  * THE ONE RULE
  *
  * A time-out is not a failure.  An ending without an answer from the channel is TL_OUTCOME_UNKNOWN:
- * the row stays P and the retry lane finds out.  Whoever turns the row into F must say which proof
+ * the row stays P, and the retry lane finds out.  Whoever turns the row into F must say which proof
  * there is.
  *
  * WHAT A DYING PROCESS LEAVES
  *
- * Rows with status P under its session.  Nobody else can ask for them until the session is seen
- * dead (10 s by default) or max_hold is over; then the janitor in any other process opens the retry
- * lane, and a compensating attempt asks the channel first.
+ * It leaves rows with status P under its session.  Nobody else is granted them until the session is
+ * seen dead (10 s by default) or max_hold is over.  Then the janitor in any other process opens the
+ * retry lane, and a compensating attempt asks the channel first.
  *
- * A service that uses plain locks writes its compensating job itself, and two rules are its own:
- * ask the channel before paying, and believe a "no such payment" only after the view's
- * send_until_us and the channel's own latency are over.  The dead holder's request may still be on
- * its way.  Workflows keep both rules by themselves.
+ * A service that uses bare locks, without workflows, writes its compensating job itself.  Two rules
+ * are its own then: ask the channel before paying, and believe a "no such payment" only after the
+ * view's send_until_us and the channel's own latency are over.  Until then the dead holder's
+ * request may still be on its way.  Workflows keep both rules by themselves.
  *
  * A PROCESS THAT WAS TAKEN FOR DEAD
  *
- * A process that was stopped, or cut off, for longer than its session finds at its next
- * heartbeat that others have ended it.  It loses every lock that it had been granted, for
- * good: tl_may_send() is false, tl_lock_finish() answers TL_LOST and files what the holder
- * knew.  The loss callback says so; then the client takes a new session by itself, and what
- * is asked for from there on is granted as ever.  An ask that meets the moment between the
- * two answers TL_SESSION_LOST: nothing happened, ask again.  One that travelled meanwhile is
- * never granted, since it was made under the old session.
+ * A process may be stopped, or cut off, for longer than its session lives.  At its next heartbeat
+ * it finds that others have ended that session.  Every lock that it had been granted is lost for
+ * good: tl_may_send() is false, and tl_lock_finish() answers TL_LOST and files what the holder
+ * knew.
+ *
+ * The loss callback says so.  Then the client takes a new session by itself, and what is asked for
+ * from there on is granted as ever.  An ask between the two answers TL_SESSION_LOST: nothing
+ * happened, ask again.  An ask that travelled meanwhile is never granted, since it was made under
+ * the old session.
  *
  * THREADS, FORK, MEMORY
  *
- * A client may be used by any number of threads.  A lock handle may move between threads
- * but is used by one at a time.  After fork() neither may be used in the child: calls
- * return TL_WRONG_PROCESS, and the child must open a client of its own; freeing them there
- * is allowed and frees memory only.  Returned pointers are borrowed from the handle and
- * live until its next call.  Outputs are untouched when a call fails.  No NULL ends the
- * process: destructors accept it, getters answer as if there were nothing, all else is
- * TL_INVALID.  Times that end in _ms are milliseconds, relative; times that end in _us are
- * microseconds since 1970 UTC by the server's clock.
+ * Any number of threads may use a client.  A lock handle may move between threads, but one thread
+ * uses it at a time.  After fork() the child may use neither: calls return TL_WRONG_PROCESS, and
+ * the child opens a client of its own.  Freeing them there is allowed, and frees memory only.
  *
- * ERRORS
+ * Pointers that a call returns are borrowed from the handle, and live until its next call.  A call
+ * that fails leaves its outputs untouched.  NULL never ends the process: destructors accept it,
+ * getters answer as if there were nothing, and all else is TL_INVALID.
  *
- * Every call returns a tl_status.  tl_status_class() says what to do next, and tl_error_message()
- * gives the last problem of the calling thread in one sentence.
+ * Every struct with a version is made with its TL_..._INIT.
+ *
+ * UNITS
+ *
+ * Names that end in _ms are milliseconds, relative.  Names that end in _us are microseconds since
+ * 1970 UTC by the server's clock; 0 is "none".
+ *
+ * ANSWERS OF EVERY CALL
+ *
+ * A call returns a tl_status.  tl_status_class() says what to do next, and tl_error_message() says
+ * in one sentence what happened.  Each call below explains the answers that are its own.  Besides
+ * these, any call that takes a client or a handle may answer:
+ *
+ *     TL_INVALID         An argument is wrong; the message names it.  Nothing was done.
+ *     TL_WRONG_PROCESS   The handle belongs to the parent of this process.
+ *     TL_WRONG_STATE     The handle cannot do this now; the message says why.
+ *     TL_IN_CALLBACK     Not allowed inside a database callback.
+ *     TL_UNREACHABLE     The server cannot be reached.  Nothing was sent; call again later.
+ *     TL_OVERLOADED      No connection became free within pool_wait.  Nothing was sent.
+ *     TL_TRY_AGAIN       The server undid the work, as after a deadlock.  Call again.
+ *     TL_READ_ONLY       The server takes no writes.  Nothing was written; call again later.
+ *     TL_ACCESS_DENIED   The account lacks a right.  Grant it (sql/grants.sql).
+ *     TL_NO_MEMORY       No memory was left.  Nothing was done, unless the call says otherwise.
+ *     TL_SERVER_ERROR    The server reported an error that nobody expected.  Read the message.
  */
 #ifndef TRADELOCK_TRADELOCK_H
 #define TRADELOCK_TRADELOCK_H
@@ -89,11 +111,30 @@
 #define TL_EXPORT
 #endif
 
+/*
+ * What a struct with a version begins as, through its TL_..._INIT: everything is 0, which is the
+ * default, but for the version.  For C++ it is a value, since designators are C's before C++20.
+ */
+#ifdef __cplusplus
+template <typename Struct> inline Struct tl_initial(unsigned version)
+{
+    Struct value = Struct();
+    value.version = version;
+    return value;
+}
+#define TL_INITIAL(type, number) tl_initial<type>(number)
+#else
+#define TL_INITIAL(type, number)                                                                   \
+    {                                                                                              \
+        .version = (number)                                                                        \
+    }
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A connection of the caller's own, MYSQL in mysql.h; named here so that this header needs no
+/* A connection of the caller's own: MYSQL in mysql.h.  Named here so that this header needs no
  * other. */
 struct st_mysql;
 
@@ -119,8 +160,8 @@ typedef enum tl_class {
     TL_CLASS_BROKEN
 } tl_class;
 
-/* Number, name, class, text.  Numbers are stable, also where a class changed; new ones are added at
- * the end of a class's range. */
+/* Number, name, class, text.  Numbers are stable, even where a class changed.  A new status goes to
+ * the end of its class's range. */
 #define TL_STATUS_MAP(X)                                                                           \
     X(0, OK, DONE, "done")                                                                         \
     X(1, GRANTED, DONE, "the lock is yours")                                                       \
@@ -176,18 +217,19 @@ typedef enum tl_status {
         TL_STATUS_LAST_
 } tl_status;
 
-/* "TL_GRANTED", "the lock is yours", TL_CLASS_DONE.  Static; any number is accepted. */
+/* Of TL_GRANTED: "TL_GRANTED", "the lock is yours", TL_CLASS_DONE.  The texts are static, and any
+ * number is accepted. */
 TL_EXPORT const char *tl_status_name(tl_status status);
 TL_EXPORT const char *tl_status_text(tl_status status);
 TL_EXPORT tl_class tl_status_class(tl_status status);
 TL_EXPORT const char *tl_class_name(tl_class class_);
 
-/* The last problem of the calling thread, one sentence, "" when there was none: a call that
- * succeeds leaves none.  Valid until the thread's next call into the library. */
+/* The problem of the calling thread's last call, in one sentence; "" when it succeeded.  Valid
+ * until the thread's next call into the library. */
 TL_EXPORT const char *tl_error_message(void);
 
-/* Leaves the sentence that tl_error_message() gives, and returns status: a layer above the locks
- * reports its problems in the same place. */
+/* Leaves a sentence for tl_error_message(), and returns the status that it was given: callbacks,
+ * and layers above the locks, report their problems in the same place. */
 TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -198,22 +240,29 @@ TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #define tl_error_report(status, ...) ((void)tl_error_report((status), __VA_ARGS__), (status))
 #endif
 
+/* The version of the library that is linked, as TL_VERSION_STRING is that of the header. */
 TL_EXPORT const char *tl_version(void);
 
 /* ------------------------------------------------- threads, work and the log -- */
 
 #define TL_UUID_TEXT 37 /* 36 characters and the end */
 
-/* The random identity of the calling thread, made on first use and anew after fork().  It is on
- * every row and every log line, for correlation; it proves nothing. */
+/* The random identity of the calling thread, made on first use and anew after fork().  Every row
+ * and every log line carries it, for correlation; it proves nothing. */
 TL_EXPORT const char *tl_thread_uuid(void);
 
 /*
- * The log UUID names a piece of work.  tl_work_begin() gives the thread one and returns 1, or
- * returns 0 and changes nothing when it has one already, so that nested entry points do not cut one
- * piece of work in two; only the caller that got 1 ends it.  A child thread continues its parent's
- * work with tl_work_adopt(parent's UUID).  tl_work_end() clears the log UUID, and the thread's own
- * UUID too when renew_thread is not 0, as a pool does before it hands the thread to other work.
+ * The log UUID names a piece of work.
+ *
+ * tl_work_begin() gives the thread one and returns 1.  When the thread has one already it returns 0
+ * and changes nothing, so that nested entry points do not cut one piece of work in two; only the
+ * caller that got 1 ends it.
+ *
+ * tl_work_adopt() lets a thread continue the piece of work of another: TL_OK, or TL_INVALID when
+ * log_uuid is no UUID.
+ *
+ * tl_work_end() clears the log UUID.  With renew_thread it clears the thread's own UUID too, as a
+ * pool does before it hands the thread to other work.
  */
 TL_EXPORT int tl_work_begin(void);
 TL_EXPORT tl_status tl_work_adopt(const char *log_uuid);
@@ -223,16 +272,16 @@ TL_EXPORT const char *tl_log_uuid(void); /* "" outside a piece of work */
 TL_EXPORT const char *tl_log_prefix(void);
 
 /*
- * What the log tells of a trade, a line each: granted, armed, what the channel answered
- * (workflows), how it was ended or given back, and what a janitor did for a dead holder, INFO or,
- * where somebody should look, WARNING and ALARM.  A refusal is DEBUG, but TL_MISMATCH is a WARNING:
- * other contents under a known key may be fraud.  No line has a payload or result. Lines below the
- * setting log_level are not even written.
+ * What the log tells of a trade, a line each: that it was granted, armed, answered by the channel
+ * (workflows), ended or given back, and what a janitor did for a dead holder.  These are INFO, or
+ * WARNING and ALARM where somebody should look.  A refusal is DEBUG, but TL_MISMATCH is a WARNING:
+ * other contents under a known key may be fraud.  No line has a payload or a result.  Lines below
+ * the setting log_level are not even written.
  *
- * A claim of a thread outside any work goes on with the trade's own: the log UUID of its first ask,
- * which tl_lock_view() then shows; where there was none it begins one.  A worker (tl_worker_start)
- * works under it, so that one UUID leads through the service's log, the worker's, the row and its
- * history, and `tradelock ls --log UUID` finds the trade.
+ * A claim by a thread without a piece of work continues the trade's own: the log UUID of its first
+ * ask, which tl_lock_view() then shows.  Where there was none the claim begins one.  A worker
+ * (tl_worker_start) works under it.  So one UUID leads through the service's log, the worker's, the
+ * row and its history, and `tradelock ls --log UUID` finds the trade.
  */
 typedef enum tl_level { TL_DEBUG, TL_INFO, TL_WARNING, TL_ALARM } tl_level;
 
@@ -247,7 +296,7 @@ typedef struct tl_log_line {
     uint64_t fence; /* 0 when there is none */
 } tl_log_line;
 
-/* Called from any thread, also from the library's own; must not call the library.  The library
+/* Called from any thread, also from the library's own.  It must not call the library.  The library
  * itself never prints. */
 typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 
@@ -266,7 +315,7 @@ typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 #define TL_FINGERPRINT 32
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
-/* Printable ASCII without blanks; case matters; op_code is the business operation on both lanes. */
+/* Printable ASCII without blanks; case matters.  op_code is the business one on both lanes. */
 typedef struct tl_key {
     const char *serial_no;
     const char *cust_no;
@@ -285,11 +334,13 @@ typedef struct tl_client tl_client;
 #define TL_CLIENT_NO_SCHEMA 4u
 
 /*
- * Called from the session thread each time a heartbeat found that this process was declared
- * dead: every lock that it was granted until now is lost for good, but for mutexes and
- * read-write locks with a lease of their own.  A new session is taken when this has
- * returned.  (While heartbeats are merely unanswered, tl_client_alive_ms() runs down to 0
- * and tl_may_send() is false.)  Must return quickly and must not close the client.
+ * Called from the session thread each time a heartbeat finds that this process was declared dead.
+ * Every lock that it was granted until now is lost for good, but for mutexes and read-write locks
+ * with a lease of their own.  The client takes a new session when this has returned.  It must
+ * return quickly, and must not close the client.
+ *
+ * It is not called while heartbeats are merely unanswered: then tl_client_alive_ms() runs down to
+ * 0, and tl_may_send() is false.
  */
 typedef void (*tl_loss_fn)(void *context);
 
@@ -308,39 +359,52 @@ typedef struct tl_client_options {
 } tl_client_options;
 
 #define TL_CLIENT_OPTIONS_VERSION 1u
-#define TL_CLIENT_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        TL_CLIENT_OPTIONS_VERSION, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL         \
-    }
+#define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
-/* Reads the file, connects, checks server and schema, writes the session row and starts its
- * heartbeat thread. */
+/*
+ * Reads the settings, connects, checks server and schema, writes the session row and starts its
+ * heartbeat.  tl_client_close() frees the client.
+ *
+ *     TL_OK              The client is open.
+ *     TL_BAD_CONFIG      The settings file cannot be used; the message names file and line.
+ *     TL_UNREACHABLE     No server answers there.  Call again later.
+ *     TL_ACCESS_DENIED   The account is refused, or may not ask for locks.
+ *     TL_NO_SCHEMA       The database has no tables of tradelock: run `tradelock migrate`.
+ *     TL_WRONG_SCHEMA    The schema is older than this library needs, or no longer serves it.
+ *     TL_SERVER_UNSAFE   The server could lose commits, or is too old; the message says which
+ *                        setting.
+ *
+ * The client is made only with TL_OK.
+ */
 TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
 
 /*
- * Ends the session and frees the client.  Free every handle first.  A trade that one of them left
- * in process is opened to the retry lane by the next janitor's round; where all ended, nobody looks
+ * Ends the session and frees the client.  Free every handle first.  A trade that a handle left in
+ * process is opened to the retry lane by the next janitor's round; where all ended, nobody looks
  * for any.
  *
- * What comes too early is told by tl_error_message() and an alarm in the log.  While a registry of
- * workflows, a mutex or a read-write lock stands on the client it is not closed at all, and goes
- * on.  A tl_lock that is freed later answers TL_WRONG_STATE until then.  While another thread is
- * inside a call, or left a callback by longjmp and has not come back, the session ends, and the
- * connections stay until the process does.  Closed twice in a row: the second call does nothing, as
- * long as no other client was opened in between.
+ * A close that comes too early is told by tl_error_message() and by an alarm in the log:
+ *   - While a registry of workflows, a mutex or a read-write lock stands on the client, nothing is
+ *     closed, and all goes on.  Free these, then close again.
+ *   - A tl_lock that is freed later answers TL_WRONG_STATE until then.
+ *   - While another thread is inside a call, or left a callback by longjmp and has not come back,
+ *     the session ends, and the connections stay until the process does.
+ *
+ * Closing twice in a row does nothing the second time, as long as no other client was opened in
+ * between.
  */
 TL_EXPORT void tl_client_close(tl_client *client);
 
-/* The UUID of the session as it is now, "" without one.  After a loss it is another; what was
- * returned before stays what it was until the client is closed. */
+/* The UUID of the session as it is now, "" without one.  After a loss it is another.  A pointer
+ * that was returned stays valid, and what it was, until the client is closed. */
 TL_EXPORT const char *tl_client_session(const tl_client *client);
 
-/* How long the session is certainly alive without another confirmed heartbeat, without a round
- * trip; 0 between a loss and the next session, and when there never was one. */
+/* How long the session is certainly alive if no further heartbeat is confirmed; 0 between a loss
+ * and the next session, and when there never was one.  No round trip. */
 TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
 
-/* A descriptor that becomes readable when a session is lost, an eventfd(2): who wants to hear of
- * the next loss too reads it.  Owned by the client. */
+/* An eventfd(2) that becomes readable when a session is lost.  Read it to hear of the next loss
+ * too. The client owns it; -1 without a session. */
 TL_EXPORT int tl_client_loss_fd(const tl_client *client);
 
 typedef struct tl_stats {
@@ -355,13 +419,16 @@ typedef struct tl_stats {
 } tl_stats;
 
 #define TL_STATS_VERSION 1u
+#define TL_STATS_INIT TL_INITIAL(tl_stats, TL_STATS_VERSION)
 
-/* Copies the counters of this client since it was opened. */
+/* Copies the counters of this client since it was opened.  TL_OK, or TL_INVALID when stats->version
+ * is not set. */
 TL_EXPORT tl_status tl_client_stats(const tl_client *client, tl_stats *stats);
 
 #define TL_SCHEDULE_MAX 16
 
-/* The defaults of the settings file; every workflow may have its own. */
+/* How patient compensating attempts are.  The settings file has the defaults, with the meaning of
+ * each (config/tradelock.cnf); a workflow may have its own. */
 typedef struct tl_policy {
     int64_t max_hold_ms, execute_ms, commit_ms, deadline_ms, grace_ms;
     int64_t schedule_ms[TL_SCHEDULE_MAX];
@@ -369,9 +436,11 @@ typedef struct tl_policy {
     int64_t clock_margin_ms; /* so far the server's clock may be off unnoticed */
 } tl_policy;
 
+/* The defaults of the client's settings file; they live as long as the client. */
 TL_EXPORT const tl_policy *tl_client_policy(const tl_client *client);
 
-/* Through the client's log callback, with the thread's UUIDs. */
+/* Writes a line through the client's log callback, with the thread's UUIDs.  key may be NULL, and
+ * fence 0: the line is about no trade then. */
 TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *key, uint64_t fence,
                              const char *format, ...)
 #if defined(__GNUC__)
@@ -436,7 +505,7 @@ typedef struct tl_view {
     int64_t holder_silent_ms;      /* since its last beat; -1: no holder, or not asked */
     int being_decided;             /* an open transaction holds the row; only tl_show() reads on */
     int retryable, conflict, exclusive, has_retry_row;
-    int repeatable; /* a mutex, or a standalone row; never a trade that happens once */
+    int repeatable; /* a repeatable trade or a standalone row; never one that happens once */
     int seen_by_channel, cancel_tried; /* what compensating attempts found, this epoch */
     char retry_status;                 /* of the retry row, ' ' without one */
     char proof;                        /* a tl_proof */
@@ -460,23 +529,28 @@ typedef struct tl_view {
 
 #define TL_VIEW_VERSION 1u
 
-/* A callback of a list returns 0 to go on. */
+/* Every callback of a list returns 0 to go on.  What it is given lives until it returns. */
 typedef int (*tl_view_fn)(void *context, const tl_view *view);
 
-/* The row of one lane, payload and result included.  TL_OK or TL_NOT_FOUND. */
+/*
+ * Shows the row of one lane, payload and result included.  It reads only, and needs no session.
+ *
+ *     TL_OK          each() was called once.
+ *     TL_NOT_FOUND   There is no such row.
+ */
 TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
                             void *context);
 
-/* At most one trade of this operation in process for a customer. */
+/* At most one trade of this operation is in process for a customer. */
 #define TL_ASK_EXCLUSIVE 1u
-/* The article's use as a mutex: a finished row may be taken again; no retry lane. */
+/* A repeatable trade: a finished row may be taken again, as the article does.  No retry lane. */
 #define TL_ASK_REPEATABLE 2u
-/* Retry lane only: no sync row; the retry row alone decides. */
+/* Retry lane only: there is no sync row, and the retry row alone decides. */
 #define TL_ASK_STANDALONE 4u
-/* Try a proven, retryable failure anew; must name the epoch, and may name the fence, that was
- * seen. */
+/* Try a proven, retryable failure anew.  The options must name the epoch that was seen, and may
+ * name the fence. */
 #define TL_ASK_RECLAIM 8u
-/* Operator: a parked or not yet due row, bound to the fence that was seen. */
+/* An operator's ask for a parked or not yet due row, bound to the fence that was seen. */
 #define TL_ASK_OVERRIDE 16u
 
 typedef struct tl_lock_options {
@@ -501,67 +575,78 @@ typedef struct tl_lock_options {
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
-#define TL_LOCK_OPTIONS_INIT                                                                       \
-    {                                                                                              \
-        TL_LOCK_OPTIONS_VERSION, 0, TL_LANE_SYNC, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL,     \
-            NULL, 0                                                                                \
-    }
+#define TL_LOCK_OPTIONS_INIT TL_INITIAL(tl_lock_options, TL_LOCK_OPTIONS_VERSION)
 
 typedef struct tl_lock tl_lock;
 
-/* Makes a handle.  Checks key and options; writes nothing. */
+/* Makes a handle and checks key and options; writes nothing.  TL_OK, or TL_INVALID with a sentence
+ * that names the field.  The options are copied; tl_lock_free() frees the handle. */
 TL_EXPORT tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
                                 const tl_lock_options *options);
 
-/* Frees memory only: a lock that is held stays P until its session or max_hold ends. Finish it,
- * with TL_OUTCOME_UNKNOWN if nothing better is known. */
+/* Frees memory only: a lock that is held stays P until its session or max_hold ends.  So finish it
+ * first, with TL_OUTCOME_UNKNOWN if nothing better is known. */
 TL_EXPORT void tl_lock_free(tl_lock *lock);
 
 /*
- * Asks for the lock.  With wait_ms > 0 a conflict that may pass (TL_BUSY, TL_CUSTOMER_BUSY,
- * TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is over; in each
- * process one of a key's waiters asks for all of them.
+ * Asks for the lock.  wait_ms 0 asks once.  Else a conflict that may pass (TL_BUSY,
+ * TL_CUSTOMER_BUSY, TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is
+ * over; in each process one of a key's waiters asks for all of them.  A refusal writes nothing.
  *
- * sync lane:  TL_GRANTED, TL_MISMATCH, TL_CUSTOMER_BUSY, TL_BUSY, TL_IN_DOUBT, TL_QUEUED,
- *             TL_PARKED, TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
- * retry lane: TL_GRANTED, TL_MISMATCH, TL_NO_TRADE, TL_BUSY, TL_NOT_DUE, TL_PARKED,
- *             TL_ALREADY_DONE, TL_FAILED, TL_IN_CONFLICT, TL_UNKNOWN
- *
- * TL_SESSION_LOST: see above; nothing happened. TL_MISMATCH: the key was asked for with other
- * contents, or as the other kind of lock (a mutex, TL_ASK_REPEATABLE or TL_ASK_STANDALONE, and a
- * trade that happens once).
- *
- * After TL_UNKNOWN ask again with the same handle: if the first ask was carried out, the answer is
- * TL_GRANTED.  A refusal writes nothing.
+ *     TL_GRANTED         The lock is held under the handle.  Pay, while tl_may_send() is true, and
+ *                        end it with tl_lock_finish().
+ *     TL_BUSY            Another attempt holds it and lives.  Do not pay; ask again later.
+ *     TL_CUSTOMER_BUSY   Sync lane, TL_ASK_EXCLUSIVE: another trade of this customer is in process;
+ *                        the view's other_serial says which.
+ *     TL_IN_DOUBT        Sync lane: something may have been sent, and nobody is at it.  Do not pay;
+ *                        the retry lane finds out.
+ *     TL_QUEUED          Sync lane: nothing was sent yet; the retry lane will send.  Do not pay.
+ *     TL_PARKED          The trade waits for a person.  Do not pay.
+ *     TL_NOT_DUE         Retry lane: the next attempt is due at the view's next_run_us.
+ *     TL_ALREADY_DONE    The trade succeeded before; its result is in the view.  Do not pay.
+ *     TL_FAILED          It failed before, with the view's proof.  It is tried anew only with
+ *                        TL_ASK_RECLAIM, and only when the view says retryable.
+ *     TL_IN_CONFLICT     Evidence contradicts the row.  Do not pay; operators decide.
+ *     TL_MISMATCH        The key was asked for with other contents, or as the other kind of lock (a
+ *                        repeatable or standalone one, and a trade that happens once).  Do not pay.
+ *     TL_NO_TRADE        Retry lane: there is no such trade in doubt.
+ *     TL_ASK_CHANNEL     The server was restored or replaced, and no operators have accepted it.
+ *                        Nothing is granted until they have.
+ *     TL_SESSION_LOST    This process was taken for dead.  Nothing happened; ask again.
+ *     TL_UNKNOWN         The answer was lost.  Ask again with the same handle: if the first ask was
+ *                        carried out, that answers TL_GRANTED.
  */
 TL_EXPORT tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms);
 
-/* The row as the last call saw it, or as the handle's own ending left it, which is not read for
- * that: moments that the server chose are 0 then.  Never NULL. */
+/* The row as the last call saw it.  After the handle's own ending it is what that ending left; the
+ * row is not read for that, so moments that the server chose are 0.  Never NULL. */
 TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
 
 /*
- * Whether a send may start now: the session certainly lives, and send_ms, the longest that
- * the send can take, fits into what is left of max_hold.  No round trip; false too once the
- * lock is known lost.  The session need not be certain for the whole of send_ms: should it
- * die meanwhile, nobody believes a "no such payment" before send_until, which is the end of
- * max_hold.  A process may be stopped after it asked: whoever sends takes the moment to send
- * by, now and send_ms, before this is asked, and sends nothing after it.
+ * Whether a send may start now: 1 when the session certainly lives, and send_ms, the longest that
+ * the send can take, fits into what is left of max_hold.  0 also once the lock is known lost.  No
+ * round trip.
+ *
+ * The session need not be certain for the whole of send_ms.  Should it die meanwhile, nobody
+ * believes a "no such payment" before send_until, which is the end of max_hold.
+ *
+ * A process may be stopped right after it asked.  So whoever sends computes the moment to send by,
+ * now plus send_ms, before this call, and sends nothing after that moment.
  */
 TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
 
-/* What is left of max_hold; 0 when the lock is lost or the session not certainly alive.  No round
- * trip. */
+/* What is left of max_hold; 0 when the lock is lost or the session is not certainly alive.  No
+ * round trip. */
 TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
 
 typedef enum tl_outcome {
+    TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened; what was not filled in is this */
     TL_OUTCOME_SUCCESS,     /* P -> Y */
     TL_OUTCOME_FAILURE,     /* P -> F; needs a proof */
-    TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened */
-    TL_OUTCOME_ACCEPTED,    /* the channel took it and will pay later */
-    TL_OUTCOME_PENDING,     /* the channel is at it */
-    TL_OUTCOME_RETRY_LATER, /* the channel provably did nothing; this send does not count */
-    TL_OUTCOME_NOT_SENT     /* nothing left; this send does not count */
+    TL_OUTCOME_ACCEPTED,    /* the channel took it and will pay later; P, lane opened */
+    TL_OUTCOME_PENDING,     /* the channel is at it; P, lane opened */
+    TL_OUTCOME_RETRY_LATER, /* the channel provably did nothing: this send does not count */
+    TL_OUTCOME_NOT_SENT     /* nothing left this process: this send does not count */
 } tl_outcome;
 
 typedef struct tl_ending {
@@ -579,36 +664,58 @@ typedef struct tl_ending {
 } tl_ending;
 
 #define TL_ENDING_VERSION 1u
+#ifdef __cplusplus
+inline tl_ending tl_ending_initial()
+{
+    tl_ending ending = tl_initial<tl_ending>(TL_ENDING_VERSION);
+    ending.proof = TL_PROOF_NONE;
+    return ending;
+}
+#define TL_ENDING_INIT tl_ending_initial()
+#else
 #define TL_ENDING_INIT                                                                             \
     {                                                                                              \
-        TL_ENDING_VERSION, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, 0, NULL, NULL, NULL, 0, NULL,     \
-            NULL                                                                                   \
+        .version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE                                       \
     }
+#endif
 
 /*
- * Ends the hold.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED or TL_PARKED say what the trade
- * is now.  TL_LOST: the lock had been taken over, or lost with its session; nothing was changed,
- * and what the ending knew is filed as evidence.  TL_EVIDENCE: a failure was refused because
- * evidence says money moved; the lock is still held.  TL_UNKNOWN: call again with the same handle
- * and ending.  The handle can be freed after any of them.
+ * Ends the hold.  The handle can be freed after any answer: what it leaves open, the session or
+ * max_hold ends.
+ *
+ *     TL_SUCCEEDED   The row is Y.
+ *     TL_FAILED      The row is F, with the proof.
+ *     TL_IN_DOUBT, TL_QUEUED, TL_PARKED
+ *                    The row stays P, and the retry lane or a person has it.
+ *     TL_LOST        The lock had been taken over, or lost with its session.  The row is unchanged;
+ *                    what the ending knew is filed as evidence.
+ *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is
+ *                    still held: end it with TL_OUTCOME_UNKNOWN.
+ *     TL_ASK_CHANNEL A failure was refused, since a restore is open.  The lock is still held.
+ *     TL_CALLBACK_FAILED
+ *                    As for tl_lock_finish_with() (<tradelock/callback.h>), of an ending that was
+ *                    left unknown there.
+ *     TL_UNKNOWN     The answer was lost.  Call again with the same handle and the same ending, or
+ *                    tl_lock_settle().
  */
 TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
 
 /*
- * For services with an event loop: submitted now, carried out together with what else was
- * submitted, and completed later.  One thread of the library's, made on first use, does the
- * waiting.  Until its completion the handle, the ending and everything the ending points
- * to belong to the library.
+ * For services with an event loop: a call is submitted now, carried out together with others, and
+ * completed later.  The library makes one thread, on first use, which does the waiting.  Until the
+ * completion the library owns the handle, the ending, and everything that the ending points to:
+ * other calls on the handle answer TL_WRONG_STATE.
  *
- * done != NULL: called on the library's thread, under the submitting thread's log UUID; it may
- * submit, must not block, and must not close the client.  done == NULL: the completion waits until
- * tl_client_completed() takes it; the descriptor is readable while any waits.
+ * done is called on the library's thread, under the submitting thread's log UUID.  It may submit;
+ * it must not block and must not close the client.  With done NULL the completion waits until
+ * tl_client_completed() takes it, and the descriptor is readable while any waits.
  *
- * TL_OK: submitted, and will be completed once.  Anything else: it was not.  status, at completion,
- * is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
+ * Its status is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
  */
 typedef void (*tl_done_fn)(void *context, tl_lock *lock, tl_status status);
 
+/* TL_OK: submitted, and completed exactly once.  Anything else: not submitted, and done is not
+ * called. */
 TL_EXPORT tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context);
 TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
                                           void *context);
@@ -619,42 +726,63 @@ typedef struct tl_completion {
     tl_status status;
 } tl_completion;
 
-/* Takes at most max completions, oldest first; returns how many.  Never waits. */
+/* Takes at most max completions, oldest first, and returns how many.  Never waits. */
 TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completions, size_t max);
 
-/* Made on first use; owned by the client.  -1 when it cannot be made. */
+/* Readable while completions wait.  Made on first use; the client owns it.  -1 when it cannot be
+ * made. */
 TL_EXPORT int tl_client_completed_fd(tl_client *client);
 
-/* What is done in a caller's own transaction: the caller answers for a connection without
- * idle_transaction_timeout.  A caller that vanishes in its transaction would keep what it has
+/* For work in a caller's own transaction: accepts a connection without idle_transaction_timeout,
+ * which is refused otherwise.  A caller that vanishes in such a transaction keeps what it has
  * locked from everybody for hours. */
 #define TL_GUARD_ANY_IDLE 1u
 
 /*
- * The same inside the caller's transaction on the caller's connection, which is never
- * committed, rolled back or SET here.  flags: 0 or TL_GUARD_ANY_IDLE.  TL_OK: the
- * compare-and-set is part of the transaction; the caller goes on, commits, and reports with
- * tl_lock_committed().  Anything but TL_OK has class ROLL_BACK or CALLER: the caller must
- * roll back.  Outcomes: SUCCESS and FAILURE.
+ * Ends the hold inside the caller's transaction, on the caller's connection, which is never
+ * committed, rolled back or SET here.  Outcomes: SUCCESS and FAILURE.  flags: 0 or
+ * TL_GUARD_ANY_IDLE.
  *
- * The caller's connection has autocommit on, and the transaction was begun in words, with START
- * TRANSACTION: then a transaction that is open is the one that the caller's rows are in, even where
- * the caller has missed that the server rolled it back (1213, 1020).  With autocommit off that
- * cannot be told: TL_NO_TRANSACTION.  What the caller writes after this call it must look at
- * itself: after such an error there is nothing to commit.
+ *     TL_OK           The compare-and-set is part of the transaction.  Go on, commit, and report
+ *                     with tl_lock_committed().
+ *     TL_ROLL_BACK    The lock was lost, evidence forbids the failure, or the server undid the
+ *                     statement.  Roll back, then end the lock with tl_lock_finish(), which says
+ *                     what is left of it.
+ *     TL_NO_TRANSACTION
+ *                     No transaction is open, or autocommit is off.  Nothing was done.
+ *
+ * With any answer but TL_OK the caller must not commit.
+ *
+ * The caller begins the transaction in words, with START TRANSACTION, and autocommit is on.  Then a
+ * transaction that is open is the one with the caller's rows in it, even where the caller missed
+ * that the server rolled it back (1213, 1020).  With autocommit off that cannot be told.  Errors of
+ * what the caller writes after this call are the caller's to see: after a 1213 or 1020 there is
+ * nothing to commit.
  */
 TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
                                       const tl_ending *ending, unsigned flags);
 
 typedef enum tl_commit { TL_COMMIT_OK, TL_COMMIT_ROLLED_BACK, TL_COMMIT_UNANSWERED } tl_commit;
 
-/* Reports how the caller's transaction ended.  OK: the handle is finished.  ROLLED_BACK: it is held
- * again.  UNANSWERED: asks the server, as tl_lock_settle(). */
+/*
+ * Reports how the transaction of tl_lock_finish_in() ended.
+ *
+ *     TL_COMMIT_OK            TL_SUCCEEDED or TL_FAILED: the handle is finished.
+ *     TL_COMMIT_ROLLED_BACK   TL_OK: the lock is held as before.
+ *     TL_COMMIT_UNANSWERED    Asks the server; any answer of tl_lock_settle().
+ */
 TL_EXPORT tl_status tl_lock_committed(tl_lock *lock, tl_commit commit);
 
-/* Finds out what became of a step whose answer was lost.  TL_SUCCEEDED or TL_FAILED: the ending was
- * committed; TL_GRANTED: it was not, and the lock is still held; TL_LOST; TL_UNKNOWN: still not
- * knowable; TL_CALLBACK_FAILED: as tl_lock_finish_with() (engine.h). */
+/*
+ * Finds out what became of an ending whose answer was lost.
+ *
+ *     TL_SUCCEEDED, TL_FAILED, or what else the ending answers: it was committed.
+ *     TL_GRANTED           It was not committed, and the lock is still held: end it again.
+ *     TL_LOST              It was not committed, and the lock is somebody else's by now.
+ *     TL_UNKNOWN           It cannot be known yet.  Call again later.
+ *     TL_CALLBACK_FAILED   As for tl_lock_finish_with() (<tradelock/callback.h>).
+ *     TL_WRONG_STATE       No ending of this handle waits to be settled.
+ */
 TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
 
 /* ---------------------------------------------------------------- evidence -- */
@@ -673,12 +801,17 @@ typedef struct tl_evidence {
 } tl_evidence;
 
 #define TL_EVIDENCE_VERSION 1u
+#define TL_EVIDENCE_INIT TL_INITIAL(tl_evidence, TL_EVIDENCE_VERSION)
 
 /*
- * Files it with the sync row locked first, and what follows from it in the same transaction: the
- * lane of a P row becomes due at once (or when it is next opened); success for an F row or for an
- * older epoch sets the conflict.  TL_OK, TL_IN_CONFLICT (filed, and it contradicts the row),
- * TL_NOT_FOUND.
+ * Files what somebody knows of a payment, and what follows from it in the same transaction.  The
+ * lane of a P row becomes due at once, or when it is next opened.  Success that contradicts an F
+ * row, or that is of an older epoch, sets the conflict.  The texts are copied to the server.
+ *
+ *     TL_OK            It is filed.
+ *     TL_IN_CONFLICT   It is filed, and it contradicts the row: operators decide.
+ *     TL_NOT_FOUND     There is no such trade, and no restore is open; nothing was filed.
+ *     TL_UNKNOWN       The answer was lost.  File it again: the same twice is harmless.
  */
 TL_EXPORT tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence);
 
@@ -691,19 +824,23 @@ typedef struct tl_evidence_row {
 } tl_evidence_row;
 
 typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);
+
+/* All evidence of a trade, oldest first.  TL_OK also when there is none.  Reads only. */
 TL_EXPORT tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each,
                                      void *context);
 
 /* ------------------------------------------------------------- channel keys -- */
 
-/* The site's name in channel keys. */
+/* The site's name in channel keys, from the settings; it lives as long as the client. */
 TL_EXPORT const char *tl_client_site(const tl_client *client);
 
 /*
- * The channel key of a payment: lower-case hexadecimal digits of SHA-256 over site, channel,
- * serial_no, cust_no, op_code (each as a four-byte big-endian length and its bytes) and epoch (four
- * bytes, big-endian), cut to `chars` (20 to 64).  `out` takes chars + 1 bytes.  It can be computed
- * again anywhere:
+ * Computes the idempotency key of a payment, with which it is sent to the channel: lower-case
+ * hexadecimal digits of SHA-256 over site, channel, serial_no, cust_no, op_code (each as a
+ * four-byte big-endian length and its bytes) and epoch (four bytes, big-endian), cut to `chars`, 20
+ * to 64. `out` takes chars + 1 bytes.  TL_OK or TL_INVALID.
+ *
+ * Anybody can compute it again:
  *
  *     site "bank-a", channel "fastpay", serial "W20240001", customer "C1001",
  *     operation "WITHDRAW", epoch 1, 64 characters:

@@ -1,13 +1,15 @@
-# The statements and migrations of sql/ become C strings: sql_text.h and sql_text.c in
+# The statements, steps and migrations of sql/ become C strings: sql_text.h and sql_text.c in
 # generated/.  Made by sh and awk, which every Debian has.
 file(GLOB TL_QUERIES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/query/*.sql)
+file(GLOB TL_STEPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/step/*.sql)
 file(GLOB TL_MIGRATIONS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/schema/*.sql)
 file(GLOB TL_GRANTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/grants.sql)
 set(TL_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
 # The list is a file of its own, written when it changes: a removed statement makes the
 # sources anew as well.
-set(TL_SQL_FILES ${TL_QUERIES} ${TL_MIGRATIONS} ${TL_GRANTS})
+set(TL_SQL_FILES ${PROJECT_SOURCE_DIR}/core/store/step_map.h ${TL_STEPS} ${TL_QUERIES}
+  ${TL_MIGRATIONS} ${TL_GRANTS})
 list(JOIN TL_SQL_FILES "\n" TL_SQL_LINES)
 file(CONFIGURE OUTPUT ${TL_GENERATED}/sql_files.txt
   CONTENT "@TL_SQL_LINES@\n" @ONLY)
@@ -16,7 +18,8 @@ add_custom_command(
   OUTPUT ${TL_GENERATED}/sql_text.h ${TL_GENERATED}/sql_text.c
   COMMAND ${PROJECT_SOURCE_DIR}/tools/dev/embed_sql
     ${TL_GENERATED} ${TL_SQL_FILES}
-  DEPENDS ${PROJECT_SOURCE_DIR}/tools/dev/embed_sql ${TL_GENERATED}/sql_files.txt
+  DEPENDS ${PROJECT_SOURCE_DIR}/tools/dev/embed_sql
+    ${PROJECT_SOURCE_DIR}/tools/dev/embed_steps.awk ${TL_GENERATED}/sql_files.txt
     ${TL_SQL_FILES}
   COMMENT "Embedding sql/"
   VERBATIM)

@@ -1,0 +1,310 @@
+/*
+ * The history of every row, step by step: what one step may follow another.  What a step replaces
+ * is kept by triggers that no application account can get round, each step one rev above the one
+ * before; so a step that is missing, or that nobody was entitled to, shows.
+ */
+#include "admin/audit_history.h"
+
+#include "client/read.h"
+
+#include "base/text.h"
+#include "store/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 2000
+
+struct entry {
+    store_audit_place at;
+    char step[17], status, proof, session_id[TL_UUID_TEXT];
+    unsigned char token[STEP_TOKEN];
+    uint64_t fence, made_rev;
+    uint32_t epoch;
+    int64_t logged_us, max_hold_us, ended_us;
+    int has_row;
+    int operators; /* who decided this step: how many different accounts */
+};
+
+struct history {
+    audit *audit;
+    struct entry last;
+    int has_last;       /* last is a step of the row that is being read */
+    uint64_t first_rev; /* of its life */
+    int successes;      /* since the row was granted as a mutex, or made */
+    int decided_failed; /* by two operators, in this epoch */
+};
+
+static int is_step(const struct entry *e, const char *name)
+{
+    return strcmp(e->step, name) == 0;
+}
+
+static void read_entry(struct entry *e, const db_result *page, size_t row)
+{
+    size_t size;
+    const void *token = db_get_bytes(page, row, AUDIT_LOG_TOKEN, &size);
+
+    memset(e, 0, sizeof *e);
+    audit_take_place(&e->at, page, row);
+    e->at.rev = db_get_uint(page, row, AUDIT_LOG_REV);
+    text_copy(e->step, sizeof e->step, db_get_text(page, row, AUDIT_LOG_STEP));
+    e->status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
+    e->proof = db_get_text(page, row, AUDIT_LOG_PROOF)[0];
+    text_copy(e->session_id, sizeof e->session_id, db_get_text(page, row, AUDIT_LOG_SESSION));
+    if (size == STEP_TOKEN)
+        memcpy(e->token, token, STEP_TOKEN);
+    e->fence = db_get_uint(page, row, AUDIT_LOG_FENCE);
+    e->epoch = (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH);
+    e->logged_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US);
+    e->max_hold_us = db_get_int(page, row, AUDIT_LOG_MAX_HOLD_US);
+    e->ended_us = db_get_int(page, row, AUDIT_LOG_ENDED_US);
+    e->has_row = !db_is_null(page, row, AUDIT_LOG_MADE_REV);
+    e->made_rev = db_get_uint(page, row, AUDIT_LOG_MADE_REV);
+    e->operators = (int)db_get_int(page, row, AUDIT_LOG_OPERATORS);
+}
+
+/* ------------------------------------------------------------- the first step -- */
+
+static int may_begin(const struct entry *e)
+{
+    static const char *const never[] = {"claim",   "arm",      "end",      "close",  "clock",
+                                        "reclaim", "evidence", "operator", "by hand"};
+
+    if (!text_is_retry_op(e->at.op_code))
+        return is_step(e, "ask") || is_step(e, "reask") || is_step(e, "filed");
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        if (is_step(e, never[i]))
+            return 0;
+    return 1;
+}
+
+static void check_first(struct history *h, const struct entry *e)
+{
+    int begins = may_begin(e) && e->at.rev == e->fence;
+
+    h->successes = 0;
+    h->decided_failed = 0;
+    h->first_rev = e->at.rev;
+    if (!begins)
+        audit_report(h->audit, "gap", &e->at,
+                     "the history begins with '%s', which is never a row's first step", e->step);
+    else if (e->status == 'Y' && !is_step(e, "filed"))
+        audit_report(h->audit, "stale-success", &e->at,
+                     "it was made as a success, and nobody held it");
+    else if (e->status == 'F' && !text_is_retry_op(e->at.op_code))
+        audit_report(h->audit, "no-proof", &e->at, "it was made as a failure, and nobody held it");
+}
+
+/* ----------------------------------------------------------- one after another -- */
+
+static void check_order(struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+
+    if (e->at.rev <= last->at.rev)
+        audit_report(h->audit, "gap", &e->at, "revision %llu does not follow revision %llu",
+                     (unsigned long long)e->at.rev, (unsigned long long)last->at.rev);
+    else if (e->at.rev != last->at.rev + 1)
+        audit_report(h->audit, "gap", &e->at,
+                     "%llu steps are missing between revisions %llu and %llu",
+                     (unsigned long long)(e->at.rev - last->at.rev - 1),
+                     (unsigned long long)last->at.rev, (unsigned long long)e->at.rev);
+    if (e->fence < last->fence)
+        audit_report(h->audit, "fence", &e->at, "the fence fell from %llu to %llu",
+                     (unsigned long long)last->fence, (unsigned long long)e->fence);
+    else if (e->fence == last->fence && memcmp(e->token, last->token, STEP_TOKEN) != 0)
+        audit_report(h->audit, "fence", &e->at, "the holder changed and the fence stayed at %llu",
+                     (unsigned long long)e->fence);
+    if (is_step(e, "by hand"))
+        audit_report(h->audit, "by-hand", &e->at, "the row was changed by hand");
+    if (is_step(e, "deleted"))
+        audit_report(h->audit, "removed", &e->at, "the row was removed by hand");
+}
+
+static int is_later(const struct history *h, int64_t first_us, const struct entry *e)
+{
+    return first_us <= e->logged_us || audit_clock_went_back(h->audit, first_us, e->logged_us);
+}
+
+static int holder_was_dead(const struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+
+    return is_later(h, last->max_hold_us, e) ||
+           (last->ended_us != 0 && is_later(h, last->ended_us, e));
+}
+
+/* A mutex is taken over from a holder that is dead; everything else is opened first. */
+static int hold_was_over(const struct history *h, const struct entry *e)
+{
+    return is_step(e, "reask") && holder_was_dead(h, e);
+}
+
+static void check_holds(struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+    int other = strcmp(e->session_id, last->session_id) != 0 || is_step(e, "claim") ||
+                is_step(e, "reclaim") || is_step(e, "reask");
+
+    if (e->status == 'P' && e->session_id[0] != '\0' && last->status == 'P' &&
+        last->session_id[0] != '\0' && other && !hold_was_over(h, e))
+        audit_report(h->audit, "overlap", &e->at,
+                     "session %s got the lock while session %s held it", e->session_id,
+                     last->session_id);
+    /* Whoever got it next held it beside the one that was living still. */
+    if (is_step(e, "reap") && last->status == 'P' && last->session_id[0] != '\0' &&
+        !holder_was_dead(h, e))
+        audit_report(h->audit, "overlap", &e->at,
+                     "it was taken from session %s as from a dead one, which lived",
+                     last->session_id);
+}
+
+/* A decision of operators, and the proof that it is: two of them, and one step each. */
+static void check_operators(struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+    int resolved = strncmp(e->step, "resolve ", 8) == 0;
+
+    if (e->epoch != last->epoch)
+        h->decided_failed = 0;
+    if (resolved && e->operators < 2)
+        audit_report(h->audit, "one-operator", &e->at,
+                     "'%s' was not proposed by one account and confirmed by another", e->step);
+    if (resolved && e->fence != last->fence + 1)
+        audit_report(h->audit, "fence", &e->at,
+                     "operators decided and the fence did not rise by one");
+    if (is_step(e, "resolve failed"))
+        h->decided_failed = 1;
+    if (e->proof == 'O' && last->proof != 'O' && !h->decided_failed)
+        audit_report(h->audit, "one-operator", &e->at,
+                     "it failed because two operators decided, and they did not");
+}
+
+/* What only the row that decides is bound to. */
+static void check_endings(struct history *h, const struct entry *e)
+{
+    const struct entry *last = &h->last;
+
+    if (is_step(e, "reask"))
+        h->successes = 0;
+    if (last->status == 'Y' && !is_step(e, "reask") &&
+        !(e->status == 'Y' &&
+          (is_step(e, "evidence") || is_step(e, "resolve clear") || is_step(e, "deleted"))))
+        audit_report(h->audit, "after-success", &e->at,
+                     "the trade had succeeded, and '%s' followed", e->step);
+    if (e->status == 'Y' && last->status != 'Y') {
+        if (h->successes++ > 0)
+            audit_report(h->audit, "succeeded-twice", &e->at, "the trade succeeded a second time");
+        if (!is_step(e, "end") || last->session_id[0] == '\0' || last->status != 'P' ||
+            e->fence != last->fence + 1)
+            audit_report(h->audit, "stale-success", &e->at,
+                         "it succeeded by nobody who held it under the newest fence");
+    }
+    if (e->status == 'F' && last->status != 'F' &&
+        (e->proof == '-' || strcmp(tl_proof_name((tl_proof)e->proof), "?") == 0 ||
+         !is_step(e, "end")))
+        audit_report(h->audit, "no-proof", &e->at, "it failed without a proof");
+    if (e->status == 'P' && last->status == 'F' && !is_step(e, "reclaim") && !is_step(e, "reask") &&
+        !is_step(e, "resolve paid"))
+        audit_report(h->audit, "reopened", &e->at,
+                     "a proven failure was opened again, and nobody reclaimed it");
+}
+
+/* ------------------------------------------------------------------ the last step -- */
+
+static void check_last(struct history *h)
+{
+    const struct entry *last = &h->last;
+
+    if (!h->has_last)
+        return;
+    h->has_last = 0;
+    if (!last->has_row) {
+        if (!is_step(last, "deleted"))
+            audit_report(h->audit, "removed", &last->at, "there is a history, and the row is gone");
+    } else if (h->first_rev != last->made_rev) {
+        audit_report(h->audit, "gap", &last->at,
+                     "the row was made at revision %llu, its history begins at %llu",
+                     (unsigned long long)last->made_rev, (unsigned long long)h->first_rev);
+    }
+}
+
+static int is_same_row(const struct history *h, const struct entry *e)
+{
+    return h->has_last && strcmp(e->at.cust_no, h->last.at.cust_no) == 0 &&
+           strcmp(e->at.serial_no, h->last.at.serial_no) == 0 &&
+           strcmp(e->at.op_code, h->last.at.op_code) == 0;
+}
+
+/* A row's only step ended a page, and begins the next one: it was changed in between. */
+static int was_read_before(const struct history *h, const struct entry *e)
+{
+    return is_same_row(h, e) && e->at.rev == h->last.at.rev &&
+           memcmp(e->token, h->last.token, STEP_TOKEN) == 0;
+}
+
+static void take_entry(struct history *h, const struct entry *e)
+{
+    int same = is_same_row(h, e);
+
+    h->audit->counts->steps++;
+    h->audit->counts->grants += e->status == 'P' && (is_step(e, "ask") || is_step(e, "claim") ||
+                                                     is_step(e, "reask") || is_step(e, "reclaim"));
+    if (!same)
+        check_last(h);
+    if (!same || is_step(&h->last, "deleted")) {
+        check_first(h, e);
+        if (same && e->fence <= h->last.fence)
+            audit_report(h->audit, "fence", &e->at,
+                         "a new life of the key does not begin above the old one");
+    } else {
+        check_order(h, e);
+        check_holds(h, e);
+        if (!text_is_retry_op(e->at.op_code)) {
+            check_operators(h, e);
+            check_endings(h, e);
+        }
+    }
+    h->last = *e;
+    h->has_last = 1;
+}
+
+tl_status audit_history(audit *self)
+{
+    struct history h = {.audit = self};
+    store_audit_place place = {.rev = 0};
+    db_result page = DB_RESULT_INIT;
+    tl_status status;
+
+    do {
+        status =
+            read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
+                        "reading the history");
+        for (size_t row = 0; status == TL_OK && row < page.rows && !self->stopped; row++) {
+            struct entry e;
+
+            read_entry(&e, &page, row);
+            if (row > 0 || !was_read_before(&h, &e))
+                take_entry(&h, &e);
+            place = e.at;
+        }
+    } while (status == TL_OK && page.rows >= PAGE && !self->stopped);
+    if (status == TL_OK && !self->stopped)
+        check_last(&h);
+    db_result_free(&page);
+    return status;
+}
+
+void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last)
+{
+    struct history h = {.audit = self};
+
+    for (size_t row = first; row <= last; row++) {
+        struct entry e;
+
+        read_entry(&e, page, row);
+        take_entry(&h, &e);
+    }
+    check_last(&h);
+}

@@ -1,0 +1,29 @@
+/* What an audit found, told to whoever asked for it: rows, history and statements report here. */
+#ifndef TL_ADMIN_AUDIT_REPORT_H
+#define TL_ADMIN_AUDIT_REPORT_H
+
+#include "admin/audit_pages.h"
+
+#include <tradelock/admin/audit.h>
+
+typedef struct audit {
+    db *connection;
+    tl_violation_fn each;
+    void *context;
+    tl_audit_counts *counts;
+    int stopped;
+    tl_status closings; /* of reading what was closed */
+    db_result back;     /* the steps back of the server's clock */
+} audit;
+
+/* Reports one violation of the row named by the place. */
+void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
+
+/* Whether the server's clock was set back so that what came first may have the later moment. */
+int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us);
+
+/* Takes key, account and moment of a page's row. */
+void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
+
+#endif

@@ -1,0 +1,301 @@
+/*
+ * Two operators decide what no rule can: one proposes, another confirms.
+ *
+ * Each half is one transaction that locks both rows of the trade first, looks whether they
+ * are those that the operator saw, and appends its half to trade_resolution; a trigger on the
+ * confirmation changes the rows as well.  Who is who the server says, not this process:
+ * the account comes from a column default, and triggers refuse a confirmation by whoever
+ * proposed.  A half that was appended is found again when its answer was lost, so each may
+ * be repeated, and a process that dies between the two leaves a proposal and nothing else.
+ */
+#include "admin/statements.h"
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trade_lock/decision.h"
+#include "transition/task.h"
+
+#include <tradelock/admin/decisions.h>
+
+#include <string.h>
+
+#define DUPLICATE_KEY 1062
+
+struct deciding {
+    store_resolution half;
+    char retry_op[TL_OP_MAX + 1];
+    /* What the transaction came to: TL_OK, or why it wrote nothing. */
+    tl_status status;
+    /* Of the halves there are about this decision. */
+    int own_done, proposed, own_proposal, proposed_before, decided_failed;
+    char proposer[256];
+};
+
+/* ------------------------------------------------------------ what stands there -- */
+
+static void take_half(struct deciding *d, const tl_resolution_row *row)
+{
+    const store_resolution *half = &d->half;
+
+    if (row->refused) {
+        d->decided_failed = 0;
+        return;
+    }
+    /* The last decision of an epoch that a worker has to carry out. */
+    if (row->confirms && row->epoch == half->epoch && row->decision != TL_DECISION_CLEAR)
+        d->decided_failed = row->decision == TL_DECISION_FAILED;
+    if ((char)row->decision != half->decision || row->fence != half->fence)
+        return;
+    if (row->own && row->confirms == (half->part == STORE_CONFIRMATION) &&
+        (row->confirms || row->rev == half->rev))
+        d->own_done = 1;
+    if (row->confirms)
+        return;
+    if (row->rev != half->rev) {
+        d->proposed_before = 1;
+        return;
+    }
+    d->proposed = 1;
+    d->own_proposal = row->own;
+    text_copy(d->proposer, sizeof d->proposer, row->account);
+}
+
+static db_answer read_halves(struct deciding *d, db *connection)
+{
+    db_result rows = DB_RESULT_INIT;
+    db_answer answer = store_resolve_list(connection, d->half.key, &rows);
+
+    d->own_done = d->proposed = d->own_proposal = d->proposed_before = 0;
+    d->decided_failed = 0;
+    for (size_t row = 0; answer == DB_DONE && row < rows.rows; row++) {
+        tl_resolution_row one;
+
+        decision_read(&one, &rows, row);
+        take_half(d, &one);
+    }
+    db_result_free(&rows);
+    return answer;
+}
+
+/* ------------------------------------------------------------------- judging -- */
+
+static tl_status judge_clear(const db_result *row)
+{
+    return db_get_int(row, 0, RESOLVE_CONFLICT)
+               ? TL_OK
+               : error_set(TL_REFUSED, "no evidence contradicts this row; there is nothing "
+                                       "to clear");
+}
+
+/* Evidence is about an epoch, and filed for the wrong one it would be a false success: so every
+ * sentence names the epoch. */
+static tl_status judge_paid_in_process(const db_result *row, unsigned epoch)
+{
+    if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
+        return error_set(TL_REFUSED,
+                         "evidence says that epoch %u, which is in process, was paid: a "
+                         "worker ends the trade as paid",
+                         epoch);
+    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+        return error_set(TL_REFUSED,
+                         "evidence says that an epoch before %u was paid, and epoch %u "
+                         "is in process: decide first that epoch %u failed, then that "
+                         "the trade was paid",
+                         epoch, epoch, epoch);
+    return error_set(TL_REFUSED,
+                     "epoch %u is in process: if it was paid, file that with `tradelock "
+                     "evidence add --epoch %u --outcome SUCCEEDED`, and a worker ends "
+                     "the trade as paid; if an epoch before it was, file that one",
+                     epoch, epoch);
+}
+
+static tl_status judge_paid(const db_result *row, char status, unsigned epoch)
+{
+    if (status == 'P')
+        return judge_paid_in_process(row, epoch);
+    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+        return TL_OK;
+    return error_set(TL_REFUSED,
+                     "the trade failed with proof, and no evidence contradicts that: "
+                     "file the evidence first, and for the epoch that was paid "
+                     "(`tradelock evidence add --epoch N`); the last one is %u",
+                     epoch);
+}
+
+static tl_status judge_failed(const struct deciding *d, const db_result *row, char status)
+{
+    if (status == 'F')
+        return error_set(TL_FAILED, "the trade has failed already, with proof");
+    if (d->decided_failed)
+        return error_set(TL_REFUSED, "two operators have decided that already; a worker "
+                                     "carries it out");
+    if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
+        return error_set(TL_EVIDENCE, "evidence says that money moved: a worker ends the "
+                                      "trade as paid");
+    if (db_get_int(row, 0, RESOLVE_MAY_SEND))
+        return error_set(TL_BUSY, "a sender that was given this trade may still send; look "
+                                  "at `send until`, and decide after it");
+    if (!db_get_int(row, 0, RESOLVE_LANE_OPEN))
+        return error_set(TL_REFUSED, "this trade has no open retry lane that could carry "
+                                     "the decision out");
+    return TL_OK;
+}
+
+static tl_status judge_row(const struct deciding *d, const db_result *row)
+{
+    const char status = db_get_text(row, 0, RESOLVE_STATUS)[0];
+    const uint64_t fence = db_get_uint(row, 0, RESOLVE_FENCE);
+
+    if (fence != d->half.fence)
+        return error_set(TL_LOST,
+                         "the trade has moved on: its fence is %llu now, not %llu; "
+                         "look at it again",
+                         (unsigned long long)fence, (unsigned long long)d->half.fence);
+    if (status == 'Y' && d->half.decision != TL_DECISION_CLEAR)
+        return error_set(TL_ALREADY_DONE, "the trade has succeeded, and nobody turns that "
+                                          "into anything");
+    if (status == 'P' && db_get_int(row, 0, RESOLVE_HELD))
+        return error_set(TL_BUSY, "somebody is at it, or died at it and nobody has opened "
+                                  "its lane yet (`tradelock reap` does)");
+    switch (d->half.decision) {
+    case TL_DECISION_PAID:
+        return judge_paid(row, status, d->half.epoch);
+    case TL_DECISION_FAILED:
+        return judge_failed(d, row, status);
+    default:
+        return judge_clear(row);
+    }
+}
+
+static tl_status judge_half(const struct deciding *d)
+{
+    if (d->half.part == STORE_PROPOSAL)
+        return d->proposed
+                   ? error_set(TL_BUSY, "%s has proposed that already: confirm it", d->proposer)
+                   : TL_OK;
+    if (d->proposed && d->own_proposal)
+        return error_set(TL_REFUSED,
+                         "%s proposed it, and whoever proposed a decision cannot confirm "
+                         "it: another operator, with an account of their own, must",
+                         d->proposer);
+    if (!d->proposed && d->proposed_before)
+        return error_set(TL_LOST, "evidence has come in since it was proposed; look at the "
+                                  "trade again");
+    if (!d->proposed)
+        return error_set(TL_NOT_FOUND, "nobody has proposed that of this fence; see "
+                                       "`tradelock resolve ls`");
+    return TL_OK;
+}
+
+/* ------------------------------------------------------------------ deciding -- */
+
+static db_answer write_half(struct deciding *d, db *connection)
+{
+    db_answer answer = store_resolve_insert(connection, &d->half);
+
+    if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
+        d->half.decision == TL_DECISION_PAID) {
+        d->status = error_set(TL_CUSTOMER_BUSY, "another trade of this customer is in "
+                                                "process, and this operation lets one in "
+                                                "at a time; confirm again after it");
+        return DB_DONE;
+    }
+    return answer;
+}
+
+/* One half, with its commit; or nothing, and d->status says why. */
+static db_answer run_half(task *t, db *connection)
+{
+    struct deciding *d = t->context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = db_begin(connection);
+
+    d->status = TL_OK;
+    if (answer == DB_DONE)
+        answer = store_resolve_lock(connection, d->half.key, d->retry_op, &row);
+    if (answer == DB_DONE && row.rows == 0)
+        d->status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", d->half.key->serial_no,
+                              d->half.key->cust_no, d->half.key->op_code);
+    if (answer == DB_DONE && row.rows == 1) {
+        d->half.epoch = (uint32_t)db_get_uint(&row, 0, RESOLVE_EPOCH);
+        d->half.rev = db_get_uint(&row, 0, RESOLVE_REV);
+        answer = read_halves(d, connection);
+    }
+    /* This very half, committed by an earlier call: its row may have moved on since. */
+    if (answer == DB_DONE && d->status == TL_OK && !d->own_done) {
+        d->status = judge_row(d, &row);
+        if (d->status == TL_OK)
+            d->status = judge_half(d);
+        if (d->status == TL_OK)
+            answer = write_half(d, connection);
+    }
+    if (answer == DB_DONE)
+        answer = d->status == TL_OK ? db_commit(connection) : db_rollback(connection);
+    db_result_free(&row);
+    return answer;
+}
+
+static db_answer read_half(task *t, db *connection)
+{
+    struct deciding *d = t->context;
+    db_answer answer = read_halves(d, connection);
+
+    if (answer == DB_DONE && d->own_done)
+        t->verdict = VERDICT_APPLIED;
+    return answer;
+}
+
+static tl_status check(const tl_resolution *r)
+{
+    if (r == NULL || r->version != TL_RESOLUTION_VERSION)
+        return error_set(TL_INVALID, "resolution is NULL or has no known version");
+    if (tl_decision_name(r->decision)[0] == '\0')
+        return error_set(TL_INVALID, "decision %d is not known", (int)r->decision);
+    if (r->although_pending && r->decision != TL_DECISION_FAILED)
+        return error_set(TL_INVALID, "only `failed` is booked although it is pending");
+    return read_check_person(r->actor, r->reason);
+}
+
+static tl_status decide(tl_client *client, const tl_resolution *r, int part)
+{
+    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
+    struct deciding d = {.half = {.part = part, .thread_no = thread_no}};
+    static const task_kind kind = {.run = run_half, .read = read_half};
+    task t = {.kind = &kind, .name = part == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = check(r);
+    if (status == TL_OK)
+        status = read_key(&r->key, d.retry_op);
+    if (status != TL_OK)
+        return status;
+    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
+    d.half.key = &r->key;
+    d.half.fence = r->fence;
+    d.half.decision = (char)r->decision;
+    d.half.actor = r->actor;
+    d.half.reason = r->reason;
+    d.half.although_pending = part == STORE_CONFIRMATION && r->although_pending;
+    task_run(client->transitions, &t, client->config.commit_ms);
+    if (t.verdict == VERDICT_APPLIED)
+        return d.status;
+    if (t.status == TL_TRY_AGAIN)
+        return error_set(TL_BUSY, "an open transaction is deciding this trade");
+    return t.status;
+}
+
+tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resolution)
+{
+    return decide(client, resolution, STORE_PROPOSAL);
+}
+
+tl_status tl_resolution_confirm(tl_client *client, const tl_resolution *resolution)
+{
+    return decide(client, resolution, STORE_CONFIRMATION);
+}

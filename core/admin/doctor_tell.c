@@ -1,0 +1,23 @@
+/* Telling one finding of the doctor to whoever called it, and counting what is unsafe. */
+#include "admin/doctor_tell.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SENTENCE_SPACE 512
+
+void doctor_tell(doctor *d, tl_finding_level level, const char *check, const char *found,
+                 const char *format, ...)
+{
+    char sentence[SENTENCE_SPACE];
+    tl_finding finding = {level, check, found, sentence};
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    if (level == TL_FINDING_UNSAFE)
+        d->unsafe++;
+    if (!d->stopped && d->each(d->context, &finding) != 0)
+        d->stopped = 1;
+}

@@ -1,0 +1,79 @@
+/* Binds a step to a statement of sql/step: the statement names its values, STEP_MAP says where in
+ * the step each of them is.  Touches nothing but the connection that it is given. */
+#include "store/bind.h"
+
+#include "store/mutation.h"
+
+static db_value milliseconds_or_null(int64_t number)
+{
+    return number < 0 ? db_null() : db_int(number);
+}
+
+/* One letter, for an ASCII column. */
+static db_value letter(const char *c)
+{
+    return db_bytes(c, 1);
+}
+
+static int step_ends(step_kind kind)
+{
+    return kind == STEP_FINISH_SYNC || kind == STEP_FINISH_RETRY;
+}
+
+/* The word by which a row of a group says what it may do. */
+static const char *group_step(step_kind kind)
+{
+    if (kind == STEP_ASK_REPEATABLE)
+        return "reask";
+    return step_ends(kind) ? "end" : "ask";
+}
+
+/* In the group's rows the token of an ending's hold rides in the payload's place. */
+static db_value payload_or_hold(const step *s)
+{
+    return step_ends(s->kind) ? db_bytes(s->held_token, STEP_TOKEN)
+                              : db_bytes(s->payload, s->payload_size);
+}
+
+#define UUID(text) db_uuid(text, *(*uuid)++)
+#define FIELD_VALUE(name, column, value)                                                           \
+    case STEP_FIELD_##name:                                                                        \
+        return value;
+
+static db_value value_of(const step *s, enum step_field field, unsigned char (**uuid)[DB_UUID])
+{
+    switch (field) {
+        STEP_MAP(FIELD_VALUE)
+    case STEP_FIELDS:
+        break;
+    }
+    return db_null();
+}
+
+void step_bind(const struct sql_text *statement, const step *s, db_value *values, step_uuids uuids)
+{
+    unsigned char(*uuid)[DB_UUID] = uuids;
+
+    for (unsigned i = 0; i < statement->values; i++)
+        values[i] = value_of(s, (enum step_field)statement->fields[i], &uuid);
+}
+
+db_answer step_run(db *connection, const struct sql_text *statement, const step *s, store_way way,
+                   db_result *result)
+{
+    const struct sql_text *as_ruled = store_mutated(statement);
+    db_value values[STEP_FIELDS];
+    step_uuids uuids;
+
+    step_bind(as_ruled, s, values, uuids);
+    switch (way) {
+    case STORE_NOWAIT:
+        return db_run_nowait(connection, as_ruled, values, as_ruled->values, result);
+    case STORE_GUARDED:
+    case STORE_GUARDED_NOWAIT:
+        return db_run_guarded(connection, as_ruled, values, as_ruled->values,
+                              way == STORE_GUARDED_NOWAIT, result);
+    default:
+        return db_run(connection, as_ruled, values, as_ruled->values, result);
+    }
+}

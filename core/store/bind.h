@@ -1,0 +1,57 @@
+/* The values of a statement: those of sql/step by the step, all others by their names. */
+#ifndef TL_STORE_BIND_H
+#define TL_STORE_BIND_H
+
+#include "db/db.h"
+#include "sql_text.h"
+#include "store/step.h"
+#include "store/step_map.h"
+#include "store/store.h"
+
+/* UUIDs that a statement of sql/step has at most. */
+#define STEP_UUIDS 4
+typedef unsigned char step_uuids[STEP_UUIDS][DB_UUID];
+
+/* What the statement says of the step: statement->values values, which borrow from both. */
+void step_bind(const struct sql_text *statement, const step *s, db_value *values, step_uuids uuids);
+
+/* Runs a statement of sql/step that is for one step; result may be NULL. */
+db_answer step_run(db *connection, const struct sql_text *statement, const step *s, store_way way,
+                   db_result *result);
+
+/*
+ * SQL_RUN(connection, result, purge, .older_ms = db_int(older_ms), .most = db_uint(most)) runs
+ * sql/query/purge.sql.  Each of its names has to be given a value, in any order: one that it does
+ * not have, that is missing or given twice does not compile.  Needs: a statement with names.
+ */
+#define SQL_RUN(connection, result, statement, ...)                                                \
+    db_run(connection, &sql_##statement, SQL_VALUES(statement, __VA_ARGS__),                       \
+           sql_##statement##_values_count, result)
+
+#define SQL_VALUES(statement, ...)                                                                 \
+    ((const db_value *)&(const struct sql_##statement##_values){__VA_ARGS__} +                     \
+     SQL_COMPLETE(sql_##statement##_values_count, __VA_ARGS__))
+
+/* The same as a struct sql_NAME_values; and those of one row of its group of rows, as a struct
+ * sql_NAME_row. */
+#define SQL_STRUCT(statement, ...)                                                                 \
+    ((void)SQL_COMPLETE(sql_##statement##_values_count, __VA_ARGS__),                              \
+     (struct sql_##statement##_values){__VA_ARGS__})
+#define SQL_ROW(statement, ...)                                                                    \
+    ((void)SQL_COMPLETE(sql_##statement##_row_count, __VA_ARGS__),                                 \
+     (struct sql_##statement##_row){__VA_ARGS__})
+
+/* 0.  The compiler refuses a name that is not there, or is there twice; this one too few. */
+#define SQL_COMPLETE(names, ...)                                                                   \
+    (0 * sizeof(struct {                                                                           \
+         _Static_assert((names) == SQL_COUNT(__VA_ARGS__), "not every name has a value");          \
+         char one;                                                                                 \
+     }))
+#define SQL_COUNT(...)                                                                             \
+    SQL_COUNT_OF(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, \
+                 6, 5, 4, 3, 2, 1, 0)
+#define SQL_COUNT_OF(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17,   \
+                     _18, _19, _20, _21, _22, _23, _24, count, ...)                                \
+    count
+
+#endif

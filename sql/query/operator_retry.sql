@@ -1,4 +1,0 @@
--- An operator makes a waiting or parked lane due now, or opens one whose holder died: the procedure
--- decides by the fence that was seen, and commits both rows together
--- (sql/schema/0011_operators.sql).
-CALL tl_operator_retry(?, ?, ?, ?, ?, ?, ?, ?, ?)
