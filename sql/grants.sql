@@ -15,7 +15,7 @@ CREATE ROLE IF NOT EXISTS tradelock_application;
 -- Every column but those that the server fills in: when and who, and what the first step was
 -- (first_...), which is history.
 -- The key is among those of UPDATE since the server wants that of every column that an
--- INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_retry.sql) inserts.
+-- INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_lane.sql) inserts.
 GRANT SELECT,
     INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,

@@ -1,13 +1,15 @@
 # tl_add_test(NAME SOURCES file... [LIBS target...] [ARGS arg...] [LABELS label...]
 #             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
-#             [SERVER] [SERIAL] [FILLER])
+#             [SERVER] [SERIAL] [FILLER] [BUILD_ALWAYS])
 #   One cmocka executable for one theme, run as one ctest in its own process.  It links
 #   the internal static library, so it may reach behind the public headers, and the
 #   library of tests/support.  With SERVER the run's shared MariaDB is up and
 #   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside
 #   it.  With FILLER it takes the processors that other tests leave idle: it runs at a low
-#   priority, one filler at a time.  Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of label long, the same
-#   executable with TL_TEST_LONG=1 in its environment: the full counts.
+#   priority, one filler at a time.  With BUILD_ALWAYS its executable is built also where the test
+#   is not added, for a script that runs it.  Tests with higher limits start earlier.  With
+#   LONG_TIMEOUT there is a second test NAME.long, of label long, the same executable with
+#   TL_TEST_LONG=1 in its environment: the full counts.
 #
 # tl_add_script_test(NAME script [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
 #   The same for a script of the source tree.
@@ -28,7 +30,7 @@ set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
 
-set(TL_TEST_OPTIONS SERVER SERIAL FILLER)
+set(TL_TEST_OPTIONS SERVER SERIAL FILLER BUILD_ALWAYS)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
 set(TL_TEST_LISTS SOURCES LIBS ARGS LABELS ENVIRONMENT)
 
@@ -119,7 +121,7 @@ function(tl_add_test name)
     message(FATAL_ERROR "tl_add_test(${name}): no SOURCES")
   endif()
   tl_test_belongs(belongs "${arg_LABELS}")
-  if(NOT belongs)
+  if(NOT belongs AND NOT arg_BUILD_ALWAYS)
     return()
   endif()
   set(target test-${name})
@@ -130,6 +132,9 @@ function(tl_add_test name)
     ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE
     tl-flags ${arg_LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
+  if(NOT belongs)
+    return()
+  endif()
   # tools/test --under puts a program such as valgrind before it.
   set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${target}>)
   tl_add_ctest(${name} ${ARGN})

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/audit_pages.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/audit.h>
 
@@ -58,9 +58,9 @@ static void look_own(struct closing *c, const db_result *row)
         db_get_int(row, 0, c->half.part == PART_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) != 0;
 }
 
-static db_answer run_half(void *context, db *connection)
+static db_answer run_half(task *t, db *connection)
 {
-    struct closing *c = context;
+    struct closing *c = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_audit_closing(connection, c->half.finding, &row);
 
@@ -80,15 +80,16 @@ static db_answer run_half(void *context, db *connection)
     return answer;
 }
 
-static db_answer read_half(void *context, db *connection, int *committed)
+static db_answer read_half(task *t, db *connection)
 {
-    struct closing *c = context;
+    struct closing *c = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_audit_closing(connection, c->half.finding, &row);
 
     if (answer == DB_DONE)
         look_own(c, &row);
-    *committed = answer == DB_DONE && c->own_done;
+    if (answer == DB_DONE && c->own_done)
+        t->verdict = VERDICT_APPLIED;
     db_result_free(&row);
     return answer;
 }
@@ -130,7 +131,8 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
 {
     char thread_no[TL_UUID_TEXT];
     struct closing c = {.half = {.thread_no = thread_no}};
-    work w = {.name = "close", .run = run_half, .read = read_half, .context = &c};
+    static const task_kind kind = {.run = run_half, .read = read_half};
+    task t = {.kind = &kind, .name = "close", .context = &c};
     tl_status status;
 
     error_clear();
@@ -146,6 +148,6 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
     c.half.rev = closing->rev;
     c.half.actor = closing->actor;
     c.half.reason = closing->reason;
-    work_run(client->transitions, &w, client->config.commit_ms);
-    return w.verdict == VERDICT_APPLIED ? c.status : w.status;
+    task_run(client->transitions, &t, client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? c.status : t.status;
 }

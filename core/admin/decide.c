@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "trade_lock/decision.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/decisions.h>
 
@@ -205,9 +205,9 @@ static db_answer write_half(struct deciding *d, db *connection)
 }
 
 /* One half, with its commit; or nothing, and d->status says why. */
-static db_answer run_half(void *context, db *connection)
+static db_answer run_half(task *t, db *connection)
 {
-    struct deciding *d = context;
+    struct deciding *d = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
 
@@ -236,12 +236,13 @@ static db_answer run_half(void *context, db *connection)
     return answer;
 }
 
-static db_answer read_half(void *context, db *connection, int *committed)
+static db_answer read_half(task *t, db *connection)
 {
-    struct deciding *d = context;
+    struct deciding *d = t->context;
     db_answer answer = read_halves(d, connection);
 
-    *committed = answer == DB_DONE && d->own_done;
+    if (answer == DB_DONE && d->own_done)
+        t->verdict = VERDICT_APPLIED;
     return answer;
 }
 
@@ -260,10 +261,8 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     struct deciding d = {.half = {.part = part, .thread_no = thread_no}};
-    work w = {.name = part == STORE_PROPOSAL ? "propose" : "confirm",
-              .run = run_half,
-              .read = read_half,
-              .context = &d};
+    static const task_kind kind = {.run = run_half, .read = read_half};
+    task t = {.kind = &kind, .name = part == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
     tl_status status;
 
     error_clear();
@@ -283,12 +282,12 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     d.half.actor = r->actor;
     d.half.reason = r->reason;
     d.half.although_pending = part == STORE_CONFIRMATION && r->although_pending;
-    work_run(client->transitions, &w, client->config.commit_ms);
-    if (w.verdict == VERDICT_APPLIED)
+    task_run(client->transitions, &t, client->config.commit_ms);
+    if (t.verdict == VERDICT_APPLIED)
         return d.status;
-    if (w.status == TL_TRY_AGAIN)
+    if (t.status == TL_TRY_AGAIN)
         return error_set(TL_BUSY, "an open transaction is deciding this trade");
-    return w.status;
+    return t.status;
 }
 
 tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resolution)

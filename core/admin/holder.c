@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/rw.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/locks.h>
 #include <tradelock/resource.h>
@@ -99,9 +99,9 @@ struct forcing {
 };
 
 /* Behind the gate, so that the new fence is nobody else's. */
-static db_answer run_force(void *context, db *connection)
+static db_answer run_force(task *t, db *connection)
 {
-    struct forcing *f = context;
+    struct forcing *f = t->context;
     rw_look look;
     db_answer answer = db_begin(connection);
 
@@ -119,14 +119,16 @@ static db_answer run_force(void *context, db *connection)
     return f->changed > 0 ? db_commit(connection) : db_rollback(connection);
 }
 
-static db_answer read_force(void *context, db *connection, int *committed)
+static db_answer read_force(task *t, db *connection)
 {
-    struct forcing *f = context;
+    struct forcing *f = t->context;
+    int seen = 0;
     db_answer answer =
-        store_rw_token_seen(connection, f->step.resource, f->step.slot, f->step.token, committed);
+        store_rw_token_seen(connection, f->step.resource, f->step.slot, f->step.token, &seen);
 
-    if (answer == DB_DONE)
-        f->changed = *committed != 0;
+    f->changed = seen != 0;
+    if (seen)
+        t->verdict = VERDICT_APPLIED;
     return answer;
 }
 
@@ -167,17 +169,18 @@ static tl_status explain(tl_client *client, const struct forcing *f)
 
 static tl_status force(tl_client *client, struct forcing *f)
 {
-    work w = {.name = "force unlock", .run = run_force, .read = read_force, .context = f};
+    static const task_kind kind = {.run = run_force, .read = read_force};
+    task t = {.kind = &kind, .name = "force unlock", .context = f};
 
-    work_run(client->transitions, &w, FORCE_BUDGET_MS);
-    if (w.verdict == VERDICT_APPLIED)
+    task_run(client->transitions, &t, FORCE_BUDGET_MS);
+    if (t.verdict == VERDICT_APPLIED)
         return f->changed > 0 ? TL_OK : explain(client, f);
-    if (w.status == TL_TRY_AGAIN)
+    if (t.status == TL_TRY_AGAIN)
         return error_set(TL_BUSY,
                          "an open transaction, one with \"business done\" perhaps, holds "
                          "number %u of %s",
                          f->step.slot, f->step.resource);
-    return w.status;
+    return t.status;
 }
 
 tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slot, uint64_t fence,

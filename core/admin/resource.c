@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/resource.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/locks.h>
 #include <tradelock/resource.h>
@@ -163,9 +163,9 @@ struct forcing {
     int changed;
 };
 
-static db_answer run_force(void *context, db *connection)
+static db_answer run_force(task *t, db *connection)
 {
-    struct forcing *f = context;
+    struct forcing *f = t->context;
     db_result result = DB_RESULT_INIT;
     db_answer answer = store_resource_force(connection, &f->step, f->fence, &result);
 
@@ -175,15 +175,17 @@ static db_answer run_force(void *context, db *connection)
     return answer;
 }
 
-static db_answer read_force(void *context, db *connection, int *committed)
+static db_answer read_force(task *t, db *connection)
 {
-    struct forcing *f = context;
+    struct forcing *f = t->context;
     db_result result = DB_RESULT_INIT;
     db_answer answer =
         store_resource_token_seen(connection, f->step.resources[0], f->step.token, &result);
 
     if (answer == DB_DONE)
-        *committed = f->changed = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+        f->changed = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
+    if (answer == DB_DONE && f->changed)
+        t->verdict = VERDICT_APPLIED;
     db_result_free(&result);
     return answer;
 }
@@ -212,15 +214,16 @@ static tl_status explain(tl_client *client, const char *resource, uint64_t fence
 
 static tl_status force(tl_client *client, struct forcing *f)
 {
-    work w = {.name = "force unlock", .run = run_force, .read = read_force, .context = f};
+    static const task_kind kind = {.run = run_force, .read = read_force};
+    task t = {.kind = &kind, .name = "force unlock", .context = f};
 
-    work_run(client->transitions, &w, FORCE_BUDGET_MS);
-    if (w.verdict == VERDICT_APPLIED)
+    task_run(client->transitions, &t, FORCE_BUDGET_MS);
+    if (t.verdict == VERDICT_APPLIED)
         return f->changed ? TL_OK : explain(client, f->step.resources[0], f->fence);
-    if (w.status == TL_TRY_AGAIN)
+    if (t.status == TL_TRY_AGAIN)
         return error_set(TL_BUSY, "an open transaction, a guarded one perhaps, holds %s",
                          f->step.resources[0]);
-    return w.status;
+    return t.status;
 }
 
 tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t fence,

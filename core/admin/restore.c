@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/statements.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 #include <tradelock/admin/restore.h>
 
@@ -176,9 +176,9 @@ static db_answer write_half(struct accepting *a, db *connection)
     return answer;
 }
 
-static db_answer run_half(void *context, db *connection)
+static db_answer run_half(task *t, db *connection)
 {
-    struct accepting *a = context;
+    struct accepting *a = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
     int writes = 0;
@@ -198,18 +198,17 @@ static db_answer run_half(void *context, db *connection)
 }
 
 /* Whether the half whose answer was lost stands there. */
-static db_answer read_half(void *context, db *connection, int *committed)
+static db_answer read_half(task *t, db *connection)
 {
-    struct accepting *a = context;
+    struct accepting *a = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_restore_status(connection, &row);
 
-    *committed =
-        answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
-        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL) !=
-            0;
-    if (*committed)
+    if (answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
+        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL)) {
+        t->verdict = VERDICT_APPLIED;
         a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
+    }
     db_result_free(&row);
     return answer;
 }
@@ -218,7 +217,8 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
                             uint64_t *doubtful)
 {
     struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
-    work w = {.name = "accepting the server", .run = run_half, .read = read_half, .context = &a};
+    static const task_kind kind = {.run = run_half, .read = read_half};
+    task t = {.kind = &kind, .name = "accepting the server", .context = &a};
     tl_status status;
 
     error_clear();
@@ -228,9 +228,9 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
     if (status != TL_OK)
         return status;
     text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
-    work_run(client->transitions, &w, client->config.commit_ms);
-    if (w.verdict != VERDICT_APPLIED)
-        return w.status;
+    task_run(client->transitions, &t, client->config.commit_ms);
+    if (t.verdict != VERDICT_APPLIED)
+        return t.status;
     if (a.status != TL_OK)
         return a.status;
     log_line(&client->logger, TL_ALARM, NULL, 0, "%s %s to accept this server: %s", actor,

@@ -40,34 +40,33 @@ static tl_status check(const struct retry_now *r)
 static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-    transition t = {.step = {.kind = STEP_OPERATOR_RETRY,
-                             .cust_no = r->key->cust_no,
-                             .serial_no = r->key->serial_no,
-                             .op_code = r->key->op_code,
-                             .retry_op = r->retry_op,
-                             .held_fence = r->fence,
-                             .thread_no = thread_no,
-                             .actor = r->actor,
-                             .remark = r->reason,
-                             .keep_claims = 1}};
-    transition *one = &t;
+    step_task t = {.step = {.kind = STEP_OPERATOR_RETRY,
+                            .cust_no = r->key->cust_no,
+                            .serial_no = r->key->serial_no,
+                            .op_code = r->key->op_code,
+                            .retry_op = r->retry_op,
+                            .held_fence = r->fence,
+                            .thread_no = thread_no,
+                            .actor = r->actor,
+                            .remark = r->reason,
+                            .keep_claims = 1}};
 
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     t.step.log_no = log_no[0] != '\0' ? log_no : NULL;
     random_token(t.step.token);
-    transition_run(r->client->transitions, &one, 1, r->client->config.commit_ms);
-    switch (t.verdict) {
+    task_run(r->client->transitions, step_task_of(&t), r->client->config.commit_ms);
+    switch (t.task.verdict) {
     case VERDICT_APPLIED:
         return TL_OK;
     case VERDICT_DECIDING:
         return error_set(TL_BUSY, "an open transaction is deciding this trade");
     case VERDICT_FAILED:
-        if (t.status == TL_TRY_AGAIN)
+        if (t.task.status == TL_TRY_AGAIN)
             return error_set(TL_BUSY, "an open transaction is deciding this trade");
-        return t.status;
+        return t.task.status;
     case VERDICT_UNKNOWN:
-        return t.status;
+        return t.task.status;
     case VERDICT_REFUSED:
     case VERDICT_CUSTOMER_BUSY:
     case VERDICT_LOST:

@@ -27,7 +27,7 @@ struct submitted {
     const tl_ending *ending; /* NULL: an ask */
     tl_done_fn done;
     void *context;
-    transition t;
+    step_task t;
     int64_t before_ms;
     int grouped;                                        /* t was carried out with the group */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
@@ -85,19 +85,21 @@ static void begin(struct submitted *s)
     s->grouped = 0;
     s->before_ms = clock_boottime_ms();
     if (s->ending != NULL) {
-        /* Usually a look at the handle; it waits only to settle a lost arming. */
-        s->status = lock_check_ending(lock);
+        int armed;
+
+        /* It waits only to settle a lost arming. */
+        s->status = arm_settle(lock, &armed);
         s->grouped = s->status == TL_OK;
         if (s->grouped)
             ending_to_step(lock, s->ending, NULL, &s->t);
     } else if (!ask_is_claim(lock)) {
-        s->status = ask_begin(lock, &s->t, lock->state != LOCK_ASK_UNKNOWN);
+        s->status = ask_begin(lock, &s->t, lock->base.state != LOCK_ASK_UNKNOWN);
         s->grouped = s->status == TL_OK;
     }
     /* The row names the thread that asked, not the one that waits for the server. */
-    memcpy(lock->thread_no, s->thread_no, sizeof lock->thread_no);
-    memcpy(lock->log_no, s->log_no, sizeof lock->log_no);
-    s->t.step.log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    memcpy(lock->base.thread_no, s->thread_no, sizeof lock->base.thread_no);
+    memcpy(lock->base.log_no, s->log_no, sizeof lock->base.log_no);
+    s->t.step.log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
 }
 
 static void conclude_work(struct submitted *s)
@@ -132,6 +134,7 @@ static void complete(struct async *a, struct submitted *s)
     uint64_t one = 1;
 
     if (s->done != NULL) {
+        atomic_store(&s->lock->submitted, 0);
         thread_context_work(s->log_no);
         s->done(s->context, s->lock, s->status);
         thread_context_work("");
@@ -147,15 +150,15 @@ static void complete(struct async *a, struct submitted *s)
 
 static void run_taken(struct async *a, struct submitted **taken, size_t count)
 {
-    transition *together[TAKEN_AT_ONCE];
+    task *together[TAKEN_AT_ONCE];
     size_t grouped = 0;
 
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
         if (taken[i]->grouped)
-            together[grouped++] = &taken[i]->t;
+            together[grouped++] = step_task_of(&taken[i]->t);
     }
-    transition_run(a->transitions, together, grouped, a->budget_ms);
+    task_run_all(a->transitions, together, grouped, a->budget_ms);
     for (size_t i = 0; i < count; i++) {
         conclude(taken[i]);
         complete(a, taken[i]);
@@ -262,7 +265,7 @@ static struct async *async_of(tl_client *client)
 
 static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done, void *context)
 {
-    struct async *a = async_of(lock->client);
+    struct async *a = async_of(lock->base.client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;
 
     if (s == NULL)
@@ -273,6 +276,7 @@ static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
     s->context = context;
     text_copy(s->thread_no, sizeof s->thread_no, tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
+    atomic_store(&lock->submitted, 1);
     pthread_mutex_lock(&a->mutex);
     append(&a->waiting, s);
     pthread_cond_signal(&a->wake);
@@ -288,7 +292,7 @@ tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context)
     status = ask_check(lock);
     if (status != TL_OK)
         return status;
-    client_add(&lock->client->counters.asks, 1);
+    client_add(&lock->base.client->counters.asks, 1);
     return submit(lock, NULL, done, context);
 }
 
@@ -323,6 +327,7 @@ size_t tl_client_completed(tl_client *client, tl_completion *completions, size_t
     while (count < max && a->completed.first != NULL) {
         struct submitted *s = take_first(&a->completed);
 
+        atomic_store(&s->lock->submitted, 0);
         completions[count++] = (tl_completion){s->lock, s->context, s->status};
         memory_free(s);
     }

@@ -11,7 +11,7 @@
 #include "janitor/janitor.h"
 #include "pool/pool.h"
 #include "session/session.h"
-#include "transition/transition.h"
+#include "transition/step_task.h"
 
 #include <tradelock/lane.h>
 

@@ -6,7 +6,7 @@
  *
  * It is looked at with every new connection, since a failover breaks the old ones, and with every
  * heartbeat, since a restore can be declared at any time.  A connection on which that could not be
- * seen is not used.  A step looks at what was found once it has its connection (transition.h): the
+ * seen is not used.  A step looks at what was found once it has its connection (transition/step_task.h): the
  * first ask after a failover is the one that makes the new connection.
  *
  * Who finds it writes it down (tl_restore_found), so that a copy of this database knows it

@@ -1,14 +1,13 @@
+/* Shared reads: of each key the read under way and the one that gathers, in the table of keys. What
+ * is read the caller brings. */
 #include "client/shared_read.h"
 
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "client/keys.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
-
-#define BUCKETS 64
 
 /* A row with those who share it. */
 struct counted_row {
@@ -17,21 +16,15 @@ struct counted_row {
     atomic_int read; /* 1: the row is there */
 };
 
-/* One key's reads.  Under its bucket's mutex. */
+/* One key's reads.  Under its bucket's mutex; a key that nobody reads has none. */
 struct reading {
-    struct reading *next;
+    key_entry entry;
     struct counted_row *under_way;
     struct counted_row *gathering; /* who waits for the next read shares this */
-    char key[];
-};
-
-struct bucket {
-    pthread_mutex_t mutex;
-    struct reading *readings;
 };
 
 struct shared_reads {
-    struct bucket buckets[BUCKETS];
+    key_table keys;
 };
 
 shared_reads *shared_reads_new(void)
@@ -39,8 +32,7 @@ shared_reads *shared_reads_new(void)
     shared_reads *reads = memory_new(sizeof *reads);
 
     if (reads != NULL)
-        for (int i = 0; i < BUCKETS; i++)
-            pthread_mutex_init(&reads->buckets[i].mutex, NULL);
+        keys_init(&reads->keys, sizeof(struct reading));
     return reads;
 }
 
@@ -48,8 +40,7 @@ void shared_reads_free(shared_reads *reads)
 {
     if (reads == NULL)
         return;
-    for (int i = 0; i < BUCKETS; i++)
-        pthread_mutex_destroy(&reads->buckets[i].mutex);
+    keys_destroy(&reads->keys);
     memory_free(reads);
 }
 
@@ -79,49 +70,11 @@ void shared_row_release(const shared_row *row)
     memory_free(counted);
 }
 
-static struct bucket *bucket_of(shared_reads *reads, const char *key)
-{
-    return &reads->buckets[text_hash(key) % BUCKETS];
-}
-
 /* Needs: bucket->mutex held. */
-static struct reading *find(const struct bucket *bucket, const char *key)
+static void drop_if_idle(key_bucket *bucket, struct reading *reading)
 {
-    struct reading *reading = bucket->readings;
-
-    while (reading != NULL && strcmp(reading->key, key) != 0)
-        reading = reading->next;
-    return reading;
-}
-
-/* Needs: bucket->mutex held. */
-static struct reading *find_or_make(struct bucket *bucket, const char *key)
-{
-    struct reading *reading = find(bucket, key);
-    size_t size = strlen(key) + 1;
-
-    if (reading != NULL)
-        return reading;
-    reading = memory_new(sizeof *reading + size);
-    if (reading == NULL)
-        return NULL;
-    memcpy(reading->key, key, size);
-    reading->next = bucket->readings;
-    bucket->readings = reading;
-    return reading;
-}
-
-/* Needs: bucket->mutex held.  A key that nobody reads is not kept. */
-static void drop_if_idle(struct bucket *bucket, struct reading *reading)
-{
-    struct reading **link = &bucket->readings;
-
-    if (reading->under_way != NULL || reading->gathering != NULL)
-        return;
-    while (*link != reading)
-        link = &(*link)->next;
-    *link = reading->next;
-    memory_free(reading);
+    if (reading->under_way == NULL && reading->gathering == NULL)
+        keys_drop(bucket, reading);
 }
 
 static void read_row(struct counted_row *row, shared_read_fn read, void *context)
@@ -145,7 +98,7 @@ static void await(struct counted_row *row)
 }
 
 /* The first of a gathering waits for the read under way, and then reads for all of its own. */
-static void lead(struct bucket *bucket, struct reading *reading, struct counted_row *mine,
+static void lead(key_bucket *bucket, struct reading *reading, struct counted_row *mine,
                  struct counted_row *under_way, shared_read_fn read, void *context)
 {
     if (under_way != NULL) {
@@ -168,13 +121,11 @@ static void lead(struct bucket *bucket, struct reading *reading, struct counted_
 const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_fn read,
                               void *context)
 {
-    struct bucket *bucket = bucket_of(reads, key);
+    key_bucket *bucket = keys_lock(&reads->keys, key);
+    struct reading *reading = keys_find_or_make(&reads->keys, bucket, key);
     struct counted_row *row = NULL, *under_way = NULL;
-    struct reading *reading;
     int leads = 0;
 
-    pthread_mutex_lock(&bucket->mutex);
-    reading = find_or_make(bucket, key);
     if (reading != NULL && reading->gathering != NULL) {
         row = share(reading->gathering);
     } else if (reading != NULL && (row = new_row()) != NULL) {
@@ -194,11 +145,9 @@ const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_
 
 int shared_read_under_way(shared_reads *reads, const char *key)
 {
-    struct bucket *bucket = bucket_of(reads, key);
-    int under_way;
+    key_bucket *bucket = keys_lock(&reads->keys, key);
+    int under_way = keys_find(bucket, key) != NULL;
 
-    pthread_mutex_lock(&bucket->mutex);
-    under_way = find(bucket, key) != NULL;
     pthread_mutex_unlock(&bucket->mutex);
     return under_way;
 }

@@ -1,33 +1,23 @@
+/* Who waits for which key: a queue for each, in the table of keys.  It asks nobody anything. */
 #include "client/waiters.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "client/keys.h"
 
-#include <pthread.h>
-#include <string.h>
-
-#define BUCKETS 64
-
-/* Everything below is under the mutex of its bucket. */
+/* One key's waiters.  Under its bucket's mutex. */
 struct queue {
-    struct queue *next;
+    key_entry entry;
     waiter *first, *last;
     unsigned releases;
-    char key[];
-};
-
-struct bucket {
-    pthread_mutex_t mutex;
-    struct queue *queues;
 };
 
 struct waiters {
-    struct bucket buckets[BUCKETS];
+    key_table keys;
 };
 
 struct waiter {
-    struct bucket *bucket;
+    key_bucket *bucket;
     struct queue *queue;
     waiter *next, *previous;
     pthread_cond_t wake;
@@ -39,8 +29,7 @@ waiters *waiters_new(void)
     waiters *w = memory_new(sizeof *w);
 
     if (w != NULL)
-        for (int i = 0; i < BUCKETS; i++)
-            pthread_mutex_init(&w->buckets[i].mutex, NULL);
+        keys_init(&w->keys, sizeof(struct queue));
     return w;
 }
 
@@ -48,54 +37,8 @@ void waiters_free(waiters *w)
 {
     if (w == NULL)
         return;
-    for (int i = 0; i < BUCKETS; i++)
-        pthread_mutex_destroy(&w->buckets[i].mutex);
+    keys_destroy(&w->keys);
     memory_free(w);
-}
-
-static struct bucket *bucket_of(waiters *w, const char *key)
-{
-    return &w->buckets[text_hash(key) % BUCKETS];
-}
-
-/* Needs: bucket->mutex held. */
-static struct queue *find_queue(struct bucket *bucket, const char *key)
-{
-    struct queue *queue = bucket->queues;
-
-    while (queue != NULL && strcmp(queue->key, key) != 0)
-        queue = queue->next;
-    return queue;
-}
-
-/* Needs: bucket->mutex held. */
-static struct queue *find_or_make_queue(struct bucket *bucket, const char *key)
-{
-    struct queue *queue = find_queue(bucket, key);
-    size_t size = strlen(key) + 1;
-
-    if (queue != NULL)
-        return queue;
-    queue = memory_new(sizeof *queue + size);
-    if (queue == NULL)
-        return NULL;
-    memcpy(queue->key, key, size);
-    queue->next = bucket->queues;
-    bucket->queues = queue;
-    return queue;
-}
-
-/* Needs: bucket->mutex held.  A queue without waiters is not kept. */
-static void drop_queue_if_empty(struct bucket *bucket, struct queue *queue)
-{
-    struct queue **link = &bucket->queues;
-
-    if (queue->first != NULL)
-        return;
-    while (*link != queue)
-        link = &(*link)->next;
-    *link = queue->next;
-    memory_free(queue);
 }
 
 waiter *waiters_join(waiters *w, const char *key)
@@ -106,9 +49,8 @@ waiter *waiters_join(waiters *w, const char *key)
         memory_free(me);
         return NULL;
     }
-    me->bucket = bucket_of(w, key);
-    pthread_mutex_lock(&me->bucket->mutex);
-    me->queue = find_or_make_queue(me->bucket, key);
+    me->bucket = keys_lock(&w->keys, key);
+    me->queue = keys_find_or_make(&w->keys, me->bucket, key);
     if (me->queue != NULL) {
         me->previous = me->queue->last;
         if (me->queue->last != NULL)
@@ -150,7 +92,7 @@ void waiters_pause(waiter *me, int64_t until_ms)
 
 void waiters_leave(waiter *me)
 {
-    struct bucket *bucket = me->bucket;
+    key_bucket *bucket = me->bucket;
     struct queue *queue = me->queue;
 
     pthread_mutex_lock(&bucket->mutex);
@@ -164,7 +106,8 @@ void waiters_leave(waiter *me)
         queue->last = me->previous;
     if (queue->first != NULL)
         pthread_cond_signal(&queue->first->wake);
-    drop_queue_if_empty(bucket, queue);
+    else
+        keys_drop(bucket, queue);
     pthread_mutex_unlock(&bucket->mutex);
     pthread_cond_destroy(&me->wake);
     memory_free(me);
@@ -172,11 +115,9 @@ void waiters_leave(waiter *me)
 
 void waiters_released(waiters *w, const char *key)
 {
-    struct bucket *bucket = bucket_of(w, key);
-    struct queue *queue;
+    key_bucket *bucket = keys_lock(&w->keys, key);
+    struct queue *queue = keys_find(bucket, key);
 
-    pthread_mutex_lock(&bucket->mutex);
-    queue = find_queue(bucket, key);
     if (queue != NULL) {
         queue->releases++;
         pthread_cond_signal(&queue->first->wake);

@@ -24,7 +24,7 @@ typedef struct db db;
 
 typedef enum db_answer { DB_DONE, DB_ERROR, DB_NOT_SENT, DB_UNANSWERED, DB_NO_MEMORY } db_answer;
 
-/* A statement from sql/query, made by the build.  Its address is its identity. */
+/* A statement of sql/, made by the build.  Its address is its identity. */
 struct sql_text;
 
 typedef enum db_type { DB_NULL, DB_INT, DB_UINT, DB_TEXT, DB_BYTES } db_type;

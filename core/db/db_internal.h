@@ -64,6 +64,7 @@ struct db {
     int borrowed;
     int broken;      /* never used again */
     int rolled_back; /* perhaps, by the last error */
+    int in_block;    /* the statement under way is one */
     enum db_guard guard;
     struct db_told told;
     int begins;          /* the statement under way only begins a transaction */

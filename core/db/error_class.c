@@ -111,6 +111,21 @@ static int statement_is_doubtful(const db *connection)
     }
 }
 
+static int block_is_doubtful(const db *connection)
+{
+    switch (db_error_classify(connection->error_number)) {
+    case DB_CLASS_REPEAT:
+    case DB_CLASS_DUPLICATE:
+    case DB_CLASS_ACCESS:
+    case DB_CLASS_SCHEMA:
+        return 0;
+    case DB_CLASS_READ_ONLY:
+        return connection->error_number == 1047 || !says_read_only(connection);
+    default:
+        return connection->error_number != ERROR_NOT_PREPARED;
+    }
+}
+
 int db_error_is_doubtful(const db *connection, int is_commit)
 {
     if (is_commit)
@@ -118,7 +133,7 @@ int db_error_is_doubtful(const db *connection, int is_commit)
     /* It commits nothing that an error could leave in doubt. */
     if (connection->begins)
         return db_error_classify(connection->error_number) == DB_CLASS_GONE;
-    return statement_is_doubtful(connection);
+    return connection->in_block ? block_is_doubtful(connection) : statement_is_doubtful(connection);
 }
 
 unsigned db_failed_with(const db *connection)

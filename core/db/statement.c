@@ -402,13 +402,15 @@ static db_answer trip(db *connection, struct execution *execution)
     int begins = execution->begins;
     db_answer answer;
 
+    connection->in_block = execution->text->block;
     connection->begins = begins;
     answer = db_round_trip(connection, execution->commits ? FAULT_COMMIT : FAULT_STATEMENT,
                            execution->text->name, execute, execution);
-    connection->begins = connection->preparing = 0;
+    connection->in_block = connection->begins = connection->preparing = 0;
     if (begins && answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
         connection->guard = GUARD_BEGUN;
-    if (answer == DB_ERROR && outside && (begins || execution->text->calls))
+    if (answer == DB_ERROR && outside &&
+        (begins || execution->text->calls || execution->text->block))
         db_undo(connection);
     if (answer == DB_ERROR && begins && !may_come_again(connection))
         db_spoil(connection);
@@ -514,6 +516,11 @@ static db_answer run(db *connection, struct execution *execution, const db_value
         db_result_clear(execution->result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
+    /* Its own transaction would commit the one that is open. */
+    if (execution->text->block && db_in_transaction(connection)) {
+        db_set_error(connection, 1568, "%s is not for a transaction", execution->text->name);
+        return DB_ERROR;
+    }
     if (check_values(connection, execution))
         return DB_ERROR;
     if (bind_values(connection, execution->text, values, execution->count))

@@ -65,25 +65,24 @@ static tl_status run(struct janitor *j, statement_fn statement, store_sweep *sco
 static void open_one(struct janitor *j, const char *op_code, const char *cust_no,
                      const char *serial_no, uint64_t fence)
 {
-    transition t = {.step = {.kind = STEP_REAP,
-                             .cust_no = cust_no,
-                             .serial_no = serial_no,
-                             .op_code = op_code,
-                             .held_fence = fence,
-                             .actor = j->actor,
-                             .keep_claims = 1}};
-    transition *one = &t;
+    step_task t = {.step = {.kind = STEP_REAP,
+                            .cust_no = cust_no,
+                            .serial_no = serial_no,
+                            .op_code = op_code,
+                            .held_fence = fence,
+                            .actor = j->actor,
+                            .keep_claims = 1}};
     tl_key key = {serial_no, cust_no, op_code};
 
     random_token(t.step.token);
-    transition_run(j->engine, &one, 1, OPEN_BUDGET_MS);
-    if (t.verdict == VERDICT_APPLIED) {
+    task_run(j->engine, step_task_of(&t), OPEN_BUDGET_MS);
+    if (t.task.verdict == VERDICT_APPLIED) {
         j->opened++;
         log_line(j->logger, TL_WARNING, &key, fence,
                  "the holder is dead: the retry lane was opened");
-    } else if (t.verdict == VERDICT_FAILED && j->failure == TL_OK &&
-               tl_status_class(t.status) == TL_CLASS_BROKEN) {
-        j->failure = t.status;
+    } else if (t.task.verdict == VERDICT_FAILED && j->failure == TL_OK &&
+               tl_status_class(t.task.status) == TL_CLASS_BROKEN) {
+        j->failure = t.task.status;
         text_copy(j->why, sizeof j->why, tl_error_message());
         log_line(j->logger, TL_WARNING, &key, fence,
                  "the holder is dead, and the retry lane could not be opened: %s", j->why);

@@ -11,7 +11,7 @@
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H
 
-#include "transition/transition.h"
+#include "transition/step_task.h"
 
 /* As many ended sessions as one sweep is for; those that are more come after. */
 #define JANITOR_SESSIONS 64

@@ -6,30 +6,23 @@
  */
 #include "lease_mutex/mutex.h"
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/random.h"
 #include "client/restored.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WAIT_KEY_SPACE (TL_RESOURCE_MAX + 2)
-#define WAIT_MAX_MS TL_HOLD_MAX_MS
 #define DEAD_SPACE (TL_RESOURCES_MAX * (TL_RESOURCE_MAX + 24) + 3)
 
 struct asking {
-    tl_mutex *m;
+    lock_ask base;
     resource_step step;
     resource_row row;        /* what a group gets of it */
     int is_refused_in_group; /* the first ask was made there */
     uint64_t fences[TL_RESOURCES_MAX];
-    int taken, is_mine[TL_RESOURCES_MAX];
-    size_t refused;
+    int is_mine[TL_RESOURCES_MAX];
     char dead[DEAD_SPACE];
-    int64_t before_ms, lease_left_ms, hold_left_ms; /* of a step that was settled */
 };
 
 /* ------------------------------------------------------------------ asking once -- */
@@ -37,17 +30,17 @@ struct asking {
 /* A row is ours when it carries our token. */
 static void read_rows(struct asking *a, const db_result *result)
 {
-    a->taken = result->rows == a->step.count;
-    a->refused = 0;
+    a->base.taken = result->rows == a->step.count;
+    a->base.refused = 0;
     for (size_t i = 0; i < result->rows; i++) {
         size_t size;
         const void *token = db_get_bytes(result, i, 0, &size);
 
         a->fences[i] = db_get_uint(result, i, 1);
         a->is_mine[i] = size == RESOURCE_TOKEN && memcmp(token, a->step.token, RESOURCE_TOKEN) == 0;
-        if (a->taken && !a->is_mine[i]) {
-            a->taken = 0;
-            a->refused = i;
+        if (a->base.taken && !a->is_mine[i]) {
+            a->base.taken = 0;
+            a->base.refused = i;
         }
     }
 }
@@ -64,7 +57,7 @@ static db_answer ask_rows(struct asking *a, db *connection)
         read_rows(a, &result);
     db_result_free(&result);
     if (answer == DB_DONE && several)
-        answer = a->taken ? db_commit(connection) : db_rollback(connection);
+        answer = a->base.taken ? db_commit(connection) : db_rollback(connection);
     return answer;
 }
 
@@ -87,7 +80,7 @@ static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
             break;
         resource_view_read(&view, &result, 0);
         *all_dead = view.state == TL_RESOURCE_EXPIRED;
-        a->refused = i;
+        a->base.refused = i;
         used += (size_t)snprintf(a->dead + used, sizeof a->dead - used, "  %s %" PRIu64,
                                  view.resource, view.fence);
     }
@@ -96,9 +89,9 @@ static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
     return answer;
 }
 
-static db_answer run_ask(void *context, db *connection)
+static db_answer run_ask(task *t, db *connection)
 {
-    struct asking *a = context;
+    struct asking *a = t->context;
     int all_dead = 0;
     db_answer answer = DB_DONE;
 
@@ -106,7 +99,7 @@ static db_answer run_ask(void *context, db *connection)
     if (!a->is_refused_in_group)
         answer = ask_rows(a, connection);
     a->is_refused_in_group = 0;
-    if (answer == DB_DONE && !a->taken)
+    if (answer == DB_DONE && !a->base.taken)
         answer = find_dead(a, connection, &all_dead);
     if (answer != DB_DONE || !all_dead)
         return answer;
@@ -119,243 +112,97 @@ static int take_row(void *context)
 {
     struct asking *a = context;
 
-    a->taken = a->is_mine[0] = a->row.changed;
+    a->base.taken = a->is_mine[0] = a->row.changed;
     a->fences[0] = a->row.fence;
-    a->is_refused_in_group = !a->taken;
-    return a->taken;
+    a->is_refused_in_group = !a->base.taken;
+    return a->base.taken;
 }
 
-/* What one resource says of an ask whose answer was lost: whether it was committed, and whether it
- * is still worth anything. */
-static db_answer read_one(struct asking *a, db *connection, size_t i, int *committed)
+static db_answer read_row(const void *ask, db *connection, size_t i, db_result *result)
 {
-    const char *resource = a->step.resources[i];
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = store_resource_now(connection, resource, a->step.token, &result);
+    const struct asking *a = ask;
 
-    if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0)) {
-        *committed = 1;
-        a->fences[i] = db_get_uint(&result, 0, 2);
-        a->hold_left_ms = db_get_int(&result, 0, 3);
-        a->lease_left_ms = db_is_null(&result, 0, 4) ? CLOCK_NEVER : db_get_int(&result, 0, 4);
-        if (a->hold_left_ms <= 0 || a->lease_left_ms <= 0)
-            a->taken = 0;
-    } else if (answer == DB_DONE) {
-        a->taken = 0;
-        a->refused = i;
-        answer = store_resource_token_seen(connection, resource, a->step.token, &result);
-        if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0))
-            *committed = 1;
-    }
+    return store_resource_now(connection, a->step.resources[i], a->step.token, result);
+}
+
+static db_answer look_for_token(const void *ask, db *connection, size_t i, int *seen)
+{
+    const struct asking *a = ask;
+    db_result result = DB_RESULT_INIT;
+    db_answer answer =
+        store_resource_token_seen(connection, a->step.resources[i], a->step.token, &result);
+
+    *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0);
     db_result_free(&result);
     return answer;
 }
 
-static db_answer read_ask(void *context, db *connection, int *committed)
+static tl_status granted(lock_handle *handle, void *ask)
 {
-    struct asking *a = context;
-    db_answer answer = DB_DONE;
-
-    a->taken = 1;
-    a->before_ms = clock_boottime_ms();
-    for (size_t i = 0; i < a->step.count && answer == DB_DONE; i++)
-        answer = read_one(a, connection, i, committed);
-    return answer;
-}
-
-static tl_status granted(tl_mutex *m, const struct asking *a, int settled)
-{
+    tl_mutex *m = (tl_mutex *)handle;
+    const struct asking *a = ask;
     hold *h = m->hold;
     leases *l;
-    tl_status status = leases_of(m->client, &l);
+    tl_status status = leases_of(handle->client, &l);
 
-    if (status != TL_OK)
-        return status;
-    leases_lock(l);
-    memcpy(h->token, a->step.token, RESOURCE_TOKEN);
-    memcpy(h->fences, a->fences, h->count * sizeof *h->fences);
-    h->owner = mutex_thread();
-    h->life = m->life;
-    h->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
-    h->lease_until_ms = CLOCK_NEVER;
-    if (a->step.lease_ms > 0)
-        h->lease_until_ms = a->before_ms + (settled ? a->lease_left_ms : a->step.lease_ms);
-    h->depth = m->depth = 1;
-    memset(&h->renewing, 0, sizeof h->renewing);
-    atomic_store(&h->lost, 0);
-    leases_unlock(l);
-    m->state = MUTEX_HELD;
-    status = leases_add(l, h);
+    if (status == TL_OK) {
+        leases_lock(l);
+        memcpy(h->fences, a->fences, h->grant.count * sizeof *h->fences);
+        h->owner = mutex_thread();
+        h->depth = m->depth = 1;
+        leases_unlock(l);
+        status = leases_add(l, h);
+    }
     if (status != TL_OK) {
         /* A lock that nobody watches is not what was asked for. */
         (void)tl_mutex_unlock(m);
         return status;
     }
-    client_add(&m->client->counters.grants, 1);
-    log_line(&m->client->logger, TL_INFO, NULL, h->fences[0], "%s%s locked", h->resources[0],
-             h->count > 1 ? " and others" : "");
+    log_line(&handle->client->logger, TL_INFO, NULL, h->grant.fence, "%s%s locked",
+             h->grant.names[0], h->grant.count > 1 ? " and others" : "");
     return TL_GRANTED;
 }
 
-/* The ask was committed, and is over already: whoever has the rows now answers for them; what is
- * left of it is given back. */
-static void give_rest_back(tl_mutex *m, const struct asking *a)
+/* The ask was committed, and is over already. */
+static void refused(lock_handle *h, const void *ask, int settled)
 {
-    memcpy(m->hold->token, a->step.token, RESOURCE_TOKEN);
-    (void)mutex_release(m, m->client->config.pool_wait_ms);
+    if (settled)
+        resource_give_back(h, ask);
 }
 
-/* Nobody can have taken over what a certain session renews, or before its time is over. */
-static int is_certain(const tl_mutex *m, const struct asking *a, int settled)
+static void give_back(lock_handle *h, const void *ask)
 {
-    int64_t left_ms = settled ? a->hold_left_ms : a->step.max_hold_ms;
-    int64_t lease_ms = settled ? a->lease_left_ms : a->step.lease_ms;
-
-    if (a->step.lease_ms <= 0 && life_left_ms(m->life) <= 0)
-        return 0;
-    if (a->step.lease_ms > 0 && lease_ms < left_ms)
-        left_ms = lease_ms;
-    return clock_left_ms(a->before_ms + left_ms) > 0;
-}
-
-/*
- * The answer came too late to be certain, this process having been stopped perhaps.  A hold whose
- * time is over is one as long as nobody else has taken it; under a session that may be dead it is
- * none.  TL_OK: it is one; TL_BUSY: it is none.
- */
-static tl_status check_late(tl_mutex *m, struct asking *a)
-{
-    int64_t wait_ms = m->client->config.pool_wait_ms;
-    int mine = a->step.lease_ms > 0 || life_left_ms(m->life) > 0;
-    db_result result = DB_RESULT_INIT;
-    db *connection = NULL;
-    db_answer answer = DB_DONE;
-    tl_status status = pool_get(m->client->connections, POOL_QUICK, wait_ms, &connection);
-
-    for (size_t i = 0; i < a->step.count && status == TL_OK && mine; i++) {
-        answer = store_resource_now(connection, a->step.resources[i], a->step.token, &result);
-        if (answer != DB_DONE)
-            status = db_error_status(connection, answer, "reading the row");
-        else
-            mine = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
-        a->refused = i;
-    }
-    db_result_free(&result);
-    pool_put(m->client->connections, connection);
-    if (status == TL_OK)
-        return mine ? TL_OK : TL_BUSY;
-    /* Asking again with this token settles it: its connection has answered, so a name that nobody
-     * has says as much. */
-    m->state = MUTEX_ASK_UNKNOWN;
-    random_uuid(m->lost_connection);
-    return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
-}
-
-static tl_status applied(tl_mutex *m, struct asking *a, int settled)
-{
-    tl_status late = TL_OK;
-
-    if (a->taken && !is_certain(m, a, settled))
-        late = check_late(m, a);
-    if (late == TL_UNKNOWN)
-        return late;
-    if (a->taken && late == TL_OK)
-        return granted(m, a, settled);
-    if (settled || late == TL_BUSY)
-        give_rest_back(m, a);
-    m->refused = a->refused;
-    m->state = MUTEX_NEW;
-    return TL_BUSY;
+    (void)ask;
+    (void)mutex_release((tl_mutex *)h, h->client->config.pool_wait_ms);
 }
 
 tl_status mutex_ask_once(tl_mutex *m)
 {
-    struct asking a = {.m = m};
-    work w = {.name = "lock", .run = run_ask, .read = read_ask, .context = &a, .asks = 1};
+    struct asking a = {.base = {.lock = &m->base, .claims = 1}};
 
-    if (m->state != MUTEX_ASK_UNKNOWN)
-        m->life = session_life(m->client->session);
-    mutex_begin_step(m, &a.step, m->state != MUTEX_ASK_UNKNOWN);
-    w.life = m->life;
-    if (m->state == MUTEX_ASK_UNKNOWN)
-        memcpy(w.lost_connection, m->lost_connection, sizeof w.lost_connection);
-    mutex_offer_group(&w, &a.row, &a.step, take_row);
-    a.before_ms = clock_boottime_ms();
-    work_run(m->client->transitions, &w, m->client->config.pool_wait_ms);
-    m->state = MUTEX_NEW;
-    switch (w.verdict) {
-    case VERDICT_APPLIED:
-        return applied(m, &a, w.settled);
-    case VERDICT_DECIDING:
-        m->refused = 0;
-        return TL_BUSY;
-    case VERDICT_UNKNOWN:
-        m->state = MUTEX_ASK_UNKNOWN;
-        memcpy(m->lost_connection, w.lost_connection, sizeof m->lost_connection);
-        client_add(&m->client->counters.unknown, 1);
-        return TL_UNKNOWN;
-    default:
-        return w.status != TL_OK ? w.status : TL_INTERNAL;
-    }
+    a.base.fences = a.fences;
+    resource_begin_ask(&m->base);
+    mutex_fill_step(m, &a.step);
+    mutex_share(&a.base.work, &a.row, &a.step, take_row);
+    a.base.offer.by_session = a.step.lease_ms <= 0;
+    a.base.offer.hold_left_ms = a.base.offer.left_ms = a.step.max_hold_ms;
+    if (a.step.lease_ms > 0)
+        a.base.offer.left_ms = a.step.lease_ms;
+    return resource_ask_once(&m->base, &a.base);
 }
 
-/* --------------------------------------------------------------------- waiting -- */
-
-/* The turn on every resource, in their order, so that two sets of this process never wait for each
- * other.  1, or 0 when the deadline came. */
-static tl_status take_turns(tl_mutex *m, waiter **turns, int64_t deadline_ms)
+static tl_status ask_again(void *m)
 {
-    for (size_t i = 0; i < m->hold->count; i++) {
-        char key[WAIT_KEY_SPACE];
-
-        /* No trade's key begins with a blank. */
-        snprintf(key, sizeof key, " %s", m->hold->resources[i]);
-        turns[i] = waiters_join(m->client->waiting, key);
-        if (turns[i] == NULL)
-            return error_set(TL_NO_MEMORY, "out of memory for waiting");
-        if (!waiters_turn(turns[i], deadline_ms)) {
-            m->refused = i;
-            return TL_BUSY;
-        }
-    }
-    return TL_OK;
-}
-
-static void leave_turns(tl_mutex *m, waiter **turns)
-{
-    for (size_t i = 0; i < m->hold->count; i++)
-        if (turns[i] != NULL)
-            waiters_leave(turns[i]);
-}
-
-static tl_status ask_waiting(tl_mutex *m, int64_t wait_ms)
-{
-    const struct config *config = &m->client->config;
-    int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
-    waiter *turns[TL_RESOURCES_MAX] = {NULL};
-    tl_status status = take_turns(m, turns, deadline_ms);
-
-    while (status == TL_OK) {
-        int64_t until_ms;
-
-        status = mutex_ask_once(m);
-        if (status != TL_BUSY || clock_left_ms(deadline_ms) == 0)
-            break;
-        status = TL_OK;
-        until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
-        waiters_pause(turns[m->refused], until_ms < deadline_ms ? until_ms : deadline_ms);
-        pause_ms = pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2 : config->ask_wait_max_ms;
-    }
-    leave_turns(m, turns);
-    return status;
+    return mutex_ask_once(m);
 }
 
 /* ------------------------------------------------------------ why it was refused -- */
 
-static tl_status explain(tl_mutex *m, tl_status status)
+static tl_status explain(lock_handle *h, tl_status status)
 {
-    const char *resource = m->hold->resources[m->refused];
-    tl_client *client = m->client;
+    tl_mutex *m = (tl_mutex *)h;
+    const char *resource = h->grant->names[h->refused];
+    tl_client *client = h->client;
     db *connection;
     int there;
 
@@ -377,25 +224,59 @@ static tl_status explain(tl_mutex *m, tl_status status)
     return error_set(status, "%s is just changing hands", resource);
 }
 
+static tl_status check_restored(const lock_handle *h)
+{
+    return h->state != LOCK_HELD ? restored_check_resource(h->client) : TL_OK;
+}
+
+static const resource_method statements = {
+    .ask = {.check = task_check_lock,
+            .run = run_ask,
+            .read = resource_read_ask,
+            .batch = mutex_batch},
+    .now = read_row,
+    .seen = look_for_token,
+    .refused = refused,
+    .give_back = give_back,
+    .release = {.run = mutex_run_unlock, .read = mutex_read_unlock, .batch = mutex_batch},
+    .lost_at_release = "the lock had been taken over or taken away",
+    .lost_at_change = "the lock was taken over or taken away, or its time was over",
+};
+
+const lock_method mutex_method = {
+    .wait_prefix = " ",
+    .lost = "the lock was taken over or taken away",
+    .ask_unknown = "whether the lock was granted is not known yet: ask again first, or free the "
+                   "handle",
+    .check_restored = check_restored,
+    .look = resource_look,
+    .gone = resource_gone,
+    .granted = granted,
+    .explain = explain,
+    .resource = &statements,
+};
+
 /* ------------------------------------------------------------------- re-entrance -- */
 
 static tl_status enter_again(tl_mutex *m, leases *l, hold *h)
 {
     tl_status status = TL_GRANTED;
 
-    if (hold_remaining_ms(h) == 0)
+    if (grant_left_ms(&h->grant) == 0)
         status = error_set(TL_LOST, "the time of this lock is over; unlock it as often as "
                                     "it was granted, then ask anew");
     leases_lock(l);
     if (status == TL_GRANTED) {
         if (h != m->hold) {
-            m->hold = h;
+            mutex_use_hold(m, h);
             if (h != m->own)
                 h->refs++;
         }
         h->depth++;
         m->depth++;
-        m->state = MUTEX_HELD;
+        if (m->base.state != LOCK_HELD)
+            handle_become(&m->base, LOCK_NEW);
+        handle_become(&m->base, LOCK_HELD);
     }
     leases_unlock(l);
     return status;
@@ -408,15 +289,15 @@ static int is_held_already(tl_mutex *m, leases *l, tl_status *status)
     hold *h;
 
     if (!(m->options.flags & TL_MUTEX_BY_THREAD)) {
-        if (m->state != MUTEX_HELD)
+        if (m->base.state != LOCK_HELD)
             return 0;
         *status = enter_again(m, l, m->hold);
         return 1;
     }
     leases_lock(l);
-    h = leases_find(l, m->own->resources[0], mutex_thread());
+    h = leases_find(l, m->own->grant.names[0], mutex_thread());
     leases_unlock(l);
-    if (m->state == MUTEX_HELD && h != m->hold) {
+    if (m->base.state == LOCK_HELD && h != m->hold) {
         *status = error_set(TL_WRONG_STATE, "this handle's lock belongs to another thread");
         return 1;
     }
@@ -431,15 +312,10 @@ static tl_status check_asking(tl_mutex *m, int64_t wait_ms)
     tl_status status = mutex_check(m);
 
     if (status == TL_OK)
-        status = client_check_asking(m->client);
-    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && m->state == MUTEX_ASK_UNKNOWN)
-        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
-    if (status == TL_OK && m->state != MUTEX_HELD)
-        status = restored_check_resource(m->client);
-    if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
-        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld", (long long)wait_ms,
-                           (long long)WAIT_MAX_MS);
-    if (status == TL_OK && m->state == MUTEX_UNLOCK_UNKNOWN)
+        status = handle_check_asking(&m->base);
+    if (status == TL_OK)
+        status = handle_check_wait(wait_ms);
+    if (status == TL_OK && m->base.state == LOCK_END_UNKNOWN)
         status = error_set(TL_WRONG_STATE, "the answer to the last unlock was lost; unlock "
                                            "again first");
     return status;
@@ -453,7 +329,7 @@ tl_status tl_mutex_lock(tl_mutex *m, int64_t wait_ms)
     error_clear();
     status = check_asking(m, wait_ms);
     if (status == TL_OK)
-        status = leases_of(m->client, &l);
+        status = leases_of(m->base.client, &l);
     if (status != TL_OK)
         return status;
     if (is_held_already(m, l, &status))
@@ -461,10 +337,7 @@ tl_status tl_mutex_lock(tl_mutex *m, int64_t wait_ms)
     status = mutex_own_hold(m, l);
     if (status != TL_OK)
         return status;
-    client_add(&m->client->counters.asks, 1);
-    status = wait_ms > 0 ? ask_waiting(m, wait_ms) : mutex_ask_once(m);
-    if (status != TL_BUSY)
-        return status;
-    client_add(&m->client->counters.refusals, 1);
-    return explain(m, wait_ms > 0 ? TL_TIMEOUT : TL_BUSY);
+    client_add(&m->base.client->counters.asks, 1);
+    status = wait_ms > 0 ? lock_wait(&m->base, wait_ms, ask_again, m) : mutex_ask_once(m);
+    return resource_answer(&m->base, status, wait_ms);
 }

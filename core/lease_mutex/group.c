@@ -6,30 +6,58 @@
  */
 #include "lease_mutex/mutex.h"
 
-static const char *row_key(const void *row)
+#include "store/group.h"
+
+#include <string.h>
+
+static resource_row *row_of(const task *t)
 {
-    return ((const resource_row *)row)->step->resources[0];
+    return ((const lock_work *)t->context)->row;
 }
 
-static size_t row_size(const void *row)
+static size_t row_size(const task *t)
 {
-    return store_resource_row_size(row);
+    return store_resource_row_size(row_of(t));
 }
 
-static db_answer run_rows(void **rows, size_t count, db *connection)
+/* By name, and what gives the resource back before what asks for it. */
+static int in_order(const task *a, const task *b)
 {
-    return store_resource_group(connection, (resource_row **)rows, count);
+    int order = strcmp(row_of(a)->step->resources[0], row_of(b)->step->resources[0]);
+
+    return order != 0 ? order : a->asks - b->asks;
 }
 
-void mutex_offer_group(work *w, resource_row *row, const resource_step *own,
-                       int (*take)(void *context))
+static db_answer run_rows(task **tasks, size_t count, db *connection)
 {
-    static const work_group group = {row_key, row_size, run_rows};
+    resource_row *rows[STORE_GROUP_MAX] = {NULL};
+    db_answer answer;
 
+    for (size_t i = 0; i < count; i++)
+        rows[i] = row_of(tasks[i]);
+    answer = store_resource_group(connection, rows, count);
+    for (size_t i = 0; i < count && answer == DB_DONE; i++) {
+        lock_work *work = tasks[i]->context;
+
+        if (!work->take(work))
+            task_send_back(tasks[i]);
+    }
+    return answer;
+}
+
+const batch_kind *mutex_batch(const task *t)
+{
+    static const batch_kind kind = {.size = row_size, .order = in_order, .run = run_rows};
+
+    return row_of(t) != NULL ? &kind : NULL;
+}
+
+void mutex_share(lock_work *work, resource_row *row, const resource_step *own,
+                 int (*take)(void *work))
+{
     if (own->count > 1)
         return;
     row->step = own;
-    w->row = row;
-    w->take = take;
-    w->group = &group;
+    work->row = row;
+    work->take = take;
 }

@@ -7,19 +7,21 @@
 #include "base/error.h"
 #include "client/caller.h"
 
-static tl_status guard_rows(const hold *h, db *borrowed)
+static tl_status guard_rows(lock_handle *handle, db *borrowed)
 {
+    const hold *h = ((const tl_mutex *)handle)->hold;
     db_result result = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
-    for (size_t i = 0; i < h->count && status == TL_OK; i++) {
-        db_answer answer =
-            store_resource_guard(borrowed, h->resources[i], h->token, h->fences[i], &result);
+    for (size_t i = 0; i < h->grant.count && status == TL_OK; i++) {
+        db_answer answer = store_resource_guard(borrowed, h->grant.names[i], h->grant.token,
+                                                h->fences[i], &result);
 
         if (answer != DB_DONE)
             status = caller_must_roll_back(borrowed, answer, "guarding the transaction");
         else if (result.rows != 1 || !db_get_int(&result, 0, 0))
-            status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost", h->resources[i]);
+            status =
+                error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost", h->grant.names[i]);
     }
     db_result_free(&result);
     return status;
@@ -33,11 +35,11 @@ static tl_status check_holding(const tl_mutex *m, unsigned flags)
         return status;
     if (flags & ~TL_GUARD_ANY_IDLE)
         return error_set(TL_INVALID, "flags has bits that this version does not know");
-    if (m->state == MUTEX_RELEASED)
+    if (m->base.state == LOCK_OVER)
         return error_set(TL_RELEASED, "this handle has released its lock already");
-    if (m->state == MUTEX_LOST)
+    if (m->base.state == LOCK_LOST)
         return error_set(TL_ROLL_BACK, "roll back: the lock is lost");
-    if (m->state != MUTEX_HELD)
+    if (m->base.state != LOCK_HELD)
         return error_set(TL_NOT_HELD, "the lock is not held by this handle");
     if (m->hold->by_thread && m->hold->owner != mutex_thread())
         return error_set(TL_NOT_HELD, "the lock is held by another thread");
@@ -46,21 +48,9 @@ static tl_status check_holding(const tl_mutex *m, unsigned flags)
 
 tl_status tl_mutex_guard(tl_mutex *m, struct st_mysql *connection, unsigned flags)
 {
-    db *borrowed = NULL;
     tl_status status;
 
     error_clear();
     status = check_holding(m, flags);
-    if (status == TL_OK)
-        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
-    /* The session's row is not read on the caller's connection: its life is known here. */
-    if (status == TL_OK && hold_remaining_ms(m->hold) == 0)
-        status = error_set(TL_ROLL_BACK,
-                           "roll back: the lock of %s is not certain any "
-                           "more",
-                           m->hold->resources[0]);
-    if (status == TL_OK)
-        status = guard_rows(m->hold, borrowed);
-    db_close(borrowed);
-    return status;
+    return status == TL_OK ? resource_prove(&m->base, connection, flags, guard_rows) : status;
 }

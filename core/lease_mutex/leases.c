@@ -97,7 +97,7 @@ static int row_is_mine(db *connection, const hold *h, size_t i)
     db_result result = DB_RESULT_INIT;
     int mine = 1;
 
-    if (store_resource_now(connection, h->resources[i], h->token, &result) == DB_DONE)
+    if (store_resource_now(connection, h->grant.names[i], h->grant.token, &result) == DB_DONE)
         mine = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
     db_result_free(&result);
     return mine;
@@ -111,9 +111,9 @@ static const char *find_lost(const leases *l, const hold *h)
 
     if (pool_get(l->client->connections, POOL_QUICK, READ_WAIT_MS, &connection) != TL_OK)
         return NULL;
-    for (size_t i = 0; i < h->count && lost == NULL && db_usable(connection); i++)
+    for (size_t i = 0; i < h->grant.count && lost == NULL && db_usable(connection); i++)
         if (!row_is_mine(connection, h, i))
-            lost = h->resources[i];
+            lost = h->grant.names[i];
     pool_put(l->client->connections, connection);
     return lost;
 }
@@ -121,17 +121,17 @@ static const char *find_lost(const leases *l, const hold *h)
 /* Why a hold is not certain any more, as far as this process knows; TL_OK when it is. */
 static tl_status local_loss(const hold *h)
 {
-    if (hold_remaining_ms(h) > 0)
+    if (grant_left_ms(&h->grant) > 0)
         return TL_OK;
-    if (clock_left_ms(h->hold_until_ms) == 0 || clock_left_ms(h->lease_until_ms) == 0)
+    if (clock_left_ms(h->grant.until_ms) == 0)
         return TL_TIMEOUT;
-    return life_is_over(h->life) ? TL_SESSION_LOST : TL_UNREACHABLE;
+    return life_is_over(h->grant.life) ? TL_SESSION_LOST : TL_UNREACHABLE;
 }
 
 /* Needs: the mutex held; gives it up meanwhile. */
 static void look_at(leases *l, hold *h)
 {
-    const char *resource = h->resources[0];
+    const char *resource = h->grant.names[0];
     tl_status why = local_loss(h);
 
     h->in_hand = 1;
@@ -146,7 +146,7 @@ static void look_at(leases *l, hold *h)
     /* Its holder is giving it back: what was read may be the holder's own unlock. */
     if (why != TL_OK && !h->paused) {
         h->reported = 1;
-        atomic_store(&h->lost, 1);
+        atomic_store(&h->grant.lost, 1);
         pthread_mutex_unlock(&l->mutex);
         log_line(&l->client->logger, TL_WARNING, NULL, h->fences[0],
                  "the lock of %s is not certain any more: %s", resource, tl_status_text(why));
@@ -162,11 +162,7 @@ static int64_t due_ms(const leases *l, const hold *h)
 {
     int64_t due = h->looked_ms + l->client->config.beat_ms;
 
-    if (h->hold_until_ms < due)
-        due = h->hold_until_ms;
-    if (h->lease_until_ms < due)
-        due = h->lease_until_ms;
-    return due;
+    return h->grant.until_ms < due ? h->grant.until_ms : due;
 }
 
 /* Needs: the mutex held.  The hold that is due first, or NULL. */
@@ -285,7 +281,7 @@ hold *leases_find(leases *l, const char *resource, uint64_t thread)
 {
     for (hold *h = l->first; h != NULL; h = h->next)
         if (h->by_thread && h->depth > 0 && !h->paused && h->owner == thread &&
-            strcmp(h->resources[0], resource) == 0)
+            strcmp(h->grant.names[0], resource) == 0)
             return h;
     return NULL;
 }

@@ -2,26 +2,10 @@
 #ifndef TL_LEASE_MUTEX_MUTEX_H
 #define TL_LEASE_MUTEX_MUTEX_H
 
-#include "client/client.h"
+#include "lock/resource.h"
 #include "store/resource.h"
-#include "transition/work.h"
 
 #include <tradelock/resource.h>
-
-/*
- *   NEW, RELEASED, LOST --lock--> HELD --unlock--> RELEASED, or LOST
- *            |   ^                  |
- *            v   | refused          v
- *         ASK_UNKNOWN         UNLOCK_UNKNOWN
- */
-typedef enum mutex_state {
-    MUTEX_NEW,
-    MUTEX_ASK_UNKNOWN,
-    MUTEX_HELD,
-    MUTEX_UNLOCK_UNKNOWN,
-    MUTEX_RELEASED,
-    MUTEX_LOST
-} mutex_state;
 
 typedef struct leases leases;
 
@@ -30,8 +14,6 @@ typedef struct leases leases;
 typedef struct hold {
     /* Fixed after it is made. */
     tl_client *client;
-    const char **resources; /* in the order of their bytes */
-    size_t count;
     tl_mutex_loss_fn loss;
     void *loss_context;
     int by_thread;
@@ -43,22 +25,14 @@ typedef struct hold {
     int listed, in_hand, paused, reported;
     int64_t looked_ms;
 
-    /* Written by the holder under that mutex, read by the holder without. */
+    /* Written by the holder under that mutex or before it is listed, read by the holder without. */
+    lock_grant grant;
     uint64_t owner;   /* the thread, with by_thread */
-    const life *life; /* of the session that renews it */
-    uint8_t token[RESOURCE_TOKEN];
-    uint64_t *fences;       /* one for each resource */
-    int64_t lease_until_ms; /* boot time; CLOCK_NEVER: the session renews it */
-    int64_t hold_until_ms;
-    work_doubt renewing; /* a renewal by any of its handles */
-
-    /* Atomic. */
-    atomic_int lost; /* seen by the one who watches */
+    uint64_t *fences; /* one for each name */
 } hold;
 
 struct tl_mutex {
-    tl_client *client;
-    mutex_state state;
+    lock_handle base; /* its grant is that of `hold` */
     tl_mutex_options options;
     void *payload;
     char remark[TL_REMARK_MAX + 1], actor[64];
@@ -66,41 +40,43 @@ struct tl_mutex {
     hold *own, *hold; /* hold: own, or another's that is shared */
     unsigned depth;
 
-    const life *life; /* under which it asked last; NULL before */
-
-    /* A step under way, and one whose answer was lost. */
-    uint8_t next_token[RESOURCE_TOKEN];
-    char lost_connection[RANDOM_UUID];
-    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-
-    size_t refused; /* which resource was in the way */
     tl_resource_view view;
     db_result row; /* what the view's payload points into */
 };
 
-/* -- mutex.c -- */
+/* -- hold.c -- */
 
 tl_status mutex_check(const tl_mutex *m);
-/* Fills what every step has; a fresh token unless the last one is not settled yet. */
-void mutex_begin_step(tl_mutex *m, resource_step *s, int fresh_token);
-/* What is certain of a hold, without a round trip. */
-int64_t hold_remaining_ms(const hold *h);
+/* Fills what every step has, after handle_begin() or resource_begin_ask(). */
+void mutex_fill_step(tl_mutex *m, resource_step *s);
 /* A number of the calling thread that no other thread of the process ever has. */
 uint64_t mutex_thread(void);
+
+/* Gives the handle a hold of its own. */
+tl_status mutex_make_hold(tl_mutex *m, const char *const *resources, size_t count);
+void hold_free(hold *h); /* accepts NULL */
+/* Points the handle to a hold. */
+void mutex_use_hold(tl_mutex *m, hold *h);
 /* Points the handle back to its own hold. */
 void mutex_leave_hold(tl_mutex *m);
 /* Before an ask: an own hold that other handles still share is left to them. */
 tl_status mutex_own_hold(tl_mutex *m, leases *l);
 
-/* -- ask.c: asking once; TL_GRANTED, TL_BUSY with m->refused set, or why not -- */
+/* -- ask.c: asking once -- */
 tl_status mutex_ask_once(tl_mutex *m);
+/* What distinguishes this kind of lock. */
+extern const lock_method mutex_method;
 
-/* -- group.c: lets work of one resource share a statement; take: see work.h -- */
-void mutex_offer_group(work *w, resource_row *row, const resource_step *own,
-                       int (*take)(void *context));
+/* -- group.c: lets tasks of one resource share a statement; take: see lock_work -- */
+void mutex_share(lock_work *work, resource_row *row, const resource_step *own,
+                 int (*take)(void *work));
+const batch_kind *mutex_batch(const task *t);
 
 /* -- unlock.c: gives the rows of the handle's hold back -- */
 tl_status mutex_release(tl_mutex *m, int64_t budget_ms);
+/* Its statements, see resource.h. */
+db_answer mutex_run_unlock(task *t, db *connection);
+db_answer mutex_read_unlock(task *t, db *connection);
 
 /* -- leases.c: the holds of a client that others must find or watch -- */
 

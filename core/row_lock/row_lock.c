@@ -7,7 +7,7 @@
 #include "client/caller.h"
 #include "client/client.h"
 #include "store/rw.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,
                        unsigned flags)
@@ -28,9 +28,9 @@ static tl_status check(const tl_client *client, const char *resource, int64_t wa
 
 /* Looking first: the row of a resource that is in use is locked by its user, and an INSERT would
  * wait for that. */
-static db_answer run_make(void *context, db *connection)
+static db_answer run_make(task *t, db *connection)
 {
-    const char *resource = context;
+    const char *resource = t->context;
     int there;
     db_answer answer = store_row_lock_there(connection, resource, &there);
 
@@ -40,17 +40,18 @@ static db_answer run_make(void *context, db *connection)
 /* Made twice it is there once, so a lost answer needs no settling. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
-    work w = {.name = "row lock", .run = run_make, .context = (void *)(uintptr_t)resource};
+    static const task_kind kind = {.run = run_make};
+    task t = {.kind = &kind, .name = "row lock", .context = (void *)(uintptr_t)resource};
 
-    work_run(client->transitions, &w, client->config.pool_wait_ms);
-    if (w.verdict == VERDICT_APPLIED)
+    task_run(client->transitions, &t, client->config.pool_wait_ms);
+    if (t.verdict == VERDICT_APPLIED)
         return TL_OK;
-    if (w.verdict == VERDICT_UNKNOWN)
+    if (t.verdict == VERDICT_UNKNOWN)
         return error_set(TL_UNREACHABLE,
                          "the row of %s could not be made: the answer "
                          "was lost",
                          resource);
-    return w.status != TL_OK ? w.status : TL_INTERNAL;
+    return t.status != TL_OK ? t.status : TL_INTERNAL;
 }
 
 static tl_status lock_row(const tl_client *client, const char *resource, db *borrowed,

@@ -12,31 +12,26 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "client/restored.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#define WAIT_KEY_SPACE (TL_RESOURCE_MAX + 3)
-#define WAIT_MAX_MS TL_HOLD_MAX_MS
 /* A waiting writer that shows no sign of life for this long beyond its longest pause lets readers
  * in again. */
 #define INTENT_MS 3000
 #define VIEWS 64
 
 struct asking {
+    lock_ask base;
     tl_rw *rw;
     rw_step step;
     int wait; /* leaves an intent when it writes and is refused */
-    int taken, intent_made;
-    int gate_is_held;                         /* for longer than a moment */
-    unsigned claimed_slot;                    /* 0: nothing was claimed */
-    int64_t before_ms, hold_left_ms, left_ms; /* of a step that was settled */
+    int intent_made;
+    unsigned claimed_slot; /* 0: nothing was claimed */
 };
 
 static int64_t intent_ms(const tl_rw *rw)
 {
-    return INTENT_MS + 2 * rw->client->config.ask_wait_max_ms;
+    return INTENT_MS + 2 * rw->base.client->config.ask_wait_max_ms;
 }
 
 /* ------------------------------------------------------------------ asking once -- */
@@ -75,7 +70,7 @@ static db_answer free_dead(const struct asking *a, db *connection, const rw_look
         return DB_DONE;
     random_token(token);
     answer = store_rw_free(connection, a->rw->resource, readers_too, token, a->step.thread_no,
-                           a->rw->client->actor, &freed);
+                           a->rw->base.client->actor, &freed);
     *clear = freed == expected;
     return answer;
 }
@@ -142,23 +137,23 @@ static db_answer decide(struct asking *a, db *connection)
         answer = free_dead(a, connection, &look, &clear);
         if (answer == DB_DONE && clear)
             answer = claim(a, connection, &look);
-        a->taken = answer == DB_DONE && clear;
+        a->base.taken = a->base.claims = answer == DB_DONE && clear;
     } else if (answer == DB_DONE && wants_intent(a, &look)) {
         answer = claim_intent(a, connection, &look);
     }
-    a->claimed_slot = a->taken || a->intent_made ? a->step.slot : 0;
+    a->claimed_slot = a->base.taken || a->intent_made ? a->step.slot : 0;
     return answer;
 }
 
-static db_answer run_ask(void *context, db *connection)
+static db_answer run_ask(task *t, db *connection)
 {
-    struct asking *a = context;
+    struct asking *a = t->context;
     db_answer answer;
 
-    a->taken = a->intent_made = 0;
+    a->base.taken = a->base.claims = a->intent_made = 0;
     a->claimed_slot = 0;
     answer = enter_gate(connection, a->rw->resource);
-    a->gate_is_held = answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT;
+    a->base.held_up = answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT;
     if (answer == DB_DONE)
         answer = decide(a, connection);
     if (answer != DB_DONE)
@@ -166,162 +161,91 @@ static db_answer run_ask(void *context, db *connection)
     return a->claimed_slot != 0 ? db_commit(connection) : db_rollback(connection);
 }
 
-/* What the row says of an ask whose answer was lost. */
-static db_answer read_ask(void *context, db *connection, int *committed)
+/* The row that was claimed says of an ask whose answer was lost what became of it. */
+static db_answer read_row(const void *ask, db *connection, size_t i, db_result *result)
 {
-    struct asking *a = context;
-    const tl_rw *rw = a->rw;
-    const uint8_t *token = a->intent_made ? rw->intent : a->step.token;
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = DB_DONE;
+    const struct asking *a = ask;
 
-    *committed = 0;
+    (void)i;
     if (a->claimed_slot == 0)
         return DB_DONE;
-    a->before_ms = clock_boottime_ms();
-    answer = store_rw_now(connection, rw->resource, a->claimed_slot, token, &result);
-    if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0)) {
-        *committed = 1;
-        a->step.fence = db_get_uint(&result, 0, 2);
-        a->hold_left_ms = db_get_int(&result, 0, 3);
-        a->left_ms = db_get_int(&result, 0, 4);
-    } else if (answer == DB_DONE) {
-        answer = store_rw_token_seen(connection, rw->resource, a->claimed_slot, token, committed);
-        a->left_ms = 0;
-    }
-    if (a->left_ms <= 0)
-        a->taken = 0;
-    db_result_free(&result);
-    return answer;
+    return store_rw_now(connection, a->rw->resource, a->claimed_slot,
+                        a->intent_made ? a->rw->intent : a->step.token, result);
 }
 
-static tl_status granted(tl_rw *rw, const struct asking *a, int settled)
+static db_answer look_for_token(const void *ask, db *connection, size_t i, int *seen)
 {
-    memcpy(rw->token, a->step.token, RW_TOKEN);
+    const struct asking *a = ask;
+
+    (void)i;
+    if (a->claimed_slot == 0)
+        return DB_DONE;
+    return store_rw_token_seen(connection, a->rw->resource, a->claimed_slot,
+                               a->intent_made ? a->rw->intent : a->step.token, seen);
+}
+
+static tl_status granted(lock_handle *h, void *ask)
+{
+    tl_rw *rw = (tl_rw *)h;
+    const struct asking *a = ask;
+
     rw->slot = a->step.slot;
-    rw->fence = a->step.fence;
-    rw->by_session = a->step.by_session;
-    rw->over_ms = a->before_ms + (settled ? a->left_ms : a->step.over_ms);
-    rw->hold_until_ms = a->before_ms + (settled ? a->hold_left_ms : a->step.max_hold_ms);
-    memset(&rw->renewing, 0, sizeof rw->renewing);
     memset(&rw->downgrading, 0, sizeof rw->downgrading);
     rw->intent_slot = 0; /* its row is the holder's now */
-    rw->state = RW_HELD;
-    client_add(&rw->client->counters.grants, 1);
-    log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s locked for %s", rw->resource,
+    log_line(&h->client->logger, TL_INFO, NULL, rw->grant.fence, "%s locked for %s", rw->resource,
              rw->mode == TL_RW_WRITE ? "writing" : "reading");
     return TL_GRANTED;
 }
 
-/* Nobody can have taken what a certain session renews, or before its time is over. */
-static int is_certain(const tl_rw *rw, const struct asking *a, int settled)
+static void give_back(lock_handle *h, const void *ask)
 {
-    if (a->step.by_session && life_left_ms(rw->life) <= 0)
-        return 0;
-    return clock_left_ms(a->before_ms + (settled ? a->left_ms : a->step.over_ms)) > 0;
+    tl_rw *rw = (tl_rw *)h;
+
+    rw->slot = ((const struct asking *)ask)->step.slot;
+    (void)rw_release(rw, h->client->config.pool_wait_ms);
 }
 
-/* What a late answer told of is no lock any more, or not for certain. */
-static tl_status give_back(tl_rw *rw, const struct asking *a)
+static void refused(lock_handle *h, const void *ask, int settled)
 {
-    memcpy(rw->token, a->step.token, RW_TOKEN);
-    rw->slot = a->step.slot;
-    (void)rw_release(rw, rw->client->config.pool_wait_ms);
-    rw->state = RW_NEW;
-    return TL_BUSY;
-}
+    tl_rw *rw = (tl_rw *)h;
+    const struct asking *a = ask;
 
-/*
- * The answer came too late to be certain, this process having been stopped perhaps.  A hold whose
- * time is over is one as long as nobody has freed it; under a session that may be dead it is none.
- */
-static tl_status check_late(tl_rw *rw, const struct asking *a, int settled)
-{
-    int mine = !a->step.by_session || life_left_ms(rw->life) > 0;
-    db_result result = DB_RESULT_INIT;
-    db *connection = NULL;
-    db_answer answer;
-    tl_status status =
-        pool_get(rw->client->connections, POOL_QUICK, rw->client->config.pool_wait_ms, &connection);
-
-    if (status == TL_OK && mine) {
-        answer = store_rw_now(connection, rw->resource, a->step.slot, a->step.token, &result);
-        if (answer != DB_DONE)
-            status = db_error_status(connection, answer, "reading the row");
-        else
-            mine = result.rows == 1 && db_get_int(&result, 0, 0) != 0;
-    }
-    db_result_free(&result);
-    pool_put(rw->client->connections, connection);
-    if (status == TL_OK)
-        return mine ? granted(rw, a, settled) : give_back(rw, a);
-    /* Asking again with this token settles it: its connection has answered, so a name that nobody
-     * has says as much. */
-    rw->next_slot = a->step.slot;
-    rw->state = RW_ASK_UNKNOWN;
-    random_uuid(rw->lost_connection);
-    return error_prefix(TL_UNKNOWN, "granted, but the row could not be read");
-}
-
-static tl_status refused(tl_rw *rw, const struct asking *a)
-{
+    (void)settled;
     if (a->intent_made) {
         rw->intent_slot = a->claimed_slot;
-        rw->intent_until_ms = a->before_ms + intent_ms(rw);
+        rw->intent_until_ms = a->base.offer.before_ms + intent_ms(rw);
     }
-    return TL_BUSY;
 }
 
-static tl_status unknown(tl_rw *rw, const struct asking *a, const work *w)
+static void in_doubt(lock_handle *h, const void *ask)
 {
+    tl_rw *rw = (tl_rw *)h;
+    const struct asking *a = ask;
+
     /* An intent that may be there ends by itself. */
     if (a->intent_made)
         rw->intent_slot = a->claimed_slot;
     rw->next_slot = a->intent_made ? 0 : a->claimed_slot;
-    rw->state = RW_ASK_UNKNOWN;
-    memcpy(rw->lost_connection, w->lost_connection, sizeof rw->lost_connection);
-    client_add(&rw->client->counters.unknown, 1);
-    return TL_UNKNOWN;
 }
 
 static tl_status ask_once(tl_rw *rw, int wait)
 {
-    struct asking a = {.rw = rw, .wait = wait};
-    work w = {.name = "lock", .run = run_ask, .read = read_ask, .context = &a, .asks = 1};
+    struct asking a = {.base.lock = &rw->base, .rw = rw, .wait = wait};
 
-    if (rw->state != RW_ASK_UNKNOWN)
-        rw->life = session_life(rw->client->session);
-    rw_begin_step(rw, &a.step, rw->state != RW_ASK_UNKNOWN);
-    w.life = rw->life;
+    a.base.fences = &a.step.fence;
+    resource_begin_ask(&rw->base);
+    rw_fill_step(rw, &a.step);
     a.step.kind = rw->mode == TL_RW_WRITE ? 'W' : 'R';
     a.step.status = 'H';
     a.step.step = rw->mode == TL_RW_WRITE ? "write" : "read";
-    if (rw->state == RW_ASK_UNKNOWN) {
-        memcpy(w.lost_connection, rw->lost_connection, sizeof w.lost_connection);
+    a.base.offer.by_session = a.step.by_session;
+    a.base.offer.left_ms = a.step.over_ms;
+    a.base.offer.hold_left_ms = a.step.max_hold_ms;
+    if (rw->base.state == LOCK_ASK_UNKNOWN) {
         a.claimed_slot = a.step.slot = rw->next_slot;
-        a.taken = rw->next_slot != 0;
+        a.base.claims = rw->next_slot != 0;
     }
-    a.before_ms = clock_boottime_ms();
-    work_run(rw->client->transitions, &w, rw->client->config.pool_wait_ms);
-    rw->state = RW_NEW;
-    switch (w.verdict) {
-    case VERDICT_APPLIED:
-        if (!a.taken)
-            return refused(rw, &a);
-        return is_certain(rw, &a, w.settled) ? granted(rw, &a, w.settled)
-                                             : check_late(rw, &a, w.settled);
-    case VERDICT_DECIDING:
-        return TL_BUSY;
-    case VERDICT_UNKNOWN:
-        return unknown(rw, &a, &w);
-    case VERDICT_FAILED:
-        /* By a process that was stopped within its ask, until the server ends that transaction. */
-        if (a.gate_is_held && w.status == TL_TRY_AGAIN)
-            return TL_BUSY;
-        return w.status;
-    default:
-        return w.status != TL_OK ? w.status : TL_INTERNAL;
-    }
+    return resource_ask_once(&rw->base, &a.base);
 }
 
 tl_status rw_ask_again(tl_rw *rw)
@@ -329,35 +253,15 @@ tl_status rw_ask_again(tl_rw *rw)
     return ask_once(rw, 0);
 }
 
-/* --------------------------------------------------------------------- waiting -- */
+static tl_status ask_and_wait(void *rw)
+{
+    return ask_once(rw, 1);
+}
 
 static tl_status ask_waiting(tl_rw *rw, int64_t wait_ms)
 {
-    const struct config *config = &rw->client->config;
-    int64_t deadline_ms = clock_deadline(wait_ms), pause_ms = config->ask_wait_min_ms;
-    char key[WAIT_KEY_SPACE];
-    waiter *turn;
-    tl_status status = TL_BUSY;
+    tl_status status = lock_wait(&rw->base, wait_ms, ask_and_wait, rw);
 
-    /* No trade's key begins with a blank, and no mutex's with two. */
-    snprintf(key, sizeof key, "  %s", rw->resource);
-    turn = waiters_join(rw->client->waiting, key);
-    if (turn == NULL)
-        return error_set(TL_NO_MEMORY, "out of memory for waiting");
-    if (waiters_turn(turn, deadline_ms)) {
-        for (;;) {
-            int64_t until_ms;
-
-            status = ask_once(rw, 1);
-            if (status != TL_BUSY || clock_left_ms(deadline_ms) == 0)
-                break;
-            until_ms = clock_deadline(random_jitter_ms(pause_ms, 50));
-            waiters_pause(turn, until_ms < deadline_ms ? until_ms : deadline_ms);
-            pause_ms =
-                pause_ms * 2 < config->ask_wait_max_ms ? pause_ms * 2 : config->ask_wait_max_ms;
-        }
-    }
-    waiters_leave(turn);
     if (status != TL_UNKNOWN)
         rw_drop_intent(rw);
     return status;
@@ -374,7 +278,7 @@ static int is_blocker(const tl_rw *rw, const tl_holder_view *view)
 
 static void find_blocker(tl_rw *rw)
 {
-    tl_client *client = rw->client;
+    tl_client *client = rw->base.client;
     db_result rows = DB_RESULT_INIT;
     db *connection;
 
@@ -395,11 +299,11 @@ static void find_blocker(tl_rw *rw)
     pool_put(client->connections, connection);
 }
 
-static tl_status explain(tl_rw *rw, tl_status status)
+static tl_status explain(lock_handle *h, tl_status status)
 {
+    tl_rw *rw = (tl_rw *)h;
     const char *by;
 
-    client_add(&rw->client->counters.refusals, 1);
     find_blocker(rw);
     if (rw->view.resource[0] == '\0')
         return error_set(status, "%s is just changing hands", rw->resource);
@@ -410,30 +314,53 @@ static tl_status explain(tl_rw *rw, tl_status status)
                      rw->view.mode == TL_RW_WRITE ? "written" : "read", by);
 }
 
+static const resource_method statements = {
+    .ask = {.check = task_check_lock, .run = run_ask, .read = resource_read_ask},
+    .now = read_row,
+    .seen = look_for_token,
+    .refused = refused,
+    .give_back = give_back,
+    .release = {.run = rw_run_change, .read = rw_read_release},
+    .lost_at_release = "the lock had been freed: its holder looked dead",
+    .lost_at_change = "the lock was freed, or its time was over",
+};
+
+const lock_method rw_method = {
+    .wait_prefix = "  ",
+    .lost = "the lock was freed before it was unlocked",
+    .ask_unknown = "whether the lock was granted is not known yet: ask again first, or free the "
+                   "handle",
+    .check_restored = resource_check_restored,
+    .look = resource_look,
+    .gone = resource_gone,
+    .granted = granted,
+    .in_doubt = in_doubt,
+    .explain = explain,
+    .resource = &statements,
+};
+
 /* -------------------------------------------------------------------- the calls -- */
 
 static tl_status check_state(const tl_rw *rw, tl_rw_mode mode)
 {
-    switch (rw->state) {
-    case RW_HELD:
+    switch (rw->base.state) {
+    case LOCK_HELD:
         if (mode == TL_RW_WRITE && rw->mode == TL_RW_READ)
             return error_set(TL_WOULD_UPGRADE,
                              "this handle reads %s; two readers that waited to write "
                              "would wait for each other: unlock first",
                              rw->resource);
         return error_set(TL_WRONG_STATE, "this handle holds its lock already");
-    case RW_UNLOCK_UNKNOWN:
+    case LOCK_END_UNKNOWN:
         return error_set(TL_WRONG_STATE, "the answer to the last unlock was lost; unlock "
                                          "again first");
-    case RW_ASK_UNKNOWN:
+    case LOCK_ASK_UNKNOWN:
         if (mode != rw->mode)
             return error_set(TL_WRONG_STATE,
                              "the answer to the last ask was lost; ask for the same "
                              "again first");
         break;
-    case RW_NEW:
-    case RW_RELEASED:
-    case RW_LOST:
+    default:
         break;
     }
     return TL_OK;
@@ -446,26 +373,19 @@ static tl_status ask(tl_rw *rw, tl_rw_mode mode, int64_t wait_ms)
     error_clear();
     status = rw_check(rw);
     if (status == TL_OK)
-        status = client_check_asking(rw->client);
-    if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && rw->state == RW_ASK_UNKNOWN)
-        status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
+        status = handle_check_asking(&rw->base);
     if (status == TL_OK)
-        status = restored_check_resource(rw->client);
-    if (status == TL_OK && (wait_ms < 0 || wait_ms > WAIT_MAX_MS))
-        status = error_set(TL_INVALID, "wait_ms is %lld; it must be 0 to %lld", (long long)wait_ms,
-                           (long long)WAIT_MAX_MS);
+        status = handle_check_wait(wait_ms);
     if (status == TL_OK)
         status = check_state(rw, mode);
     if (status != TL_OK)
         return status;
     rw->mode = mode;
-    if (rw->state != RW_ASK_UNKNOWN)
+    if (rw->base.state != LOCK_ASK_UNKNOWN)
         random_token(rw->intent);
-    client_add(&rw->client->counters.asks, 1);
+    client_add(&rw->base.client->counters.asks, 1);
     status = wait_ms > 0 ? ask_waiting(rw, wait_ms) : ask_once(rw, 0);
-    if (status != TL_BUSY)
-        return status;
-    return explain(rw, wait_ms > 0 ? TL_TIMEOUT : TL_BUSY);
+    return resource_answer(&rw->base, status, wait_ms);
 }
 
 tl_status tl_rw_read(tl_rw *rw, int64_t wait_ms)

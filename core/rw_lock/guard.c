@@ -12,21 +12,31 @@ static tl_status lost(const tl_rw *rw)
     return error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost", rw->resource);
 }
 
-static tl_status write_done(tl_rw *rw, db *borrowed, const rw_step *s)
+static tl_status write_done(lock_handle *h, db *borrowed)
 {
+    tl_rw *rw = (tl_rw *)h;
     uint64_t changed = 0;
-    db_answer answer = store_rw_done(borrowed, s, &changed);
+    rw_step s;
+    db_answer answer;
 
+    handle_begin(h, 0);
+    rw_fill_step(rw, &s);
+    answer = store_rw_done(borrowed, &s, &changed);
     if (answer != DB_DONE)
         return caller_must_roll_back(borrowed, answer, "writing that business is done");
     return changed == 1 ? TL_OK : lost(rw);
 }
 
-static tl_status look(tl_rw *rw, db *borrowed, const rw_step *s)
+static tl_status look(lock_handle *h, db *borrowed)
 {
+    tl_rw *rw = (tl_rw *)h;
+    rw_step s;
     int held;
-    db_answer answer = store_rw_guard(borrowed, s, &held);
+    db_answer answer;
 
+    handle_begin(h, 0);
+    rw_fill_step(rw, &s);
+    answer = store_rw_guard(borrowed, &s, &held);
     if (answer != DB_DONE)
         return caller_must_roll_back(borrowed, answer, "guarding the transaction");
     return held ? TL_OK : lost(rw);
@@ -38,13 +48,13 @@ static tl_status check(const tl_rw *rw, unsigned flags)
 
     if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
         status = error_set(TL_INVALID, "flags has bits that this version does not know");
-    if (status == TL_OK && rw->state == RW_LOST)
+    if (status == TL_OK && rw->base.state == LOCK_LOST)
         status = lost(rw);
     if (status == TL_OK)
-        status = rw_check_held(rw);
-    if (status == TL_OK && rw->state != RW_HELD)
+        status = handle_check_held(&rw->base);
+    if (status == TL_OK && rw->base.state != LOCK_HELD)
         status = error_set(TL_NOT_HELD, "the lock is being unlocked");
-    if (status == TL_OK && rw->downgrading.doubtful)
+    if (status == TL_OK && rw->downgrading.is_open)
         status = error_set(TL_WRONG_STATE,
                            "whether %s is still held for writing is not known: the "
                            "answer to the downgrade was lost; downgrade again first",
@@ -52,35 +62,20 @@ static tl_status check(const tl_rw *rw, unsigned flags)
     return status;
 }
 
-static tl_status prove(tl_rw *rw, struct st_mysql *connection, unsigned flags,
-                       tl_status (*how)(tl_rw *rw, db *borrowed, const rw_step *s))
+tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned flags)
 {
-    db *borrowed = NULL;
-    rw_step s;
     tl_status status;
 
     error_clear();
     status = check(rw, flags);
-    if (status == TL_OK)
-        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
-    /* The session's row is not read on the caller's connection: its life is known here. */
-    if (status == TL_OK && rw_remaining_ms(rw) == 0)
-        status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is not certain any more",
-                           rw->resource);
-    if (status == TL_OK) {
-        rw_begin_step(rw, &s, 0);
-        status = how(rw, borrowed, &s);
-    }
-    db_close(borrowed);
-    return status;
-}
-
-tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned flags)
-{
-    return prove(rw, connection, flags, write_done);
+    return status == TL_OK ? resource_prove(&rw->base, connection, flags, write_done) : status;
 }
 
 tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned flags)
 {
-    return prove(rw, connection, flags, look);
+    tl_status status;
+
+    error_clear();
+    status = check(rw, flags);
+    return status == TL_OK ? resource_prove(&rw->base, connection, flags, look) : status;
 }

@@ -4,103 +4,104 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define INTENT_BUDGET_MS 200
 
 struct changing {
+    lock_change base;
     rw_step step;
     db_answer (*statement)(db *connection, const rw_step *s, uint64_t *affected);
-    uint64_t changed;
 };
 
-static db_answer run_change(void *context, db *connection)
+tl_status rw_check(const tl_rw *rw)
 {
-    struct changing *c = context;
+    if (rw == NULL)
+        return error_set(TL_INVALID, "the lock is NULL");
+    return client_check(rw->base.client);
+}
 
-    return c->statement(connection, &c->step, &c->changed);
+void rw_fill_step(tl_rw *rw, rw_step *s)
+{
+    memset(s, 0, sizeof *s);
+    s->resource = rw->resource;
+    s->slot = rw->slot;
+    s->token = rw->base.next_token;
+    s->held_token = rw->grant.token;
+    s->fence = rw->grant.fence;
+    s->thread_no = rw->base.thread_no;
+    s->log_no = rw->base.log_no[0] != '\0' ? rw->base.log_no : NULL;
+    s->session_id = life_session_id(rw->base.life);
+    s->by_session = rw->lease_ms == 0;
+    s->max_hold_ms = rw->max_hold_ms;
+    s->over_ms = rw->lease_ms > 0 ? rw->lease_ms : rw->max_hold_ms;
+    s->remark = rw->remark[0] != '\0' ? rw->remark : NULL;
+    s->actor = rw->actor[0] != '\0' ? rw->actor : NULL;
+}
+
+db_answer rw_run_change(task *t, db *connection)
+{
+    struct changing *c = t->context;
+
+    return c->statement(connection, &c->step, &c->base.changed);
+}
+
+/* Run twice it does no harm. */
+static const task_kind repeatable = {.run = rw_run_change};
+
+static tl_status check_held(const tl_rw *rw)
+{
+    tl_status status = rw_check(rw);
+
+    return status == TL_OK ? handle_check_held(&rw->base) : status;
 }
 
 /* ----------------------------------------------------------------------- unlocking -- */
 
-static db_answer read_release(void *context, db *connection, int *committed)
+db_answer rw_read_release(task *t, db *connection)
 {
-    struct changing *c = context;
+    struct changing *c = t->context;
+    int seen = 0;
     db_answer answer =
-        store_rw_token_seen(connection, c->step.resource, c->step.slot, c->step.token, committed);
+        store_rw_token_seen(connection, c->step.resource, c->step.slot, c->step.token, &seen);
 
-    c->changed = *committed ? 1 : 0;
+    c->base.changed = seen ? 1 : 0;
+    if (seen)
+        t->verdict = VERDICT_APPLIED;
     return answer;
-}
-
-static void wake_waiters(const tl_rw *rw)
-{
-    char key[TL_RESOURCE_MAX + 3];
-
-    snprintf(key, sizeof key, "  %s", rw->resource);
-    waiters_released(rw->client->waiting, key);
-}
-
-static tl_status released(tl_rw *rw, int was_held)
-{
-    wake_waiters(rw);
-    if (was_held) {
-        rw->state = RW_RELEASED;
-        client_add(&rw->client->counters.finishes, 1);
-        log_line(&rw->client->logger, TL_INFO, NULL, rw->fence, "%s unlocked", rw->resource);
-        return TL_OK;
-    }
-    rw->state = RW_LOST;
-    client_add(&rw->client->counters.lost, 1);
-    log_line(&rw->client->logger, TL_WARNING, NULL, rw->fence,
-             "the lock of %s was lost before it was unlocked", rw->resource);
-    return error_set(TL_LOST, "the lock had been freed: its holder looked dead");
 }
 
 tl_status rw_release(tl_rw *rw, int64_t budget_ms)
 {
     struct changing c = {.statement = store_rw_release};
-    work w = {.name = "unlock", .run = run_change, .read = read_release, .context = &c};
 
-    rw_begin_step(rw, &c.step, rw->state != RW_UNLOCK_UNKNOWN);
+    handle_begin(&rw->base, rw->base.state != LOCK_END_UNKNOWN);
+    rw_fill_step(rw, &c.step);
     c.step.step = "release";
-    if (rw->state == RW_UNLOCK_UNKNOWN)
-        memcpy(w.lost_connection, rw->lost_connection, sizeof w.lost_connection);
-    work_run(rw->client->transitions, &w, budget_ms);
-    switch (w.verdict) {
-    case VERDICT_APPLIED:
-        return released(rw, c.changed == 1);
-    case VERDICT_UNKNOWN:
-        rw->state = RW_UNLOCK_UNKNOWN;
-        memcpy(rw->lost_connection, w.lost_connection, sizeof rw->lost_connection);
-        client_add(&rw->client->counters.unknown, 1);
-        return TL_UNKNOWN;
-    default:
-        rw->state = RW_HELD;
-        return w.status != TL_OK ? w.status : TL_INTERNAL;
-    }
+    return resource_release(&rw->base, &c.base, budget_ms);
 }
 
 void rw_drop_intent(tl_rw *rw)
 {
     struct changing c = {.statement = store_rw_release};
-    work w = {.name = "unlock", .run = run_change, .context = &c};
+    task t = {.kind = &repeatable, .name = "unlock", .context = &c};
     uint8_t held[RW_TOKEN], token[RW_TOKEN];
 
     if (rw->intent_slot == 0)
         return;
-    rw_begin_step(rw, &c.step, 0);
+    handle_begin(&rw->base, 0);
+    rw_fill_step(rw, &c.step);
     random_token(token);
     memcpy(held, rw->intent, sizeof held);
     c.step.step = "give up";
     c.step.slot = rw->intent_slot;
     c.step.token = token;
     c.step.held_token = held;
-    work_run(rw->client->transitions, &w, INTENT_BUDGET_MS);
+    task_run(rw->base.client->transitions, &t, INTENT_BUDGET_MS);
     rw->intent_slot = 0;
-    wake_waiters(rw);
+    lock_wake(&rw->base);
 }
 
 tl_status tl_rw_unlock(tl_rw *rw)
@@ -108,37 +109,17 @@ tl_status tl_rw_unlock(tl_rw *rw)
     tl_status status;
 
     error_clear();
-    status = rw_check_held(rw);
-    return status == TL_OK ? rw_release(rw, rw->client->config.commit_ms) : status;
+    status = check_held(rw);
+    return status == TL_OK ? rw_release(rw, rw->base.client->config.commit_ms) : status;
 }
 
 /* ------------------------------------------------------------- going on differently -- */
 
 static tl_status check_certain(const tl_rw *rw)
 {
-    tl_status status = rw_check_held(rw);
+    tl_status status = check_held(rw);
 
-    if (status == TL_OK && rw->state != RW_HELD)
-        status = error_set(TL_WRONG_STATE, "the lock is being unlocked");
-    if (status == TL_OK && rw_remaining_ms(rw) == 0)
-        status = error_set(TL_LOST, "the time of this lock is over");
-    return status;
-}
-
-/* Both may run twice without harm, so nobody needs to know which run it was; until one of them is
- * answered, the doubt says that it may have happened, or still may. */
-static tl_status change(tl_rw *rw, struct changing *c, const char *name, work_doubt *doubt)
-{
-    work w = {.name = name, .run = run_change, .context = c};
-
-    work_run_again(rw->client->transitions, &w, doubt, rw->client->config.pool_wait_ms);
-    if (w.verdict == VERDICT_UNKNOWN)
-        return TL_UNKNOWN;
-    if (w.verdict != VERDICT_APPLIED)
-        return w.status != TL_OK ? w.status : TL_INTERNAL;
-    if (c->changed != 1)
-        return error_set(TL_LOST, "the lock was freed, or its time was over");
-    return TL_OK;
+    return status == TL_OK ? resource_check_certain(&rw->base) : status;
 }
 
 tl_status tl_rw_downgrade(tl_rw *rw)
@@ -150,25 +131,14 @@ tl_status tl_rw_downgrade(tl_rw *rw)
     status = check_certain(rw);
     if (status != TL_OK || rw->mode == TL_RW_READ)
         return status;
-    rw_begin_step(rw, &c.step, 0);
-    status = change(rw, &c, "downgrade", &rw->downgrading);
+    handle_begin(&rw->base, 0);
+    rw_fill_step(rw, &c.step);
+    status = resource_change(&rw->base, &c.base, "downgrade", &repeatable, &rw->downgrading);
     if (status == TL_OK) {
         rw->mode = TL_RW_READ;
-        wake_waiters(rw);
+        lock_wake(&rw->base);
     }
     return status;
-}
-
-/* A renewal that may have happened has ended the session's renewal, or shortened a longer lease:
- * only what is certain either way is left. */
-static void set_lease(tl_rw *rw, int64_t until_ms, int doubtful)
-{
-    if (!doubtful)
-        rw->by_session = 0;
-    if (!doubtful || until_ms < rw->over_ms)
-        rw->over_ms = until_ms;
-    if (rw->hold_until_ms < rw->over_ms)
-        rw->over_ms = rw->hold_until_ms;
 }
 
 tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
@@ -179,17 +149,17 @@ tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
 
     error_clear();
     status = rw_check(rw);
-    if (status == TL_OK && (lease_ms <= 0 || lease_ms > TL_HOLD_MAX_MS))
-        status = error_set(TL_INVALID, "lease_ms is %lld; it must be 1 to %lld",
-                           (long long)lease_ms, (long long)TL_HOLD_MAX_MS);
+    if (status == TL_OK)
+        status = resource_check_lease(lease_ms);
     if (status == TL_OK)
         status = check_certain(rw);
     if (status != TL_OK)
         return status;
-    rw_begin_step(rw, &c.step, 0);
+    handle_begin(&rw->base, 0);
+    rw_fill_step(rw, &c.step);
     c.step.over_ms = lease_ms;
-    status = change(rw, &c, "renew", &rw->renewing);
+    status = resource_change(&rw->base, &c.base, "renew", &repeatable, &rw->grant.renewing);
     if (status == TL_OK || status == TL_UNKNOWN)
-        set_lease(rw, before_ms + lease_ms, status == TL_UNKNOWN);
+        grant_renew(&rw->grant, before_ms + lease_ms, status == TL_UNKNOWN);
     return status;
 }

@@ -88,12 +88,8 @@ db_answer store_reclaims(db *connection, step *const *steps, size_t count)
 {
     db_answer answer = change(connection, &sql_reclaim_many, 1, steps, count, 0);
 
-    /* Whoever named the fence knows the one that was written. */
     for (size_t i = 0; i < count && answer == DB_DONE; i++)
-        if (steps[i]->changed && steps[i]->reclaim_fence != 0) {
-            steps[i]->fence = steps[i]->reclaim_fence + 1;
-            steps[i]->epoch = steps[i]->reclaim_epoch + 1;
-        }
+        step_know_reclaim(steps[i]);
     return answer;
 }
 

@@ -32,9 +32,8 @@ static void append(struct writing *to, const char *piece, const db_value *row)
 
         text_buffer_append(&to->text, piece, (size_t)(mark - piece));
         end = text_buffer_room(&to->text, db_literal_size(value));
-        if (end == NULL)
-            return;
-        text_buffer_grew(&to->text, db_literal(end, value));
+        if (end != NULL)
+            text_buffer_grew(&to->text, db_literal(end, value));
     }
     text_buffer_append_text(&to->text, piece);
 }

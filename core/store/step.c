@@ -53,6 +53,38 @@ const char *step_name(step_kind kind)
     return names[kind];
 }
 
+void step_know_reclaim(step *s)
+{
+    if (!s->changed || s->reclaim_fence == 0)
+        return;
+    s->fence = s->reclaim_fence + 1;
+    s->epoch = s->reclaim_epoch + 1;
+}
+
+static const struct sql_text *statement_of(const step *s)
+{
+    static const struct sql_text *const of_kind[STEP_KINDS] = {
+        [STEP_ASK] = &sql_ask_insert,
+        [STEP_ASK_REPEATABLE] = &sql_ask_repeatable,
+        [STEP_RECLAIM] = &sql_reclaim,
+        [STEP_FINISH_SYNC] = &sql_finish_sync,
+        [STEP_FINISH_RETRY] = &sql_finish_retry,
+        [STEP_OPEN] = &sql_open_now,
+        [STEP_RELEASE] = &sql_open,
+        [STEP_REAP] = &sql_reap_now,
+        [STEP_CLAIM] = &sql_claim,
+        [STEP_ARM] = &sql_arm,
+        [STEP_CLOSE] = &sql_close_lane,
+        [STEP_OPERATOR_RETRY] = &sql_operator_retry,
+    };
+
+    if (s->kind == STEP_ASK && step_is_short(s))
+        return &sql_ask_insert_short;
+    if (s->kind == STEP_FINISH_SYNC && step_is_short(s))
+        return &sql_finish_sync_short;
+    return of_kind[s->kind];
+}
+
 /* The row that RETURNING gave is ours when it carries our token. */
 static void read_returned(step *s, const db_result *result)
 {
@@ -69,144 +101,41 @@ static void read_returned(step *s, const db_result *result)
     s->epoch = (uint32_t)db_get_uint(result, 0, 2);
 }
 
-static db_answer run_changing(db *connection, const struct sql_text *statement, step *s,
-                              store_way way)
+static void take_answer(step *s, const db_result *result)
 {
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = step_run(connection, statement, s, way, &result);
-
-    if (answer == DB_DONE)
-        s->changed = result.affected > 0;
-    db_result_free(&result);
-    return answer;
-}
-
-static db_answer ask(db *connection, step *s, store_way way)
-{
-    const struct sql_text *statement = step_is_short(s) ? &sql_ask_insert_short : &sql_ask_insert;
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = step_run(connection, statement, s, way, &result);
-
-    /* It inserts or fails: the row is ours, in its first epoch. */
-    if (answer == DB_DONE && result.rows == 1) {
+    switch (s->kind) {
+    case STEP_ASK: /* it inserts or fails: the row is ours, in its first epoch */
+        if (result->rows != 1)
+            break;
         s->changed = 1;
-        s->fence = db_get_uint(&result, 0, 0);
+        s->fence = db_get_uint(result, 0, 0);
         s->epoch = 1;
+        break;
+    case STEP_ASK_REPEATABLE:
+        read_returned(s, result);
+        break;
+    case STEP_RECLAIM:
+        s->changed = result->affected > 0;
+        step_know_reclaim(s);
+        break;
+    default:
+        s->changed = result->affected > 0;
     }
-    db_result_free(&result);
-    return answer;
-}
-
-static db_answer ask_repeatable(db *connection, step *s, store_way way)
-{
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = step_run(connection, &sql_ask_repeatable, s, way, &result);
-
-    if (answer == DB_DONE)
-        read_returned(s, &result);
-    db_result_free(&result);
-    return answer;
-}
-
-static db_answer reclaim(db *connection, step *s, store_way way)
-{
-    db_answer answer = run_changing(connection, &sql_reclaim, s, way);
-
-    /* Whoever named the fence knows the one that was written. */
-    if (answer == DB_DONE && s->changed && s->reclaim_fence != 0) {
-        s->fence = s->reclaim_fence + 1;
-        s->epoch = s->reclaim_epoch + 1;
-    }
-    return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
-}
-
-static db_answer finish_sync(db *connection, step *s, store_way way)
-{
-    return run_changing(connection, step_is_short(s) ? &sql_finish_sync_short : &sql_finish_sync, s,
-                        way);
-}
-
-static db_answer finish_retry(db *connection, step *s, store_way way)
-{
-    return run_changing(connection, &sql_finish_retry, s, way);
-}
-
-static db_answer open_both(db *connection, const struct sql_text *sync, step *s)
-{
-    db_answer answer = db_begin(connection);
-
-    if (answer == DB_DONE)
-        answer = run_changing(connection, sync, s, STORE_PLAIN);
-    if (answer == DB_DONE && !s->changed)
-        return db_rollback(connection);
-    if (answer == DB_DONE)
-        answer = step_run(connection, &sql_open_lane, s, STORE_PLAIN, NULL);
-    if (answer == DB_DONE)
-        return db_commit(connection);
-    if (answer == DB_ERROR)
-        db_undo(connection);
-    return answer;
-}
-
-static db_answer open_held(db *connection, step *s, store_way way)
-{
-    (void)way;
-    return open_both(connection, &sql_open, s);
-}
-
-static db_answer release(db *connection, step *s, store_way way)
-{
-    return run_changing(connection, &sql_open, s, way);
-}
-
-static db_answer open_dead(db *connection, step *s, store_way way)
-{
-    (void)way;
-    return open_both(connection, &sql_reap, s);
-}
-
-static db_answer claim(db *connection, step *s, store_way way)
-{
-    db_answer answer = run_changing(connection, &sql_claim, s, way);
-
-    return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
-}
-
-static db_answer arm(db *connection, step *s, store_way way)
-{
-    s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
-    return run_changing(connection, &sql_arm, s, way);
-}
-
-static db_answer close_lane(db *connection, step *s, store_way way)
-{
-    return run_changing(connection, &sql_close_lane, s, way);
-}
-
-static db_answer operator_retry(db *connection, step *s, store_way way)
-{
-    return run_changing(connection, &sql_operator_retry, s, way);
 }
 
 db_answer store_step(db *connection, step *s, store_way way)
 {
-    static db_answer (*const run_kind[STEP_KINDS])(db *, step *, store_way) = {
-        [STEP_ASK] = ask,
-        [STEP_ASK_REPEATABLE] = ask_repeatable,
-        [STEP_RECLAIM] = reclaim,
-        [STEP_FINISH_SYNC] = finish_sync,
-        [STEP_FINISH_RETRY] = finish_retry,
-        [STEP_OPEN] = open_held,
-        [STEP_RELEASE] = release,
-        [STEP_REAP] = open_dead,
-        [STEP_CLAIM] = claim,
-        [STEP_ARM] = arm,
-        [STEP_CLOSE] = close_lane,
-        [STEP_OPERATOR_RETRY] = operator_retry,
-    };
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
 
     s->changed = 0;
-    return run_kind[s->kind](connection, s, way);
+    if (s->kind == STEP_ARM)
+        s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
+    answer = step_run(connection, statement_of(s), s, way, &result);
+    if (answer == DB_DONE)
+        take_answer(s, &result);
+    db_result_free(&result);
+    return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
 }
 
 db_answer store_open_lane(db *connection, const step *s)

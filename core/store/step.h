@@ -97,6 +97,8 @@ int step_is_holders(step_kind kind);
 int step_is_short(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);
+/* After a RECLAIM: whoever named the fence knows the one that was written. */
+void step_know_reclaim(step *s);
 const char *step_name(step_kind kind);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The statements, bound to their parameters.  No policy: what a verdict means is decided
- * above.  Every function is one round trip, but an opening, which is a transaction.
+ * above.  Every function is one round trip, but a claim or reclaim whose row is read after it.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -9,8 +9,8 @@
 #include "store/step.h"
 
 typedef enum store_way {
-    STORE_PLAIN,  /* an opening is a transaction, and a step with a row is committed before that
-                     is read: neither is for a connection that is in a transaction */
+    STORE_PLAIN,  /* an opening is a block with a commit in it, and a step with a row is committed
+                     before that is read: not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for openings */
     /* The first statement of the transaction that business rows go into (db_run_guarded): asks,

@@ -25,35 +25,35 @@ static void take_over(tl_lock *lock, const step *s)
 {
     tl_key key = lock_key(lock);
 
-    memcpy(lock->token, s->token, STEP_TOKEN);
-    lock->fence = s->fence;
-    lock->hold_until_ms = lock->armed_until_ms;
+    memcpy(lock->grant.token, s->token, STEP_TOKEN);
+    lock->grant.fence = s->fence;
+    lock->grant.until_ms = lock->armed_until_ms;
     lock->view.fence = s->fence;
     lock_count_send(lock, lock->view.sends++, lock->view.send_until_us);
-    client_add(&lock->client->counters.armed, 1);
-    log_line(&lock->client->logger, TL_INFO, &key, lock->fence,
+    client_add(&lock->base.client->counters.armed, 1);
+    log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence,
              "armed: send %u may leave within %lld ms", lock->view.sends,
-             (long long)clock_left_ms(lock->hold_until_ms));
+             (long long)clock_left_ms(lock->grant.until_ms));
 }
 
 tl_status arm_settle(tl_lock *lock, int *armed)
 {
-    transition t;
+    step_task t;
 
     *armed = 0;
-    if (lock->state != LOCK_ARM_UNKNOWN)
+    if (lock->base.state != LOCK_ARM_UNKNOWN)
         return TL_OK;
     lock_begin_step(lock, &t, STEP_ARM, 0);
-    transition_settle(lock->client->transitions, &t, lock->lost_connection,
-                      lock->client->config.commit_ms);
-    if (t.verdict == VERDICT_UNKNOWN)
+    task_settle(lock->base.client->transitions, step_task_of(&t),
+                lock->base.client->config.commit_ms);
+    if (t.task.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
-    lock_become(lock, LOCK_HELD);
-    lock->lost_connection[0] = '\0';
+    handle_become(&lock->base, LOCK_HELD);
+    lock->base.doubt.is_open = 0;
     /* Also when the session is gone: an ending rests on the row alone. */
-    if (t.verdict != VERDICT_REFUSED && t.step.fence != 0) {
+    if (t.task.verdict != VERDICT_REFUSED && t.step.fence != 0) {
         take_over(lock, &t.step);
-        *armed = t.verdict == VERDICT_APPLIED;
+        *armed = t.task.verdict == VERDICT_APPLIED;
     }
     return TL_OK;
 }
@@ -75,12 +75,12 @@ static tl_status arm_refused(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
-    if (lock_still_holds(lock) && !clock_watch_fits(lock->client, &lock->view, before_us))
-        return clock_watch_check(lock->client);
+    if (lock_still_holds(lock) && !clock_watch_fits(lock->base.client, &lock->view, before_us))
+        return clock_watch_check(lock->base.client);
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
                                         "the deadline forbids another send");
-        log_line(&lock->client->logger, TL_INFO, &key, lock->fence, "not armed: %s",
+        log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence, "not armed: %s",
                  tl_error_message());
         return status;
     }
@@ -90,17 +90,17 @@ static tl_status arm_refused(tl_lock *lock)
 
 static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
 {
-    transition t, *one = &t;
+    step_task t;
 
     /* The hold may be lost with its session; what it knows is filed by its ending. */
-    if (life_is_over(lock->life))
+    if (life_is_over(lock->base.life))
         return error_set(TL_LOST, "the lock was lost with its session; nothing is sent");
     lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
     lock_begin_step(lock, &t, STEP_ARM, 1);
     t.step.max_hold_ms = max_hold_ms;
-    clock_watch_now(lock->client, &t.step.least_us, &t.step.most_us);
-    transition_run(lock->client->transitions, &one, 1, lock->client->config.commit_ms);
-    switch (t.verdict) {
+    clock_watch_now(lock->base.client, &t.step.least_us, &t.step.most_us);
+    task_run(lock->base.client->transitions, step_task_of(&t), lock->base.client->config.commit_ms);
+    switch (t.task.verdict) {
     case VERDICT_APPLIED:
         take_over(lock, &t.step);
         return TL_OK;
@@ -110,7 +110,7 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_ARM_UNKNOWN, &t);
     default:
-        return t.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
+        return t.task.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
     }
 }
 
@@ -125,12 +125,12 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = error_set(TL_INVALID, "max_hold_ms is not between 1 and a week");
     if (status == TL_OK && lock->options.lane != TL_LANE_RETRY)
         status = error_set(TL_WRONG_STATE, "only compensating attempts are armed");
-    if (status == TL_OK && lock->state == LOCK_END_UNKNOWN)
+    if (status == TL_OK && lock->base.state == LOCK_END_UNKNOWN)
         status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
     if (status == TL_OK)
-        status = restored_check(lock->client);
+        status = restored_check(lock->base.client);
     if (status == TL_OK)
-        status = clock_watch_check(lock->client);
+        status = clock_watch_check(lock->base.client);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
     return error_over(status == TL_OK && !armed ? arm(lock, max_hold_ms) : status);

@@ -9,9 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "store/store.h"
 
 #include <string.h>
 
@@ -24,49 +21,46 @@ static void fill_claim(const tl_lock *lock, step *s)
     s->override_fence = lock->options.override_fence;
 }
 
-static void run_step(tl_lock *lock, transition *t)
+static void run_step(tl_lock *lock, step_task *t)
 {
-    transition *one = t;
-
-    transition_run(lock->client->transitions, &one, 1, lock->client->config.pool_wait_ms);
+    task_run(lock->base.client->transitions, step_task_of(t),
+             lock->base.client->config.pool_wait_ms);
 }
 
 /* A P row without a living holder whose retry row is not waiting. */
 static tl_status open_dead(tl_lock *lock)
 {
-    transition t;
+    step_task t;
 
     lock_begin_step(lock, &t, STEP_REAP, 1);
     t.step.held_fence = lock->view.fence;
     t.step.keep_claims = 1;
     run_step(lock, &t);
-    if (t.verdict == VERDICT_APPLIED) {
-        client_add(&lock->client->counters.opened, 1);
+    if (t.task.verdict == VERDICT_APPLIED) {
+        client_add(&lock->base.client->counters.opened, 1);
         return TL_OK;
     }
-    if (t.verdict == VERDICT_REFUSED || t.verdict == VERDICT_LOST)
+    if (t.task.verdict == VERDICT_REFUSED || t.task.verdict == VERDICT_LOST)
         return TL_OK; /* somebody else was faster; look again */
-    if (t.verdict == VERDICT_DECIDING)
+    if (t.task.verdict == VERDICT_DECIDING)
         return error_set(TL_BUSY, "an open transaction is deciding this trade");
-    if (t.verdict != VERDICT_UNKNOWN)
+    if (t.task.verdict != VERDICT_UNKNOWN)
         return lock_failed(&t);
-    memcpy(lock->opening_connection, t.lost_connection, sizeof t.lost_connection);
+    lock->opening = t.task.doubt;
     return error_set(TL_UNREACHABLE, "the server does not answer");
 }
 
 /* What is left of an earlier opening would hold the rows against this claim. */
 static void end_opening(tl_lock *lock)
 {
-    if (lock->opening_connection[0] != '\0' &&
-        transition_end(lock->client->transitions, lock->opening_connection,
-                       lock->client->config.pool_wait_ms))
-        lock->opening_connection[0] = '\0';
+    (void)task_end(lock->base.client->transitions, &lock->opening,
+                   lock->base.client->config.pool_wait_ms);
 }
 
 /* A retry row left open beside a finished trade is closed by whoever meets it. */
 static void close_leftover(tl_lock *lock)
 {
-    transition t;
+    step_task t;
 
     if (!lock->view.has_retry_row ||
         (lock->view.parked[0] == '\0' && lock->view.retry_status != 'P' &&
@@ -125,23 +119,23 @@ tl_status ask_retry_once(tl_lock *lock)
 
     end_opening(lock);
     for (int try = 0; try < CLAIM_TRIES; try++) {
-        transition t;
+        step_task t;
         int64_t before_ms = clock_boottime_ms();
         int open = 0;
 
-        lock_begin_step(lock, &t, STEP_CLAIM, lock->state != LOCK_ASK_UNKNOWN || try > 0);
+        lock_begin_step(lock, &t, STEP_CLAIM, lock->base.state != LOCK_ASK_UNKNOWN || try > 0);
         fill_claim(lock, &t.step);
         status = lock_read_with(lock, &t);
         if (status != TL_OK)
             return status;
         run_step(lock, &t);
-        if (t.verdict == VERDICT_APPLIED) {
-            client_add(&lock->client->counters.claimed, 1);
+        if (t.task.verdict == VERDICT_APPLIED) {
+            client_add(&lock->base.client->counters.claimed, 1);
             return ask_granted(lock, &t, before_ms);
         }
-        if (t.verdict == VERDICT_UNKNOWN)
+        if (t.task.verdict == VERDICT_UNKNOWN)
             return lock_unknown(lock, LOCK_ASK_UNKNOWN, &t);
-        if (t.verdict == VERDICT_FAILED) {
+        if (t.task.verdict == VERDICT_FAILED) {
             lock_not_done(lock, LOCK_NEW, &t);
             return lock_failed(&t);
         }
@@ -151,8 +145,8 @@ tl_status ask_retry_once(tl_lock *lock)
         if (ask_is_mine(lock))
             return ask_granted(lock, &t, before_ms);
         /* Whatever became of an earlier ask, it holds nothing now. */
-        lock_become(lock, LOCK_NEW);
-        if (t.verdict == VERDICT_DECIDING) {
+        handle_become(&lock->base, LOCK_NEW);
+        if (t.task.verdict == VERDICT_DECIDING) {
             lock->view.being_decided = 1;
             return error_set(TL_BUSY, "an open transaction is deciding this trade");
         }

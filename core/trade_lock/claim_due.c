@@ -1,6 +1,6 @@
 /*
  * Claiming due work in batches: candidates by the index on due time, stepping over rows that others
- * are at, and all claims of a batch in one statement and one transaction.
+ * are at, and all claims of a batch in one statement and one transaction, which is one task.
  *
  * A claim that was committed must reach its caller, or nobody would work on that trade until its
  * max_hold is over.  So each claim of a batch whose commit was not answered is settled by its own
@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "store/store.h"
 #include "store/many.h"
@@ -21,13 +20,9 @@
 
 #include <string.h>
 
-#define REPEAT_MIN_MS 5
-#define REPEAT_MAX_MS 100
-
 struct batch {
     tl_client *client;
     const tl_claim_options *options;
-    int64_t deadline_ms;
     /* The caller's handles: granted. */
     tl_lock **locks;
     size_t count, limit;
@@ -36,7 +31,7 @@ struct batch {
      * for. */
     db *connection;
     tl_lock *claims[TL_CLAIM_MAX];
-    transition *steps;
+    step_task *steps;
     size_t claim_count;
     int64_t before_ms;
     tl_status status; /* of a handle that could not be made */
@@ -82,7 +77,7 @@ static db_answer prepare(struct batch *b, const db_result *rows)
             return DB_NO_MEMORY;
         lock_begin_step(lock, &b->steps[row], STEP_CLAIM, 1);
         b->steps[row].step.claim_as = CLAIM_BATCH;
-        lock_become(lock, LOCK_ASK_UNKNOWN);
+        handle_become(&lock->base, LOCK_ASK_UNKNOWN);
         b->claims[b->claim_count++] = lock;
     }
     return DB_DONE;
@@ -116,7 +111,7 @@ static db_answer drop_others(struct batch *b)
 
     for (size_t i = 0; i < b->claim_count; i++) {
         tl_lock *lock = b->claims[i];
-        transition t;
+        step_task t;
 
         if (b->steps[i].step.changed) {
             b->steps[kept] = b->steps[i];
@@ -129,7 +124,7 @@ static db_answer drop_others(struct batch *b)
             if (met_a_lock(b, answer))
                 answer = DB_DONE;
         }
-        lock_become(lock, LOCK_NEW);
+        handle_become(&lock->base, LOCK_NEW);
         tl_lock_free(lock);
     }
     b->claim_count = kept;
@@ -162,24 +157,17 @@ static db_answer claim_all(struct batch *b)
 /* ------------------------------------------------------- what became of a claim -- */
 
 /* TL_GRANTED, with the row read; TL_UNKNOWN; anything else: it holds nothing. */
-static tl_status settle_claim(tl_lock *lock)
+static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
 {
-    transition t;
-
-    lock_begin_step(lock, &t, STEP_CLAIM, 0);
-    if (lock->lost_connection[0] != '\0') {
-        transition_settle(lock->client->transitions, &t, lock->lost_connection,
-                          lock->client->config.pool_wait_ms);
-        if (t.verdict == VERDICT_UNKNOWN)
-            return TL_UNKNOWN;
-        lock->lost_connection[0] = '\0';
-        if (t.verdict != VERDICT_APPLIED) {
-            lock_become(lock, LOCK_NEW);
-            return TL_BUSY;
-        }
+    if (t->task.verdict == VERDICT_UNKNOWN) {
+        lock->base.doubt = t->task.doubt;
+        return TL_UNKNOWN;
     }
-    t.step.fence = 0; /* the row is read, payload included */
-    return ask_granted(lock, &t, clock_boottime_ms());
+    lock->base.doubt.is_open = 0;
+    if (t->task.verdict == VERDICT_APPLIED)
+        return ask_granted(lock, t, before_ms);
+    handle_become(&lock->base, LOCK_NEW);
+    return TL_BUSY;
 }
 
 /* The server's clock was set since it was last looked at: by what it says now nothing may be
@@ -190,18 +178,22 @@ static void give_back(tl_lock *lock)
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
-    what.next_run_ms = lock->client->config.beat_ms;
+    what.next_run_ms = lock->base.client->config.beat_ms;
     (void)tl_lock_put_back(lock, &what, &nothing);
     tl_lock_free(lock);
 }
 
-/* granted: its claim, when that and the row are known. */
-static void take_claim(struct batch *b, tl_lock *lock, const transition *granted)
+/* Of a claim that was settled, or whose row was not read yet, the row is read now, payload
+ * included. */
+static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
 {
-    int64_t before_us = granted != NULL ? b->before_ms * 1000 : clock_boottime_us();
-    tl_status status =
-        granted != NULL ? ask_granted(lock, granted, b->before_ms) : settle_claim(lock);
+    const int is_read = t->step.fence != 0 && !t->task.settled;
+    int64_t before_us = is_read ? b->before_ms * 1000 : clock_boottime_us();
+    tl_status status;
 
+    if (!is_read)
+        t->step.fence = 0;
+    status = grant(lock, t, before_us / 1000);
     if (status == TL_GRANTED && !clock_watch_fits(b->client, &lock->view, before_us)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
@@ -211,6 +203,15 @@ static void take_claim(struct batch *b, tl_lock *lock, const transition *granted
     } else {
         tl_lock_free(lock);
     }
+}
+
+static void settle_claim(struct batch *b, tl_lock *lock)
+{
+    step_task t;
+
+    lock_begin_step(lock, &t, STEP_CLAIM, 0);
+    task_settle(b->client->transitions, step_task_of(&t), b->client->config.pool_wait_ms);
+    take_claim(b, lock, &t);
 }
 
 /* Those of earlier calls, of the same kind. */
@@ -224,30 +225,20 @@ static void take_doubtful(struct batch *b)
                      kept[i]->suspect == (b->options->suspects != 0);
 
         if (wanted)
-            take_claim(b, kept[i], NULL);
+            settle_claim(b, kept[i]);
         else if (!client_keep_claim(b->client, kept[i]))
             tl_lock_free(kept[i]);
     }
 }
 
-/* Nothing of the batch was committed, or it is not known whether. */
-static void leave_batch(struct batch *b, const char *lost_connection)
+/* Nothing of them was committed. */
+static void drop_claims(struct batch *b)
 {
     for (size_t i = 0; i < b->claim_count; i++) {
-        tl_lock *lock = b->claims[i];
-
-        if (lost_connection == NULL) {
-            lock_become(lock, LOCK_NEW);
-            tl_lock_free(lock);
-            continue;
-        }
-        text_copy(lock->lost_connection, sizeof lock->lost_connection, lost_connection);
-        take_claim(b, lock, NULL);
+        handle_become(&b->claims[i]->base, LOCK_NEW);
+        tl_lock_free(b->claims[i]);
     }
-    /* Its row locks would hide what is due from the next try. */
-    if (lost_connection != NULL && b->claim_count == 0)
-        (void)transition_end(b->client->transitions, lost_connection,
-                             clock_left_ms(b->deadline_ms));
+    b->claim_count = 0;
 }
 
 /* The rows of all claims in one statement.  Where that fails each reads its own. */
@@ -264,63 +255,93 @@ static void read_rows(struct batch *b)
         (void)store_granted_rows(b->connection, steps, b->claim_count);
 }
 
-static tl_status claim_once(struct batch *b)
-{
-    char name[RANDOM_UUID];
-    int lost;
-    db_answer answer;
-    tl_status status = pool_get(b->client->connections, POOL_BUSINESS,
-                                clock_left_ms(b->deadline_ms), &b->connection);
+/* ------------------------------------------------------------------- as a task -- */
 
-    if (status != TL_OK)
-        return status;
-    status = life_check(session_life(b->client->session));
-    if (status != TL_OK) {
-        pool_put(b->client->connections, b->connection);
-        return status;
-    }
-    b->claim_count = 0;
-    b->status = TL_OK;
-    answer = claim_all(b);
-    text_copy(name, sizeof name, db_name(b->connection));
-    lost = answer == DB_UNANSWERED || db_lost_in_transaction(b->connection, answer);
-    if (answer != DB_DONE)
-        status = b->status != TL_OK ? b->status
-                                    : db_error_status(b->connection, answer, "claiming due work");
-    else
-        read_rows(b);
-    pool_put(b->client->connections, b->connection);
-    if (answer != DB_DONE) {
-        leave_batch(b, lost ? name : NULL);
-        return lost ? TL_TRY_AGAIN : status;
-    }
-    for (size_t i = 0; i < b->claim_count; i++)
-        take_claim(b, b->claims[i], b->steps[i].step.fence != 0 ? &b->steps[i] : NULL);
-    return TL_OK;
+static tl_status check_begin(const transition_engine *engine, const task *t)
+{
+    const struct batch *b = t->context;
+
+    (void)engine;
+    return life_check(session_life(b->client->session));
 }
 
-static int may_repeat(tl_status status)
+static db_answer run(task *t, db *connection)
 {
-    return status == TL_TRY_AGAIN || status == TL_UNREACHABLE || status == TL_OVERLOADED;
+    struct batch *b = t->context;
+    db_answer answer;
+
+    drop_claims(b); /* of a try that was undone */
+    b->connection = connection;
+    b->status = TL_OK;
+    answer = claim_all(b);
+    if (answer == DB_DONE) {
+        for (size_t i = 0; i < b->claim_count; i++)
+            b->steps[i].task.verdict = VERDICT_APPLIED;
+        read_rows(b);
+    } else if (b->status != TL_OK) {
+        t->verdict = VERDICT_FAILED;
+        t->status = b->status;
+        answer = DB_DONE;
+    }
+    return answer;
+}
+
+/* Each claim by its own token; they were committed together or not at all. */
+static db_answer read_claims(task *t, db *connection)
+{
+    struct batch *b = t->context;
+    db_answer answer = DB_DONE;
+
+    for (size_t i = 0; i < b->claim_count && answer == DB_DONE; i++) {
+        task *claim = step_task_of(&b->steps[i]);
+
+        claim->verdict = VERDICT_REFUSED;
+        answer = step_task_read(claim, connection);
+        claim->settled = 1;
+        if (claim->verdict != VERDICT_REFUSED)
+            t->verdict = VERDICT_APPLIED;
+    }
+    return answer;
+}
+
+/* What is in doubt of the batch is so of each of its claims. */
+static void leave_claims(struct batch *b, const task *t)
+{
+    for (size_t i = 0; i < b->claim_count; i++) {
+        b->steps[i].task.verdict = VERDICT_UNKNOWN;
+        b->steps[i].task.doubt = t->doubt;
+    }
 }
 
 /* Until there is an answer, some handles, or no time left. */
 static tl_status claim(struct batch *b)
 {
-    int64_t pause_ms = REPEAT_MIN_MS;
+    static const task_kind kind = {.pool = POOL_BUSINESS,
+                                   .check = check_begin,
+                                   .run = run,
+                                   .judge = task_judge_passing,
+                                   .read = read_claims};
+    transition_engine *engine = b->client->transitions;
+    int64_t wait_ms = b->client->config.pool_wait_ms;
+    task t = {.kind = &kind, .name = "claiming due work", .context = b};
 
     take_doubtful(b);
-    while (b->count < b->limit) {
-        tl_status status = claim_once(b);
-
-        if (!may_repeat(status) || b->count > 0 || b->doubtful ||
-            clock_left_ms(b->deadline_ms) == 0)
-            return status;
-        client_repeats(b->client);
-        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
-        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
-    }
-    return TL_OK;
+    if (b->count == b->limit)
+        return TL_OK;
+    t.once = b->count > 0 || b->doubtful;
+    task_run(engine, &t, wait_ms);
+    if (t.verdict == VERDICT_UNKNOWN && b->claim_count > 0)
+        task_settle(engine, &t, wait_ms);
+    if (t.verdict == VERDICT_UNKNOWN && b->claim_count == 0)
+        return error_set(TL_TRY_AGAIN, "claiming due work: the answer was lost; nothing of it was "
+                                       "claimed");
+    if (t.verdict == VERDICT_UNKNOWN)
+        leave_claims(b, &t);
+    else if (t.verdict != VERDICT_APPLIED)
+        drop_claims(b);
+    for (size_t i = 0; i < b->claim_count; i++)
+        take_claim(b, b->claims[i], &b->steps[i]);
+    return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }
 
 tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lock **locks,
@@ -345,7 +366,6 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lo
         return TL_OK;
     }
     b.limit = *count < TL_CLAIM_MAX ? *count : TL_CLAIM_MAX;
-    b.deadline_ms = clock_deadline(client->config.pool_wait_ms);
     b.steps = memory_new_array(TL_CLAIM_MAX, sizeof *b.steps);
     if (b.steps == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for claiming due work");

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "transition/work.h"
+#include "transition/task.h"
 
 const char *tl_decision_name(tl_decision of)
 {
@@ -61,9 +61,9 @@ tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution
     return status;
 }
 
-static db_answer run_refusal(void *context, db *connection)
+static db_answer run_refusal(task *t, db *connection)
 {
-    return store_resolve_refuse(connection, context);
+    return store_resolve_refuse(connection, t->context);
 }
 
 tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
@@ -71,7 +71,8 @@ tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t re
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT], retry_op[TL_OP_MAX + 1];
     store_resolution refusal = {.key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
-    work w = {.name = "refuse", .run = run_refusal, .context = &refusal};
+    static const task_kind kind = {.run = run_refusal};
+    task t = {.kind = &kind, .name = "refuse", .context = &refusal};
     tl_status status;
 
     error_clear();
@@ -85,6 +86,6 @@ tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t re
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     refusal.log_no = log_no[0] != '\0' ? log_no : NULL;
-    work_run(client->transitions, &w, client->config.commit_ms);
-    return w.verdict == VERDICT_APPLIED ? TL_OK : w.status;
+    task_run(client->transitions, &t, client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }

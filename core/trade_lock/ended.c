@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#include <string.h>
-
 /* Without the memory for it the view has no result; the row has it. */
 static void keep_result(tl_lock *lock, const step *s)
 {
@@ -75,11 +73,11 @@ void ended_show(tl_lock *lock)
 {
     tl_view *v = &lock->view;
 
-    v->fence = lock->fence + 1;
+    v->fence = lock->grant.fence + 1;
     if (v->rev != 0)
         v->rev++;
-    text_copy(v->thread_no, sizeof v->thread_no, lock->thread_no);
-    text_copy(v->log_no, sizeof v->log_no, lock->log_no);
+    text_copy(v->thread_no, sizeof v->thread_no, lock->base.thread_no);
+    text_copy(v->log_no, sizeof v->log_no, lock->base.log_no);
     v->session_id[0] = v->holder[0] = '\0';
     v->max_hold_until_us = v->next_run_us = v->updated_us = 0;
     if (lock->ended.channel_ref[0] != '\0')

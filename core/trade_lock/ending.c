@@ -2,7 +2,6 @@
 #include "trade_lock/lock.h"
 
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/text.h"
 
 #include <tradelock/lane.h>
@@ -79,7 +78,7 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
                          PARK_REASON_MAX);
     if (ending->actor != NULL && strlen(ending->actor) > sizeof lock->actor - 1)
         return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
-    if (lock->state == LOCK_END_UNKNOWN &&
+    if (lock->base.state == LOCK_END_UNKNOWN &&
         (ending->outcome != lock->ending_outcome || ending->proof != lock->ending_proof))
         return error_set(TL_WRONG_STATE,
                          "another ending of this handle may have been committed: repeat "
@@ -126,7 +125,7 @@ static const char *open_word(tl_outcome outcome)
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY &&
-           clock_watch_steps(lock->client) != lock->clock_steps;
+           clock_watch_steps(lock->base.client) != lock->clock_steps;
 }
 
 static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -165,11 +164,11 @@ static tl_status answer_of(const tl_lock *lock, const tl_ending *ending, const s
 }
 
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
-                    transition *t)
+                    step_task *t)
 {
     step *s = &t->step;
 
-    lock_begin_step(lock, t, kind_of(lock, ending), lock->state != LOCK_END_UNKNOWN);
+    lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
     s->retryable = ending->retryable != 0;
@@ -195,24 +194,24 @@ tl_status ending_applied(tl_lock *lock)
 
     error_clear();
     ended_show(lock);
-    lock_become(lock, LOCK_OVER);
-    client_add(&lock->client->counters.finishes, 1);
-    waiters_released(lock->client->waiting, lock->wait_key);
+    handle_become(&lock->base, LOCK_OVER);
+    client_add(&lock->base.client->counters.finishes, 1);
+    lock_wake(&lock->base);
     if (status == TL_PARKED)
-        client_add(&lock->client->counters.parked, 1);
+        client_add(&lock->base.client->counters.parked, 1);
     else if (status == TL_IN_DOUBT || status == TL_QUEUED)
-        client_add(&lock->client->counters.opened, 1);
-    log_line(&lock->client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key, lock->fence,
-             "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
+        client_add(&lock->base.client->counters.opened, 1);
+    log_line(&lock->base.client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
+             lock->grant.fence, "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
              status == TL_PARKED ? lock->park_reason : "");
     return status;
 }
 
 int lock_still_holds(const tl_lock *lock)
 {
-    return !life_is_over(lock->life) && lock->view.status == 'P' &&
-           lock->view.fence == lock->fence &&
-           memcmp(lock->inside.token, lock->token, STEP_TOKEN) == 0;
+    return !life_is_over(lock->base.life) && lock->view.status == 'P' &&
+           lock->view.fence == lock->grant.fence &&
+           memcmp(lock->inside.token, lock->grant.token, STEP_TOKEN) == 0;
 }
 
 static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view *held)
@@ -220,7 +219,8 @@ static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view 
     lock_lose(lock);
     lock_file_evidence(lock, ending, held);
     return error_set(TL_LOST, "the lock %s; what this ending knew is filed as evidence",
-                     life_is_over(lock->life) ? "was lost with its session" : "was taken over");
+                     life_is_over(lock->base.life) ? "was lost with its session"
+                                                   : "was taken over");
 }
 
 /* The row was not read: the view is what the holder knew of it. */
@@ -234,13 +234,15 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
 
 /* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it was
  * taken for, its token says that it was carried out. */
-static tl_status met_another(tl_lock *lock, const tl_ending *ending, const transition *t,
+static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_task *t,
                              const tl_view *held)
 {
-    transition again = *t;
+    step_task again = *t;
 
-    transition_look(lock->client->transitions, &again, lock->client->config.pool_wait_ms);
-    if (again.verdict != VERDICT_REFUSED)
+    doubt_row(&again.task.doubt);
+    task_settle(lock->base.client->transitions, step_task_of(&again),
+                lock->base.client->config.pool_wait_ms);
+    if (again.task.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);
     return too_late(lock, ending, held);
 }
@@ -269,7 +271,7 @@ static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **ro
 
 static tl_status still_held(tl_lock *lock, const tl_ending *ending)
 {
-    lock_become(lock, LOCK_HELD);
+    handle_become(&lock->base, LOCK_HELD);
     if (ending->outcome == TL_OUTCOME_FAILURE && ending->proof == TL_PROOF_OPERATORS &&
         lock->inside.success_epoch != lock->epoch)
         return error_set(TL_INVALID, "no two operators decided that this trade "
@@ -278,7 +280,7 @@ static tl_status still_held(tl_lock *lock, const tl_ending *ending)
                                   "failure is refused and the lock still held");
 }
 
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t)
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
     const shared_row *row;
     tl_view held;
@@ -302,9 +304,32 @@ tl_status settled_not_done(tl_lock *lock)
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
-        lock_become(lock, LOCK_HELD);
+        handle_become(&lock->base, LOCK_HELD);
         return TL_GRANTED;
     }
     lock_lose(lock);
     return error_set(TL_LOST, "the lock was taken over; the ending was not committed");
+}
+
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t)
+{
+    switch (t->task.verdict) {
+    case VERDICT_APPLIED:
+        if (t->task.doubt.rows == ROWS_NOT_SENT)
+            return lock_went_alone(lock, LOCK_LOST, t);
+        return ending_applied(lock);
+    case VERDICT_REFUSED:
+    case VERDICT_LOST:
+        return ending_refused(lock, ending, t);
+    case VERDICT_UNKNOWN:
+        return lock_unknown(lock, LOCK_END_UNKNOWN, t);
+    case VERDICT_DECIDING:
+        lock_not_done(lock, LOCK_HELD, t);
+        return error_set(TL_TRY_AGAIN, "another transaction holds the row; end again");
+    case VERDICT_CUSTOMER_BUSY:
+    case VERDICT_FAILED:
+        break;
+    }
+    lock_not_done(lock, LOCK_HELD, t);
+    return t->task.status == TL_LOST ? ending_too_late(lock, ending) : lock_failed(t);
 }

@@ -15,17 +15,16 @@
  */
 #include "trade_lock/lock.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "base/thread_context.h"
 #include "store/store.h"
 
 #include <string.h>
 
 struct filing {
     tl_client *client;
+    const tl_evidence *given;
     tl_evidence evidence; /* with epoch and channel key filled in */
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     store_gone *gone; /* of a holder whose row may be gone; NULL */
@@ -119,29 +118,38 @@ static db_answer file_statements(struct filing *f)
     return answer;
 }
 
-static tl_status file_once(struct filing *f, int64_t deadline_ms)
-{
-    char lost[RANDOM_UUID] = "";
-    db_answer answer;
-    tl_status status = pool_get(f->client->connections, POOL_BUSINESS,
-                                f->client->config.pool_wait_ms, &f->connection);
+/* ------------------------------------------------------------------------ as a task -- */
 
-    if (status != TL_OK)
-        return status;
-    answer = file_statements(f);
-    if (is_duplicate(f->connection, answer))
-        status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
-    else if (answer != DB_DONE)
-        status = db_error_status(f->connection, answer, "filing evidence");
-    if (answer == DB_UNANSWERED || db_lost_in_transaction(f->connection, answer))
-        text_copy(lost, sizeof lost, db_name(f->connection));
-    if (db_in_transaction(f->connection))
-        (void)db_rollback(f->connection);
-    pool_put(f->client->connections, f->connection);
-    /* What is left behind may hold the row, or come late, after it was closed again. */
-    if (lost[0] != '\0')
-        (void)transition_end(f->client->transitions, lost, clock_left_ms(deadline_ms));
-    return status;
+static db_answer run(task *t, db *connection)
+{
+    struct filing *f = t->context;
+
+    f->evidence = *f->given;
+    f->connection = connection;
+    f->found = f->conflict = 0;
+    return file_statements(f);
+}
+
+static int judge(task *t, const db *connection)
+{
+    if (!is_duplicate(connection, DB_ERROR))
+        return task_judge_passing(t, connection);
+    t->verdict = VERDICT_FAILED;
+    t->status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
+    t->stage = TASK_AGAIN;
+    return 1;
+}
+
+/* Filing the same thing twice does no harm, so that a lost answer is not settled: what is left
+ * behind, which may hold the row, or come late, after it was closed again, is ended before the next
+ * try. */
+static tl_status file(struct filing *f)
+{
+    static const task_kind kind = {.pool = POOL_BUSINESS, .run = run, .judge = judge};
+    task t = {.kind = &kind, .name = "filing evidence", .context = f};
+
+    task_run(f->client->transitions, &t, f->client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }
 
 static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
@@ -181,37 +189,23 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
 
 static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, store_gone *gone)
 {
-    int64_t deadline_ms;
+    struct filing f = {.client = client, .given = evidence, .gone = gone};
     tl_status status = check_evidence(client, evidence);
 
+    if (status == TL_OK)
+        status = file(&f);
     if (status != TL_OK)
         return status;
-    deadline_ms = clock_deadline(client->config.commit_ms);
-    for (;;) {
-        struct filing f = {.client = client, .evidence = *evidence, .gone = gone};
-
-        status = file_once(&f, deadline_ms);
-        /* Filing the same thing twice does no harm, so a lost answer is repeated too. */
-        if ((status == TL_TRY_AGAIN || status == TL_UNKNOWN || status == TL_UNREACHABLE ||
-             status == TL_OVERLOADED) &&
-            clock_left_ms(deadline_ms) > 0) {
-            client_repeats(client);
-            clock_sleep_until_ms(clock_deadline(random_jitter_ms(20, 100)));
-            continue;
-        }
-        if (status != TL_OK)
-            return status;
-        if (!f.found)
-            return error_set(TL_NOT_FOUND, "there is no such trade");
-        if (!f.conflict)
-            return error_over(TL_OK);
-        log_line(&client->logger, TL_ALARM, &evidence->key, 0,
-                 "conflict: %s says of epoch %u and channel key %s what the row denies",
-                 evidence->source, f.evidence.epoch,
-                 f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
-        return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
-                                         "must decide");
-    }
+    if (!f.found)
+        return error_set(TL_NOT_FOUND, "there is no such trade");
+    if (!f.conflict)
+        return error_over(TL_OK);
+    log_line(&client->logger, TL_ALARM, &evidence->key, 0,
+             "conflict: %s says of epoch %u and channel key %s what the row denies",
+             evidence->source, f.evidence.epoch,
+             f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
+    return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
+                                     "must decide");
 }
 
 tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
@@ -259,8 +253,8 @@ static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
 static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_view *held,
                       store_gone *gone)
 {
-    gone->thread_no = lock->thread_no;
-    gone->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    gone->thread_no = lock->base.thread_no;
+    gone->log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
     gone->channel = held->channel[0] != '\0' ? held->channel : NULL;
     gone->fingerprint = lock->has_fingerprint ? held->fingerprint : NULL;
     gone->payload = held->payload;
@@ -293,13 +287,14 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     if (lock_is_mutex(lock))
         return; /* a mutex has no money to know about */
     fill_gone(lock, ending, held, &gone);
-    status = file_evidence(lock->client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
+    status =
+        file_evidence(lock->base.client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
     if (gone.evidence != NULL && status == TL_OK)
-        log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
                  "the row was gone, though it was in process: it was restored away, and "
                  "is made anew as one in doubt");
     if (status != TL_OK && status != TL_IN_CONFLICT)
-        log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
                  "the evidence '%s' of a fenced-out holder could not be filed: %s",
                  evidence.outcome, tl_error_message());
 }

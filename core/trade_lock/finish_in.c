@@ -4,24 +4,21 @@
  */
 #include "trade_lock/lock.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "client/caller.h"
 #include "base/thread_context.h"
 #include "store/store.h"
 
-#include <string.h>
-
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 {
-    transition t;
+    step_task t;
     db_answer answer;
 
     ending_to_step(lock, ending, NULL, &t);
     t.step.in_caller = 1;
-    if (transition_check_life(&t.step) != TL_OK)
+    if (step_check_life(&t.step) != TL_OK)
         return error_prefix(TL_ROLL_BACK, "roll back");
-    session_witness(lock->client->session, lock->caller_witness);
+    session_witness(lock->base.client->session, lock->caller_witness);
     answer = store_step(borrowed, &t.step, STORE_PLAIN);
     if (answer != DB_DONE)
         return caller_must_roll_back(borrowed, answer, "the ending in the caller's transaction");
@@ -30,7 +27,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
                                        "forbids this failure, or the server has rolled "
                                        "the transaction back already");
     lock->caller_thread_id = db_thread_id(borrowed);
-    lock_become(lock, LOCK_IN_CALLER);
+    handle_become(&lock->base, LOCK_IN_CALLER);
     return TL_OK;
 }
 
@@ -42,7 +39,7 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
 
     error_clear();
     status = lock_check_ending(lock);
-    if (status == TL_OK && lock->state != LOCK_HELD)
+    if (status == TL_OK && lock->base.state != LOCK_HELD)
         status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
     if (status == TL_OK)
         status = ending_check(lock, ending);
@@ -59,33 +56,39 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     return status;
 }
 
+/* The ending that this handle tried last. */
+static void settle_ending(tl_lock *lock, step_task *t)
+{
+    const int both_rows = lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);
+    transition_engine *engine = lock->base.client->transitions;
+    int64_t budget_ms = lock->base.client->config.commit_ms;
+    tl_key key = {lock->serial_no, lock->cust_no, lock_row_op(lock)};
+
+    lock_begin_step(lock, t, both_rows ? STEP_FINISH_RETRY : STEP_FINISH_SYNC, 0);
+    if (lock->base.state == LOCK_IN_CALLER)
+        task_settle_caller(engine, step_task_of(t), &key, lock->caller_thread_id,
+                           lock->caller_witness, budget_ms);
+    else
+        task_settle(engine, step_task_of(t), budget_ms);
+}
+
 tl_status tl_lock_settle(tl_lock *lock)
 {
-    transition t;
+    step_task t;
     tl_status status;
 
     error_clear();
-    status = lock_check(lock);
+    status = lock_check_call(lock);
     if (status != TL_OK)
         return status;
     if (thread_context_in_callback())
         return error_set(TL_IN_CALLBACK, "a step was settled inside a database callback");
-    if (lock->state != LOCK_IN_CALLER && lock->state != LOCK_END_UNKNOWN)
+    if (lock->base.state != LOCK_IN_CALLER && lock->base.state != LOCK_END_UNKNOWN)
         return error_set(TL_WRONG_STATE, "no step of this handle waits to be settled");
-    lock_begin_step(lock, &t,
-                    lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock)
-                        ? STEP_FINISH_RETRY
-                        : STEP_FINISH_SYNC,
-                    0);
-    if (lock->state == LOCK_IN_CALLER)
-        transition_settle_caller(lock->client->transitions, &t, lock->caller_thread_id,
-                                 lock->caller_witness, lock->client->config.commit_ms);
-    else
-        transition_settle(lock->client->transitions, &t, lock->lost_connection,
-                          lock->client->config.commit_ms);
-    switch (t.verdict) {
+    settle_ending(lock, &t);
+    switch (t.task.verdict) {
     case VERDICT_APPLIED:
-        if (t.rows == ROWS_NOT_SENT)
+        if (t.task.doubt.rows == ROWS_NOT_SENT)
             return lock_went_alone(lock, LOCK_LOST, &t);
         return ending_applied(lock);
     case VERDICT_REFUSED:
@@ -100,8 +103,8 @@ tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
     tl_status status;
 
     error_clear();
-    status = lock_check(lock);
-    if (status == TL_OK && lock->state != LOCK_IN_CALLER)
+    status = lock_check_call(lock);
+    if (status == TL_OK && lock->base.state != LOCK_IN_CALLER)
         status = error_set(TL_WRONG_STATE, "no transaction of the caller's is under way "
                                            "with this lock");
     if (status != TL_OK)
@@ -110,7 +113,7 @@ tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
     case TL_COMMIT_OK:
         return ending_applied(lock);
     case TL_COMMIT_ROLLED_BACK:
-        lock_become(lock, LOCK_HELD);
+        handle_become(&lock->base, LOCK_HELD);
         return TL_OK;
     default:
         return tl_lock_settle(lock);

@@ -2,177 +2,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/fault.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 
-#define KEY_CHARS_MIN 20                     /* 80 bits */
-#define DEADLINE_MAX_MS INT64_C(31622400000) /* 366 days, as in the settings */
-#define REREAD_MS 10                         /* between two readings, when a connection failed */
-#define KNOWN_FLAGS                                                                                \
-    (TL_ASK_EXCLUSIVE | TL_ASK_REPEATABLE | TL_ASK_STANDALONE | TL_ASK_RECLAIM | TL_ASK_OVERRIDE)
-
-/* ------------------------------------------------------------ making a handle -- */
-
-static tl_status check_flags(const tl_lock_options *o)
-{
-    int retry = o->lane == TL_LANE_RETRY;
-
-    if (o->flags & ~KNOWN_FLAGS)
-        return error_set(TL_INVALID, "flags has bits that this version does not know");
-    if ((o->flags & TL_ASK_RECLAIM) && o->reclaim_epoch == 0)
-        return error_set(TL_INVALID, "a reclaim names the epoch of the failure that was "
-                                     "seen: reclaim_epoch is 0");
-    if ((o->flags & TL_ASK_REPEATABLE) && (o->flags & (TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)))
-        return error_set(TL_INVALID, "a repeatable operation is neither exclusive for a "
-                                     "customer nor reclaimed");
-    if ((o->flags & (TL_ASK_STANDALONE | TL_ASK_OVERRIDE)) && !retry)
-        return error_set(TL_INVALID, "standalone and override belong to the retry lane");
-    if ((o->flags & (TL_ASK_REPEATABLE | TL_ASK_EXCLUSIVE | TL_ASK_RECLAIM)) && retry)
-        return error_set(TL_INVALID, "repeatable, exclusive and reclaim belong to the sync "
-                                     "lane");
-    return TL_OK;
-}
-
-static tl_status check_texts(const tl_lock_options *o)
-{
-    tl_status status = text_check_utf8("remark", o->remark);
-
-    if (status == TL_OK)
-        status = text_check_utf8("actor", o->actor);
-    if (status == TL_OK && o->channel != NULL)
-        status = text_check_name("channel", o->channel, TL_CHANNEL_MAX);
-    return status;
-}
-
-static tl_status check_sizes(const tl_lock_options *o)
-{
-    if (o->max_hold_ms <= 0 || o->max_hold_ms > TL_HOLD_MAX_MS)
-        return error_set(TL_INVALID,
-                         "max_hold_ms is %lld; it must be 1 to %lld: a lock "
-                         "without an end could never be recovered",
-                         (long long)o->max_hold_ms, (long long)TL_HOLD_MAX_MS);
-    if (o->deadline_ms < 0)
-        return error_set(TL_INVALID, "deadline_ms is negative");
-    if (o->deadline_ms > DEADLINE_MAX_MS)
-        return error_set(TL_INVALID, "deadline_ms is %lld; it must be at most %lld",
-                         (long long)o->deadline_ms, (long long)DEADLINE_MAX_MS);
-    if (o->payload_size > TL_PAYLOAD_MAX)
-        return error_set(TL_INVALID, "the payload has %zu bytes; at most %d are kept",
-                         o->payload_size, TL_PAYLOAD_MAX);
-    if (o->payload == NULL && o->payload_size > 0)
-        return error_set(TL_INVALID, "payload is NULL and payload_size is not 0");
-    if (o->remark != NULL && strlen(o->remark) > TL_REMARK_MAX)
-        return error_set(TL_INVALID, "the remark has %zu bytes; at most %d are kept",
-                         strlen(o->remark), TL_REMARK_MAX);
-    if (o->actor != NULL && strlen(o->actor) > sizeof((tl_lock *)0)->actor - 1)
-        return error_set(TL_INVALID, "the actor's name has more than 63 bytes");
-    if (o->channel != NULL && o->channel_key_chars != 0 &&
-        (o->channel_key_chars < KEY_CHARS_MIN || o->channel_key_chars > TL_CHANNEL_KEY_MAX))
-        return error_set(TL_INVALID, "channel_key_chars is %u; it must be %d to %d",
-                         o->channel_key_chars, KEY_CHARS_MIN, TL_CHANNEL_KEY_MAX);
-    return check_texts(o);
-}
-
-static tl_status check_options(const tl_lock_options *o)
-{
-    tl_status status;
-
-    if (o == NULL || o->version != TL_LOCK_OPTIONS_VERSION)
-        return error_set(TL_INVALID, "options is NULL or was not made with "
-                                     "TL_LOCK_OPTIONS_INIT");
-    if (o->lane != TL_LANE_SYNC && o->lane != TL_LANE_RETRY)
-        return error_set(TL_INVALID, "lane is neither sync nor retry");
-    status = check_flags(o);
-    return status == TL_OK ? check_sizes(o) : status;
-}
-
-static void copy_key(tl_lock *lock, const tl_key *key)
-{
-    text_copy(lock->serial_no, sizeof lock->serial_no, key->serial_no);
-    text_copy(lock->cust_no, sizeof lock->cust_no, key->cust_no);
-    text_copy(lock->op_code, sizeof lock->op_code, key->op_code);
-    text_copy(lock->retry_op, sizeof lock->retry_op - strlen(TL_RETRY_SUFFIX), key->op_code);
-    text_add(lock->retry_op, sizeof lock->retry_op, TL_RETRY_SUFFIX);
-    /* A blank is in no name, so that two keys are never one here. */
-    text_copy(lock->wait_key, sizeof lock->wait_key, lock->cust_no);
-    text_add(lock->wait_key, sizeof lock->wait_key, " ");
-    text_add(lock->wait_key, sizeof lock->wait_key, lock->serial_no);
-    text_add(lock->wait_key, sizeof lock->wait_key, " ");
-    text_add(lock->wait_key, sizeof lock->wait_key, lock_row_op(lock));
-}
-
-static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
-{
-    lock->options = *o;
-    text_copy(lock->channel, sizeof lock->channel, o->channel);
-    text_copy(lock->remark, sizeof lock->remark, o->remark);
-    text_copy(lock->actor, sizeof lock->actor, o->actor);
-    if (o->payload != NULL) {
-        /* An empty payload is still one: never NULL. */
-        lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);
-        if (lock->payload == NULL)
-            return error_set(TL_NO_MEMORY, "out of memory for the payload");
-    }
-    lock->options.payload = lock->payload;
-    lock->has_fingerprint = o->fingerprint != NULL || o->payload != NULL;
-    if (o->fingerprint != NULL)
-        memcpy(lock->fingerprint, o->fingerprint, TL_FINGERPRINT);
-    else if (o->payload != NULL)
-        sha256_of(lock->fingerprint, o->payload, o->payload_size);
-    return TL_OK;
-}
-
-tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
-                      const tl_lock_options *options)
-{
-    tl_lock *lock;
-    tl_status status;
-
-    error_clear();
-    if (out == NULL)
-        return error_set(TL_INVALID, "tl_lock_new: out is NULL");
-    status = client_check(client);
-    if (status == TL_OK)
-        status = key_check(key);
-    if (status == TL_OK)
-        status = check_options(options);
-    if (status != TL_OK)
-        return status;
-    lock = memory_new(sizeof *lock);
-    if (lock == NULL)
-        return error_set(TL_NO_MEMORY, "out of memory for a lock handle");
-    lock->client = client_keep(client);
-    lock->generation = client->generation;
-    view_clear(&lock->view, &lock->inside);
-    status = copy_options(lock, options);
-    copy_key(lock, key);
-    if (status != TL_OK) {
-        tl_lock_free(lock);
-        return status;
-    }
-    *out = lock;
-    return TL_OK;
-}
-
-void tl_lock_free(tl_lock *lock)
-{
-    if (lock == NULL)
-        return;
-    thread_context_come_in();
-    shared_row_release(lock->row);
-    shared_row_release(lock->coming);
-    memory_free(lock->payload);
-    memory_free(lock->ended.result);
-    client_release(lock->client);
-    memory_free(lock);
-}
+#define REREAD_MS 10 /* between two readings, when a connection failed */
 
 /* ------------------------------------------------------------- what it knows -- */
 
@@ -180,32 +19,24 @@ tl_status lock_check(const tl_lock *lock)
 {
     if (lock == NULL)
         return error_set(TL_INVALID, "lock is NULL");
-    return client_check(lock->client);
+    return client_check(lock->base.client);
+}
+
+tl_status lock_check_call(const tl_lock *lock)
+{
+    tl_status status = lock_check(lock);
+
+    if (status == TL_OK && atomic_load(&lock->submitted))
+        status = error_set(TL_WRONG_STATE, "what was submitted with this handle is not completed "
+                                           "yet");
+    return status;
 }
 
 tl_status lock_check_held(const tl_lock *lock)
 {
-    tl_status status = lock_check(lock);
+    tl_status status = lock_check_call(lock);
 
-    if (status != TL_OK)
-        return status;
-    switch (lock->state) {
-    case LOCK_HELD:
-    case LOCK_ARM_UNKNOWN:
-    case LOCK_END_UNKNOWN:
-        return TL_OK;
-    case LOCK_LOST:
-        return error_set(TL_LOST, "the lock was taken over; nothing was written");
-    case LOCK_OVER:
-        return error_set(TL_RELEASED, "this handle has released its lock already");
-    case LOCK_IN_CALLER:
-        return error_set(TL_WRONG_STATE, "the caller's transaction with this lock has not "
-                                         "been reported with tl_lock_committed()");
-    case LOCK_NEW:
-    case LOCK_ASK_UNKNOWN:
-        break;
-    }
-    return error_set(TL_NOT_HELD, "the lock was not granted to this handle");
+    return status == TL_OK ? handle_check_held(&lock->base) : status;
 }
 
 int lock_is_standalone(const tl_lock *lock)
@@ -246,17 +77,17 @@ const tl_view *tl_lock_view(const tl_lock *lock)
 /* In the callback of its ending too. */
 static int is_held(const tl_lock *lock)
 {
-    return lock->state == LOCK_HELD ||
-           (lock->state == LOCK_END_UNKNOWN && thread_context_in_callback());
+    return lock->base.state == LOCK_HELD ||
+           (lock->base.state == LOCK_END_UNKNOWN && thread_context_in_callback());
 }
 
 int64_t tl_lock_remaining_ms(const tl_lock *lock)
 {
     if (lock_check(lock) != TL_OK || !is_held(lock))
         return 0;
-    if (life_left_ms(lock->life) == 0)
-        return 0;
-    return clock_left_ms(lock->hold_until_ms);
+    /* The session goes on being renewed while the channel is asked, so what is left of it does not
+     * shorten the hold; once it is not certain nothing is. */
+    return grant_left_ms(&lock->grant) > 0 ? clock_left_ms(lock->grant.until_ms) : 0;
 }
 
 int tl_may_send(const tl_lock *lock, int64_t send_ms)
@@ -264,51 +95,36 @@ int tl_may_send(const tl_lock *lock, int64_t send_ms)
     int64_t remaining_ms = tl_lock_remaining_ms(lock);
 
     if (fault_mutated("session"))
-        return lock_check(lock) == TL_OK && lock->state == LOCK_HELD;
+        return lock_check(lock) == TL_OK && lock->base.state == LOCK_HELD;
     return remaining_ms > 0 && remaining_ms >= send_ms;
 }
 
 /* ------------------------------------------------------------------- helpers -- */
 
-/* Whether a row may be in process by this handle, as far as it knows. */
-static int may_hold(lock_state state)
-{
-    return state != LOCK_NEW && state != LOCK_OVER;
-}
-
-void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token)
+void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
 
     memset(t, 0, sizeof *t);
-    if (!may_hold(lock->state))
-        lock->life = session_life(lock->client->session);
-    if (fresh_token) {
-        random_token(lock->next_token);
-        lock->lost_connection[0] = '\0';
-    } else {
-        memcpy(t->lost_connection, lock->lost_connection, sizeof t->lost_connection);
-        if (t->lost_connection[0] != '\0')
-            t->rows = lock->rows;
-    }
-    text_copy(lock->thread_no, sizeof lock->thread_no, tl_thread_uuid());
-    text_copy(lock->log_no, sizeof lock->log_no, tl_log_uuid());
+    handle_begin(&lock->base, fresh_token);
+    if (lock->base.doubt.is_open)
+        t->task.doubt = lock->base.doubt;
     s->kind = kind;
     s->cust_no = lock->cust_no;
     s->serial_no = lock->serial_no;
     s->op_code = lock_row_op(lock);
     s->retry_op = lock->retry_op;
-    memcpy(s->token, lock->next_token, STEP_TOKEN);
-    memcpy(s->held_token, lock->token, STEP_TOKEN);
-    s->held_fence = lock->fence;
-    s->thread_no = lock->thread_no;
-    s->log_no = lock->log_no[0] != '\0' ? lock->log_no : NULL;
+    memcpy(s->token, lock->base.next_token, STEP_TOKEN);
+    memcpy(s->held_token, lock->grant.token, STEP_TOKEN);
+    s->held_fence = lock->grant.fence;
+    s->thread_no = lock->base.thread_no;
+    s->log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
     if (kind == STEP_CLAIM && s->log_no == NULL) {
-        random_uuid(lock->log_no);
-        s->new_log_no = lock->log_no;
+        random_uuid(lock->base.log_no);
+        s->new_log_no = lock->base.log_no;
     }
-    s->session_id = life_session_id(lock->life);
-    s->life = lock->life;
+    s->session_id = life_session_id(lock->base.life);
+    s->life = lock->base.life;
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
     s->once = !lock_is_mutex(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
@@ -318,70 +134,50 @@ void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_tok
     s->name = step_name(kind);
 }
 
-void lock_become(tl_lock *lock, lock_state state)
-{
-    if (may_hold(state) && !may_hold(lock->state))
-        atomic_fetch_add(&lock->life->may_hold, 1);
-    if (!may_hold(state) && may_hold(lock->state))
-        atomic_fetch_sub(&lock->life->may_hold, 1);
-    lock->state = state;
-}
-
-void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms)
-{
-    memcpy(lock->token, t->step.token, STEP_TOKEN);
-    if (t->step.fence != 0)
-        lock->fence = t->step.fence;
-    lock->hold_until_ms = before_ms + max_hold_ms;
-    lock_become(lock, LOCK_HELD);
-}
-
 void lock_lose(tl_lock *lock)
 {
     tl_key key = lock_key(lock);
 
-    lock_become(lock, LOCK_LOST);
-    client_add(&lock->client->counters.lost, 1);
-    log_line(&lock->client->logger, TL_WARNING, &key, lock->fence,
+    handle_become(&lock->base, LOCK_LOST);
+    client_add(&lock->base.client->counters.lost, 1);
+    log_line(&lock->base.client->logger, TL_WARNING, &key, lock->grant.fence,
              "the lock was taken over: nothing was written");
 }
 
-tl_status lock_failed(const transition *t)
+tl_status lock_failed(const step_task *t)
 {
-    return t->status != TL_OK ? t->status
-                              : error_set(TL_INTERNAL, "a step failed without a reason");
+    return t->task.status != TL_OK ? t->task.status
+                                   : error_set(TL_INTERNAL, "a step failed without a reason");
 }
 
-void lock_not_done(tl_lock *lock, lock_state state, const transition *t)
+void lock_not_done(tl_lock *lock, lock_state state, const step_task *t)
 {
-    if (t->lost_connection[0] != '\0')
-        return;
-    lock->lost_connection[0] = '\0';
-    lock_become(lock, state);
+    assert(!t->task.doubt.is_open);
+    (void)t;
+    lock->base.doubt.is_open = 0;
+    handle_become(&lock->base, state);
 }
 
-tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
-    client_lose_track(lock->client);
-    lock->lost_connection[0] = '\0';
-    lock_become(lock, state);
-    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+    client_lose_track(lock->base.client);
+    lock->base.doubt.is_open = 0;
+    handle_become(&lock->base, state);
+    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "'%s' was committed without its business rows", step_name(t->step.kind));
     return error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
                      step_name(t->step.kind));
 }
 
-tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
+tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
 {
     tl_key key = lock_key(lock);
 
-    lock_become(lock, state);
-    memcpy(lock->lost_connection, t->lost_connection, sizeof lock->lost_connection);
-    lock->rows = t->rows;
-    client_add(&lock->client->counters.unknown, 1);
-    log_line(&lock->client->logger, TL_ALARM, &key, lock->fence,
+    assert(t->task.doubt.is_open);
+    handle_unknown(&lock->base, state, &t->task.doubt);
+    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
              "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
     /* Where a group was settled, its leader has the sentence and this thread has none. */
     return error_set(TL_UNKNOWN,
@@ -393,7 +189,7 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t)
 /* One try; *again becomes 1 when only the connection failed. */
 static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows, int *again)
 {
-    tl_client *client = lock->client;
+    tl_client *client = lock->base.client;
     db *connection;
     tl_status status =
         pool_get(client->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
@@ -414,7 +210,7 @@ static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *
 static tl_status read_row(void *context, db_result *rows)
 {
     const tl_lock *lock = context;
-    int64_t deadline_ms = clock_deadline(lock->client->config.pool_wait_ms);
+    int64_t deadline_ms = clock_deadline(lock->base.client->config.pool_wait_ms);
 
     for (;;) {
         int again;
@@ -422,14 +218,14 @@ static tl_status read_row(void *context, db_result *rows)
 
         if (!again || clock_left_ms(deadline_ms) == 0)
             return status;
-        client_repeats(lock->client);
+        client_repeats(lock->base.client);
         clock_sleep_until_ms(clock_deadline(random_jitter_ms(REREAD_MS, 100)));
     }
 }
 
 tl_status lock_read(tl_lock *lock)
 {
-    const shared_row *row = shared_read(lock->client->reads, lock->wait_key, read_row, lock);
+    const shared_row *row = shared_read(lock->base.client->reads, lock->wait_key, read_row, lock);
 
     shared_row_release(lock->row);
     lock->row = row;
@@ -443,7 +239,7 @@ tl_status lock_read(tl_lock *lock)
     return TL_OK;
 }
 
-tl_status lock_read_with(tl_lock *lock, transition *t)
+tl_status lock_read_with(tl_lock *lock, step_task *t)
 {
     shared_row_release(lock->coming);
     lock->coming = shared_row_new();
@@ -453,7 +249,7 @@ tl_status lock_read_with(tl_lock *lock, transition *t)
     return TL_OK;
 }
 
-void lock_view_granted(tl_lock *lock, const transition *t)
+void lock_view_granted(tl_lock *lock, const step_task *t)
 {
     tl_view *v = &lock->view;
 
@@ -468,9 +264,9 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     text_copy(v->serial_no, sizeof v->serial_no, lock->serial_no);
     text_copy(v->cust_no, sizeof v->cust_no, lock->cust_no);
     text_copy(v->op_code, sizeof v->op_code, lock_row_op(lock));
-    text_copy(v->thread_no, sizeof v->thread_no, lock->thread_no);
-    text_copy(v->log_no, sizeof v->log_no, lock->log_no);
-    text_copy(v->session_id, sizeof v->session_id, life_session_id(lock->life));
+    text_copy(v->thread_no, sizeof v->thread_no, lock->base.thread_no);
+    text_copy(v->log_no, sizeof v->log_no, lock->base.log_no);
+    text_copy(v->session_id, sizeof v->session_id, life_session_id(lock->base.life));
     text_copy(v->channel, sizeof v->channel, lock->channel);
     text_copy(v->channel_key, sizeof v->channel_key, lock->channel_key);
     text_copy(v->remark, sizeof v->remark, lock->remark);
@@ -478,7 +274,7 @@ void lock_view_granted(tl_lock *lock, const transition *t)
     v->lane = lock->options.lane == TL_LANE_RETRY ? 'R' : 'S';
     v->state = v->lane == 'R' ? TL_STATE_WORKING : TL_STATE_LIVE;
     v->status = 'P';
-    v->fence = lock->fence;
+    v->fence = lock->grant.fence;
     v->epoch = lock->epoch;
     v->sends = lock->options.not_sent ? 0 : 1;
     v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;

@@ -2,47 +2,23 @@
 #ifndef TL_TRADE_LOCK_LOCK_H
 #define TL_TRADE_LOCK_LOCK_H
 
-#include "client/client.h"
+#include "lock/handle.h"
 #include "store/view.h"
 
 #include <tradelock/lane.h>
 
 #define PARK_REASON_MAX 63
-#define LOCK_WAIT_KEY (TL_SERIAL_MAX + TL_CUST_MAX + TL_OP_MAX + 3)
-
-/*
- *   NEW ----ask----> HELD ----finish----> OVER
- *    |  ^             |  \
- *    |  | refused     |   finish_in --> IN_CALLER --committed--> OVER
- *    |  |             |                     \ rolled back --> HELD
- *    v  |             v
- *   ASK_UNKNOWN     END_UNKNOWN            any CAS of 0 rows --> LOST
- *
- *   HELD --arm--> HELD, or ARM_UNKNOWN, which the next call on the handle settles
- */
-typedef enum lock_state {
-    LOCK_NEW,
-    LOCK_ASK_UNKNOWN,
-    LOCK_HELD,
-    LOCK_IN_CALLER,
-    LOCK_END_UNKNOWN,
-    LOCK_ARM_UNKNOWN,
-    LOCK_LOST,
-    LOCK_OVER
-} lock_state;
 
 struct tl_lock {
-    tl_client *client;
-    unsigned generation;
-    lock_state state;
-    /* Under which it asked, and holds; NULL before.  A process that goes on under another session
-     * has lost it. */
-    life *life;
+    lock_handle base;
+    lock_grant grant;
+    atomic_int submitted; /* a call that was submitted with it is not completed yet */
 
     /* The key, and the names of its rows. */
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];
     char op_code[TL_OP_MAX + 1], retry_op[TL_OP_MAX + 1];
     char wait_key[LOCK_WAIT_KEY]; /* of this process's waiters and readers */
+    const char *wait_name;        /* the same, as the grant's list of one */
 
     /* The options, with memory of their own. */
     tl_lock_options options;
@@ -52,9 +28,7 @@ struct tl_lock {
     char channel[TL_CHANNEL_MAX + 1], channel_key[TL_CHANNEL_KEY_MAX + 1];
     char remark[TL_REMARK_MAX + 1], actor[64];
 
-    /* The hold: the last token written, and the fence it was written with. */
-    uint8_t token[STEP_TOKEN], next_token[STEP_TOKEN];
-    uint64_t fence;
+    /* The hold, beside its grant. */
     uint32_t epoch;
     uint32_t own_sends; /* counted by this hold: only these may be taken off again */
     /* How many sends the row had with the first of them, and what send_until was before it;
@@ -62,17 +36,14 @@ struct tl_lock {
     uint32_t known_sends;
     uint32_t clock_steps; /* of the server's clock, as this process knew it at the grant */
     int64_t send_before_us;
-    char lost_connection[RANDOM_UUID];    /* of a step whose fate is not known */
-    business_rows rows;                   /* that were to ride along with it */
-    char opening_connection[RANDOM_UUID]; /* the same, of a dead holder's opening */
-    int64_t hold_until_ms;                /* boot time, from before the request was sent */
-    int64_t armed_until_ms;               /* the same, of an arming whose fate is not known */
+    doubt opening;          /* a dead holder's opening whose fate is not known */
+    int64_t armed_until_ms; /* as the grant's until_ms, of an arming whose fate is not known */
 
     int suspect; /* claimed as one whose last holder died at it */
 
     /* A caller's transaction under way. */
     uint64_t caller_thread_id;
-    /* Held since before; see transition_settle_caller(). */
+    /* Held since before; see task_settle_caller(). */
     char caller_witness[RANDOM_UUID];
     /* The last ending that was tried.  What its pointers named may be gone by the time that its
      * fate is known. */
@@ -94,11 +65,12 @@ struct tl_lock {
     view_inside inside;
     const shared_row *row; /* what the view's payload and result point into */
     shared_row *coming;    /* of a step that reads as it grants; NULL */
-    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
 };
 
 tl_status lock_check(const tl_lock *lock);
-/* lock_check(), and that the lock is held now. */
+/* lock_check(), and that a call may begin: nothing that was submitted with it is under way. */
+tl_status lock_check_call(const tl_lock *lock);
+/* lock_check_call(), and that the lock is held now. */
 tl_status lock_check_held(const tl_lock *lock);
 
 int lock_is_standalone(const tl_lock *lock);
@@ -110,38 +82,33 @@ tl_key lock_key(const tl_lock *lock);
 const char *lock_row_op(const tl_lock *lock);
 
 /* A step of this lock by the calling thread, with the lock's fresh token. */
-void lock_begin_step(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 
-/* The handle's state; its client counts those by which a trade may be in process. */
-void lock_become(tl_lock *lock, lock_state state);
-
-/* Takes over what a granting step brought: token, fence, the time the hold is certain. */
-void lock_hold(tl_lock *lock, const transition *t, int64_t before_ms, int64_t max_hold_ms);
 void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
 /* Makes room for the row that the step reads as it grants. */
-tl_status lock_read_with(tl_lock *lock, transition *t);
+tl_status lock_read_with(tl_lock *lock, step_task *t);
 /* The view of a hold that was just granted: the step's row where it has one, else from what is
  * known without reading. */
-void lock_view_granted(tl_lock *lock, const transition *t);
+void lock_view_granted(tl_lock *lock, const step_task *t);
 
 /* Files what a fenced-out holder knew of the outcome; best effort, logged.  held: the row as it
  * held it. */
 void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *held);
 
-tl_status lock_unknown(tl_lock *lock, lock_state state, const transition *t);
+tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t);
 /* The step is committed and its business rows are not: its callback committed, or an earlier call
  * had none. */
-tl_status lock_went_alone(tl_lock *lock, lock_state state, const transition *t);
+tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t);
 /* Back to the state before a step that did not happen.  An earlier try of it whose answer was lost
  * is settled by now; were that forgotten, a caller with little time would settle it again and
  * again. */
-void lock_not_done(tl_lock *lock, lock_state state, const transition *t);
+void lock_not_done(tl_lock *lock, lock_state state, const step_task *t);
 
-/* The status of a transition that failed without writing. */
-tl_status lock_failed(const transition *t);
+/* The status of a task that failed without writing. */
+tl_status lock_failed(const step_task *t);
 
 /* ask.c / claim.c: asking once, without waiting */
 tl_status ask_check(const tl_lock *lock);
@@ -157,30 +124,42 @@ tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context
 int ask_is_claim(const tl_lock *lock);
 /* The same in two halves, for asks that are carried out together (async): the step of a sync lock,
  * and what its verdict means (ask_verdict, then ask_over). */
-tl_status ask_begin(tl_lock *lock, transition *t, int fresh_token);
+tl_status ask_begin(tl_lock *lock, step_task *t, int fresh_token);
 tl_status ask_over(tl_lock *lock, tl_status status);
 /* The parts, for an ask whose transaction carries business rows (ask_with.c). */
 tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch);
-void ask_fill(tl_lock *lock, transition *t, step_kind kind, int fresh_token);
+void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 /* again becomes 1 when the row was purged between the refusal and the read. */
-tl_status ask_verdict(tl_lock *lock, const transition *t, int64_t before_ms, int *again);
+tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again);
 /* Counts and logs a refusal of a whole ask, however often it was tried. */
 void ask_count(tl_lock *lock, tl_status status);
-tl_status ask_granted(tl_lock *lock, const transition *t, int64_t before_ms);
+
+/* granted.c: the grant, and what distinguishes this kind of lock */
+extern const lock_method trade_method;
+tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms);
 /* Whether the row that was read carries the token of the step under way, under this session, and is
  * P and alive: then the step was carried out, whatever its answer was, and is worth something. */
 int ask_is_mine(const tl_lock *lock);
-/* What the row that was read says to a once-only ask; to a mutex. */
+
+/* refused.c: why it was refused, as the row that was read tells: a once-only ask; an ask of a
+ * repeatable or standalone operation */
 tl_status ask_classify(tl_lock *lock);
 tl_status ask_classify_mutex(tl_lock *lock);
+/* Whether the key belongs to the other kind of row; the contents to another ask. */
+int ask_kind_differs(const tl_lock *lock);
+int ask_fingerprint_differs(const tl_lock *lock);
+tl_status ask_refuse_kind(const tl_lock *lock);
+tl_status ask_refuse_customer_busy(tl_lock *lock);
+/* Logs it. */
+tl_status ask_explain(lock_handle *h, tl_status status);
 
 /* ending.c: an ending as a step */
 tl_status ending_check(const tl_lock *lock, const tl_ending *ending);
 int ending_is_final(const tl_lock *lock, const tl_ending *ending);
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
-                    transition *t);
+                    step_task *t);
 /* What a compare-and-set that met 0 rows means; reads the row, and its history. */
-tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const transition *t);
+tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t);
 /* ended.c: keeps what the ending says, and shows it in the view once it is committed. */
 void ended_keep(tl_lock *lock, const step *s);
 void ended_show(tl_lock *lock);
@@ -189,8 +168,8 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending);
 tl_status ending_applied(tl_lock *lock);
 /* An ending that provably did not happen: still held, or lost meanwhile. */
 tl_status settled_not_done(tl_lock *lock);
-/* What the verdict of an ending's transition means. */
-tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const transition *t);
+/* What the verdict of an ending's task means. */
+tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t);
 /* One send more of this hold's, beside so many others, who may send until then. */
 void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us);
 /* Finds out what became of an arming, if that is not known: then TL_OK, with the hold as it stands

@@ -1,93 +1,92 @@
 /*
  * Business rows in the library's own transactions: with the row that becomes P, and with the
  * ending.  The lock's statement begins the transaction; then the callback; then the commit, which
- * shows whether the callback ended the transaction behind our back (db/guard.c).
+ * shows whether the callback ended the transaction behind our back (db/guard.c).  All of it is one
+ * task of a kind of its own, which the engine repeats and settles as it does any step.
  */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fault.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "store/store.h"
 
 #include <tradelock/callback.h>
 
-#include <string.h>
-
-#define REPEAT_MIN_MS 2
-#define REPEAT_MAX_MS 100
-
-/* What one try of the transaction came to. */
-enum with_result {
-    WITH_VERDICT, /* t->verdict says it */
-    WITH_REFUSED, /* the callback refused */
-    WITH_REPEAT,  /* the server undid it; it may be run again */
-    WITH_CALLBACK /* the callback failed, or ended the transaction */
-};
-
 struct with {
     tl_lock *lock;
-    transition *t;
+    step_task *t;
     tl_tx_fn fn;
     void *context;
     db *connection;
-    int grants;     /* an ask, which never waits for a row lock */
     int sent;       /* a commit with the callback's rows, in some try */
     int deadlocked; /* an earlier try, as its callback said */
     /* Of a step in doubt: what it comes to, once it proves not to have happened. */
-    enum with_result if_undone;
+    tl_status if_undone; /* TL_TRY_AGAIN: it is tried again */
+    char sentence[ERROR_MAX];
 };
 
-/* The connection is done with; the token will say what became of the step. */
-static enum with_result leave_in_doubt(struct with *w, enum with_result if_undone)
+/* ------------------------------------------------------------------ what a try comes to -- */
+
+/* Nothing was written, and the transaction is rolled back. */
+static db_answer stop(struct with *w, tl_status status)
 {
-    text_copy(w->t->lost_connection, sizeof w->t->lost_connection, db_name(w->connection));
-    w->t->verdict = VERDICT_UNKNOWN;
+    w->t->task.verdict = VERDICT_FAILED;
+    w->t->task.status = status;
+    if (status == TL_TRY_AGAIN)
+        w->t->task.stage = TASK_AGAIN;
+    return DB_DONE;
+}
+
+static void keep_sentence(struct with *w, tl_status if_undone)
+{
     w->if_undone = if_undone;
-    db_spoil(w->connection);
-    return WITH_VERDICT;
+    text_copy(w->sentence, sizeof w->sentence, tl_error_message());
+}
+
+/* The connection is done with; the token will say what became of the step. */
+static db_answer leave_in_doubt(struct with *w, tl_status if_undone)
+{
+    keep_sentence(w, if_undone);
+    task_doubt(&w->t->task, w->connection);
+    return DB_DONE;
 }
 
 /* What a step whose answer is lost turns out to be when it did not happen. */
 static void lost_before_commit(struct with *w)
 {
-    w->t->status = error_set(TL_TRY_AGAIN, "the connection was lost before the commit");
-    w->if_undone = WITH_REPEAT;
+    w->if_undone = TL_TRY_AGAIN;
+    text_copy(w->sentence, sizeof w->sentence, "the connection was lost before the commit");
 }
 
-static enum with_result server_failed(struct with *w, db_answer answer)
+/* It did not happen: the whole transaction may be run again, unless its callback stopped it. */
+static void undone(task *t)
 {
-    unsigned number = db_errno(w->connection);
+    const struct with *w = t->context;
 
-    w->t->verdict = VERDICT_FAILED;
-    if (answer == DB_UNANSWERED || db_lost_in_transaction(w->connection, answer)) {
-        lost_before_commit(w);
-        return leave_in_doubt(w, WITH_REPEAT);
-    }
-    w->t->status = db_error_status(w->connection, answer, step_name(w->t->step.kind));
-    if (answer == DB_NOT_SENT)
-        return WITH_REPEAT;
-    if (answer != DB_ERROR)
-        return WITH_VERDICT;
-    switch (db_error_classify(number)) {
-    case DB_CLASS_REPEAT:
-        if (w->grants && db_row_is_taken(w->connection)) {
-            w->t->verdict = VERDICT_DECIDING;
-            return WITH_VERDICT;
-        }
-        return WITH_REPEAT;
-    case DB_CLASS_DUPLICATE:
-        w->t->verdict = strcmp(db_duplicate_key(w->connection), KEY_ONE_PER_CUSTOMER) == 0
-                            ? VERDICT_CUSTOMER_BUSY
-                            : VERDICT_REFUSED;
-        return WITH_VERDICT;
-    default:
-        return WITH_VERDICT;
-    }
+    step_task_undone(t);
+    t->status = error_set(w->if_undone, "%s", w->sentence);
+    t->stage = w->if_undone == TL_TRY_AGAIN ? TASK_AGAIN : TASK_OVER;
 }
+
+/*
+ * One thing the token cannot tell: where a callback committed, wrote more and answered TL_OK, and
+ * the answer to the library's own commit, which the server refuses then, was lost, the step counts
+ * as done with its rows.
+ */
+static db_answer read_fate(task *t, db *connection)
+{
+    const struct with *w = t->context;
+    db_answer answer = step_task_read(t, connection);
+
+    if (answer == DB_DONE && t->doubt.rows == ROWS_NONE && w->fn != NULL)
+        t->doubt.rows = ROWS_NOT_SENT; /* an earlier call carried none */
+    return answer;
+}
+
+/* ---------------------------------------------------------------------- the callback -- */
 
 static int run_callback(void *context)
 {
@@ -106,24 +105,24 @@ static int run_callback(void *context)
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
-    lock_state before = lock->state;
-    char lost_before[sizeof lock->lost_connection];
+    const lock_state state_before = lock->base.state;
+    const doubt doubt_before = lock->base.doubt;
     call_out call = {.fn = run_callback,
                      .context = w,
                      .left = client_callback_left,
-                     .of = lock->client,
+                     .of = lock->base.client,
                      .what = w->connection,
                      .is_database = 1};
     tl_status status;
 
     error_clear(); /* what is said from here on is the callback's */
-    memcpy(lost_before, lock->lost_connection, sizeof lost_before);
-    text_copy(lock->lost_connection, sizeof lock->lost_connection, db_name(w->connection));
-    lock->rows = ROWS_NOT_SENT;
-    lock_become(lock, w->grants ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
+    lock->base.doubt = (doubt){.is_open = 1, .rows = ROWS_NOT_SENT};
+    text_copy(lock->base.doubt.connection, sizeof lock->base.doubt.connection,
+              db_name(w->connection));
+    handle_become(&lock->base, w->t->task.asks ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
     status = (tl_status)thread_context_call_out(&call);
-    lock_become(lock, before);
-    memcpy(lock->lost_connection, lost_before, sizeof lost_before);
+    handle_become(&lock->base, state_before);
+    lock->base.doubt = doubt_before;
     return status;
 }
 
@@ -136,207 +135,159 @@ static tl_status callback_failed(tl_status status)
                      tl_status_name(status));
 }
 
-static enum with_result callback_ended_it(struct with *w)
+static db_answer callback_ended_it(struct with *w)
 {
-    client_lose_track(w->lock->client); /* the lock's statement may be committed */
-    w->t->status = error_set(TL_CALLBACK_FAILED,
+    client_lose_track(w->lock->base.client); /* the lock's statement may be committed */
+    return stop(w, error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction, or "
                              "released the connection's own GET_LOCK name; it must not "
                              "commit, roll back or RELEASE_ALL_LOCKS()",
-                             step_name(w->t->step.kind));
-    return WITH_CALLBACK;
+                             step_name(w->t->step.kind)));
+}
+
+static tl_status callback_refused(const struct with *w)
+{
+    return w->t->task.asks
+               ? error_set(TL_REFUSED, "the workflow's prepare refused; no row was left")
+               : error_set(TL_CALLBACK_FAILED, "a callback of an ending cannot refuse");
+}
+
+/* Of a callback that did not answer TL_OK: refused, failed, or asked to be run again. */
+static tl_status why_stopped(const struct with *w, tl_status status)
+{
+    if (status == TL_TRY_AGAIN)
+        return error_set(status, "the callback met a deadlock or a lock wait");
+    return status == TL_REFUSED ? callback_refused(w) : callback_failed(status);
 }
 
 /*
- * A callback that did not answer TL_OK: refused, failed, or asked to be run again.  Where the
- * savepoint is still there nothing can be committed.  Otherwise it may have committed the lock's
- * statement alone, and the token is asked; of a deadlock, which undoes all, only where the next try
- * shows nothing else (look_back).
+ * Where the savepoint is still there nothing can be committed.  Otherwise the callback may have
+ * committed the lock's statement alone, and the token is asked; of a deadlock, which undoes all,
+ * only where the next try shows nothing else (look_back).
  */
-static enum with_result callback_stopped(struct with *w, tl_status status)
+static db_answer callback_stopped(struct with *w, tl_status status)
 {
-    enum with_result stopped = WITH_CALLBACK;
+    const tl_status stopped = why_stopped(w, status);
+    const int failed = status != TL_TRY_AGAIN && status != TL_REFUSED;
     db_answer answer;
 
-    if (status == TL_TRY_AGAIN) {
-        stopped = WITH_REPEAT;
-        w->t->status = error_set(status, "the callback met a deadlock or a lock wait");
-        if (db_met_deadlock(w->connection)) {
-            w->deadlocked = 1;
-            return stopped;
-        }
-    } else if (status == TL_REFUSED) {
-        stopped = WITH_REFUSED;
-    } else {
-        w->t->status = callback_failed(status);
+    if (status == TL_TRY_AGAIN && db_met_deadlock(w->connection)) {
+        w->deadlocked = 1;
+        return stop(w, stopped);
     }
     answer = db_savepoint_release(w->connection);
     if (answer == DB_DONE)
-        return stopped;
+        return stop(w, stopped);
     if (status != TL_TRY_AGAIN && answer == DB_ERROR &&
         db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
-    if (stopped == WITH_CALLBACK && !db_has_unread(w->connection)) {
-        lost_before_commit(w); /* which may be why it failed */
-        stopped = WITH_REPEAT;
-    }
-    return leave_in_doubt(w, stopped);
+    if (!failed || db_has_unread(w->connection))
+        return leave_in_doubt(w, stopped);
+    lost_before_commit(w); /* which may be why it failed */
+    task_doubt(&w->t->task, w->connection);
+    return DB_DONE;
 }
 
 /* Nothing can be sent behind results that nobody read. */
-static enum with_result left_unread(struct with *w)
+static db_answer left_unread(struct with *w)
 {
-    w->t->status =
-        error_set(TL_CALLBACK_FAILED, "the database callback of '%s' left results unread",
-                  step_name(w->t->step.kind));
-    return leave_in_doubt(w, WITH_CALLBACK);
+    return leave_in_doubt(w, error_set(TL_CALLBACK_FAILED,
+                                       "the database callback of '%s' left results unread",
+                                       step_name(w->t->step.kind)));
 }
 
-static enum with_result try_statements(struct with *w)
-{
-    tl_status status;
-    db_answer answer =
-        store_step(w->connection, &w->t->step, w->grants ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
+/* ----------------------------------------------------------------- the transaction -- */
 
-    if (answer != DB_DONE)
-        return server_failed(w, answer);
-    if (!w->t->step.changed) {
-        w->t->verdict = VERDICT_REFUSED;
-        return WITH_VERDICT;
-    }
-    status = w->fn != NULL ? call(w) : TL_OK;
-    if (status != TL_OK)
-        return callback_stopped(w, status);
-    if (db_has_unread(w->connection))
-        return left_unread(w);
-    answer = db_commit_guarded(w->connection);
+static db_answer commit(struct with *w)
+{
+    db_answer answer = db_commit_guarded(w->connection);
+
     if (answer != DB_NOT_SENT && w->fn != NULL) {
-        w->t->rows = ROWS_SENT;
+        w->t->task.doubt.rows = ROWS_SENT;
         w->sent = 1;
     }
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
+    if (answer == DB_DONE)
+        error_clear(); /* what the callback said on the way */
+    return answer;
+}
+
+static db_answer run(task *t, db *connection)
+{
+    struct with *w = t->context;
+    step *s = &w->t->step;
+    tl_status status;
+    db_answer answer;
+
+    w->connection = connection;
+    lost_before_commit(w);
+    t->doubt.rows = w->fn != NULL ? ROWS_NOT_SENT : ROWS_NONE;
+    answer = store_step(connection, s, t->asks ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
     if (answer != DB_DONE)
-        return server_failed(w, answer);
-    w->t->verdict = VERDICT_APPLIED;
-    return WITH_VERDICT;
+        return answer;
+    if (!s->changed) {
+        t->verdict = VERDICT_REFUSED;
+        return DB_DONE;
+    }
+    status = w->fn != NULL ? call(w) : TL_OK;
+    if (status != TL_OK)
+        return callback_stopped(w, status);
+    return db_has_unread(connection) ? left_unread(w) : commit(w);
 }
 
 /* It is closed: what was changed would govern the next trade. */
-static void tell_of_changes(const struct with *w)
+static void tell_of_changes(task *t, db *connection)
 {
+    const struct with *w = t->context;
     tl_key key = lock_key(w->lock);
 
-    if (db_changed(w->connection)[0] != '\0')
-        log_line(&w->lock->client->logger, TL_WARNING, &key, w->lock->fence,
+    if (db_changed(connection)[0] != '\0')
+        log_line(&w->lock->base.client->logger, TL_WARNING, &key, w->lock->grant.fence,
                  "the database callback of '%s' changed the session (%s): its connection "
                  "is closed",
-                 step_name(w->t->step.kind), db_changed(w->connection));
-}
-
-static enum with_result try_once(struct with *w, int64_t deadline_ms)
-{
-    tl_client *client = w->lock->client;
-    enum with_result result;
-    tl_status status =
-        pool_get(client->connections, POOL_BUSINESS, clock_left_ms(deadline_ms), &w->connection);
-
-    if (status != TL_OK) {
-        w->t->verdict = VERDICT_FAILED;
-        w->t->status = status;
-        return status == TL_UNREACHABLE || status == TL_OVERLOADED ? WITH_REPEAT : WITH_VERDICT;
-    }
-    status = transition_check_restored(client->transitions, &w->t->step);
-    if (status == TL_OK)
-        status = transition_check_life(&w->t->step);
-    if (status != TL_OK) {
-        pool_put(client->connections, w->connection);
-        w->t->verdict = VERDICT_FAILED;
-        w->t->status = status;
-        return WITH_VERDICT;
-    }
-    w->t->rows = w->fn != NULL ? ROWS_NOT_SENT : ROWS_NONE;
-    result = try_statements(w);
-    if (db_in_transaction(w->connection))
-        (void)db_rollback(w->connection);
-    tell_of_changes(w);
-    pool_put(client->connections, w->connection);
-    return result;
-}
-
-/*
- * A step in doubt: settled by the token; when it provably did not happen the whole transaction may
- * be run again.  One thing the token cannot tell: where a callback committed, wrote more and
- * answered TL_OK, and the answer to the library's own commit, which the server refuses then, was
- * lost, the step counts as done with its rows.
- */
-static enum with_result settle_lost(struct with *w, int64_t deadline_ms)
-{
-    transition *t = w->t;
-    tl_status if_undone = t->status;
-    char sentence[ERROR_MAX];
-
-    text_copy(sentence, sizeof sentence, tl_error_message());
-    transition_settle(w->lock->client->transitions, t, t->lost_connection,
-                      clock_left_ms(deadline_ms));
-    if (t->verdict == VERDICT_UNKNOWN)
-        return WITH_VERDICT;
-    t->lost_connection[0] = '\0';
-    if (t->rows == ROWS_NONE && w->fn != NULL)
-        t->rows = ROWS_NOT_SENT; /* an earlier call carried none */
-    if (t->verdict != VERDICT_REFUSED)
-        return WITH_VERDICT;
-    t->verdict = VERDICT_FAILED;
-    t->status = error_set(if_undone, "%s", sentence);
-    return w->if_undone;
+                 step_name(w->t->step.kind), db_changed(connection));
 }
 
 /*
  * A transaction that was run again after a deadlock, and did not come to a commit of its own.  The
  * callback may have committed before it met the deadlock, and the next try then met that row.
  */
-static enum with_result look_back(struct with *w, enum with_result result, int64_t deadline_ms)
+static void look_back(struct with *w, int64_t deadline_ms)
 {
-    verdict seen = w->t->verdict;
+    task *t = &w->t->task;
+    const verdict seen = t->verdict;
 
     if (!w->deadlocked || seen == VERDICT_UNKNOWN || seen == VERDICT_LOST ||
-        (result == WITH_VERDICT && seen == VERDICT_APPLIED))
-        return result;
-    random_uuid(w->t->lost_connection); /* none is at work any more */
-    w->t->rows = ROWS_NOT_SENT;
-    w->if_undone = result;
-    result = settle_lost(w, deadline_ms);
-    if (w->t->verdict == VERDICT_FAILED)
-        w->t->verdict = seen;
-    return result;
+        seen == VERDICT_APPLIED)
+        return;
+    keep_sentence(w, t->status);
+    doubt_row(&t->doubt);
+    t->doubt.rows = ROWS_NOT_SENT;
+    task_settle(w->lock->base.client->transitions, t, clock_left_ms(deadline_ms));
+    if (t->verdict == VERDICT_REFUSED) {
+        t->status = error_set(w->if_undone, "%s", w->sentence);
+        t->verdict = seen;
+    }
 }
 
-static enum with_result run_with(struct with *w, int64_t budget_ms)
+static void run_with(struct with *w, int64_t budget_ms)
 {
-    int64_t deadline_ms = clock_deadline(budget_ms), pause_ms = REPEAT_MIN_MS;
+    static const task_kind kind = {.pool = POOL_BUSINESS,
+                                   .check = step_task_check,
+                                   .run = run,
+                                   .judge = step_task_judge,
+                                   .read = read_fate,
+                                   .after = tell_of_changes,
+                                   .undone = undone};
+    int64_t deadline_ms = clock_deadline(budget_ms);
+    task *t = step_task_of(w->t);
 
-    if (w->t->lost_connection[0] != '\0')
-        lost_before_commit(w);
-    for (;;) {
-        enum with_result result = WITH_REPEAT;
-
-        if (w->t->lost_connection[0] == '\0')
-            result = try_once(w, deadline_ms);
-        if (w->t->lost_connection[0] != '\0')
-            result = settle_lost(w, deadline_ms);
-        if (result == WITH_VERDICT && w->t->verdict == VERDICT_APPLIED)
-            error_clear(); /* what an earlier try said */
-        if (result != WITH_REPEAT)
-            return look_back(w, result, deadline_ms);
-        if (clock_left_ms(deadline_ms) == 0) {
-            w->t->verdict = VERDICT_FAILED;
-            return look_back(w, WITH_VERDICT, deadline_ms);
-        }
-        atomic_fetch_add_explicit(&transition_count(w->lock->client->transitions)->repeats, 1,
-                                  memory_order_relaxed);
-        clock_sleep_until_ms(clock_deadline(random_jitter_ms(pause_ms, 100)));
-        pause_ms = pause_ms * 2 < REPEAT_MAX_MS ? pause_ms * 2 : REPEAT_MAX_MS;
-    }
+    t->kind = &kind;
+    t->context = w;
+    lost_before_commit(w);
+    task_run(w->lock->base.client->transitions, t, budget_ms);
+    look_back(w, deadline_ms);
 }
 
 static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
@@ -349,17 +300,9 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     w->deadlocked = 0;
     if (status != TL_OK)
         return status;
-    ask_fill(lock, w->t, kind, lock->state != LOCK_ASK_UNKNOWN);
-    switch (run_with(w, lock->client->config.commit_ms)) {
-    case WITH_REFUSED:
-        lock_not_done(lock, LOCK_NEW, w->t);
-        return error_set(TL_REFUSED, "the workflow's prepare refused; no row was left");
-    case WITH_CALLBACK:
-        lock_not_done(lock, LOCK_NEW, w->t);
-        return TL_CALLBACK_FAILED;
-    default:
-        return ask_verdict(lock, w->t, before_ms, again);
-    }
+    ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    run_with(w, lock->base.client->config.commit_ms);
+    return ask_verdict(lock, w->t, before_ms, again);
 }
 
 struct preparing {
@@ -371,9 +314,8 @@ struct preparing {
 static tl_status ask_with(tl_lock *lock, void *context)
 {
     const struct preparing *prepare = context;
-    transition t;
-    struct with w = {
-        .lock = lock, .t = &t, .fn = prepare->fn, .context = prepare->context, .grants = 1};
+    step_task t;
+    struct with w = {.lock = lock, .t = &t, .fn = prepare->fn, .context = prepare->context};
     step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
     tl_status status = ask_with_once(lock, &w, kind, &again);
@@ -397,36 +339,17 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
                                        "the sync lane");
     if (status != TL_OK)
         return status;
-    client_add(&lock->client->counters.asks, 1);
+    client_add(&lock->base.client->counters.asks, 1);
     status =
         wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing) : ask_with(lock, &preparing);
     ask_count(lock, status);
     return status;
 }
 
-static tl_status finish_with(tl_lock *lock, const tl_ending *ending, struct with *w,
-                             int64_t commit_ms)
-{
-    switch (run_with(w, commit_ms)) {
-    case WITH_CALLBACK:
-        lock_not_done(lock, LOCK_HELD, w->t);
-        return TL_CALLBACK_FAILED;
-    case WITH_REFUSED:
-        lock_not_done(lock, LOCK_HELD, w->t);
-        return error_set(TL_CALLBACK_FAILED, "a callback of an ending cannot refuse");
-    default:
-        break;
-    }
-    /* Where it met what an earlier try of it left behind, that had its rows. */
-    if (w->t->verdict == VERDICT_REFUSED && w->sent)
-        w->t->rows = ROWS_SENT;
-    return finish_verdict(lock, ending, w->t);
-}
-
 tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply, void *context,
                               int64_t commit_ms)
 {
-    transition t;
+    step_task t;
     struct with w = {.lock = lock, .t = &t, .fn = apply, .context = context};
     tl_status status;
 
@@ -441,7 +364,11 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     if (status != TL_OK)
         return status;
-    w.sent = lock->state == LOCK_END_UNKNOWN && lock->rows == ROWS_SENT;
+    w.sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
-    return finish_with(lock, ending, &w, commit_ms);
+    run_with(&w, commit_ms);
+    /* Where it met what an earlier try of it left behind, that had its rows. */
+    if (t.task.verdict == VERDICT_REFUSED && w.sent)
+        t.task.doubt.rows = ROWS_SENT;
+    return finish_verdict(lock, ending, &t);
 }

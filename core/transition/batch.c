@@ -1,57 +1,62 @@
 /*
- * Steps in groups: one statement for all of them.  An error that the server answered undid all of
- * it: the group is split, so that one bad row does not fail its neighbours.  An answer that was
- * lost is never followed by the same statement: every row is settled by its own token.
+ * Tasks in batches: one statement for all of them.  An error that the server answered undid all of
+ * it: the batch is split, so that one bad row does not fail its neighbours.  An answer that was
+ * lost is never followed by the same statement: every task is settled by its own token.
+ *
+ * It uses alone.c for a task that goes on alone, and settle.c for those that were lost together.
  */
-#include "transition/inside.h"
+#include "transition/batch.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "store/group.h"
+#include "transition/alone.h"
+#include "transition/settle.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-static void fail_all(transition **items, size_t count, tl_status status)
+const batch_kind *batch_kind_of(const task *t)
 {
-    for (size_t i = 0; i < count; i++) {
-        items[i]->verdict = VERDICT_FAILED;
-        items[i]->status = status;
-    }
+    return t->doubt.is_open || t->kind->batch == NULL ? NULL : t->kind->batch(t);
 }
 
-static void settle_all(transition_engine *engine, transition **items, size_t count,
-                       const char *name, int64_t deadline_ms)
+void task_send_back(task *t)
 {
-    transition_settle_many(engine, items, count, name, deadline_ms);
-    for (size_t i = 0; i < count; i++) {
-        if (items[i]->verdict == VERDICT_UNKNOWN) {
-            memcpy(items[i]->lost_connection, name, sizeof items[i]->lost_connection);
-        } else if (items[i]->verdict == VERDICT_REFUSED) {
-            /* It provably did not happen; it may be written now. */
-            items[i]->verdict = VERDICT_FAILED;
-            items[i]->status = TL_TRY_AGAIN;
-        }
-    }
+    assert(!t->doubt.is_open);
+    t->stage = TASK_NEW;
+    t->verdict = VERDICT_FAILED;
+    t->status = TL_TRY_AGAIN;
 }
 
-static db_answer run_statement(db *connection, transition **items, size_t count)
+static void send_back(task **tasks, size_t count)
 {
-    step *steps[GROUP_ROWS];
+    error_clear(); /* each finds out for itself, within its own deadline */
+    for (size_t i = 0; i < count; i++)
+        task_send_back(tasks[i]);
+}
+
+/* ------------------------------------------------------------------- the statement -- */
+
+/* Tasks without an end are UNKNOWN. */
+static db_answer run_statement(const batch_kind *kind, db *connection, task **tasks, size_t count)
+{
     db_answer answer;
 
-    for (size_t i = 0; i < count; i++)
-        steps[i] = &items[i]->step;
-    answer = store_group(connection, steps, count);
-    if (answer == DB_DONE)
-        for (size_t i = 0; i < count; i++)
-            items[i]->verdict = items[i]->step.changed ? VERDICT_APPLIED : VERDICT_REFUSED;
+    for (size_t i = 0; i < count; i++) {
+        tasks[i]->stage = TASK_OVER;
+        tasks[i]->verdict = VERDICT_APPLIED;
+    }
+    answer = kind->run(tasks, count, connection);
+    for (size_t i = 0; i < count && answer != DB_DONE; i++)
+        tasks[i]->verdict = VERDICT_UNKNOWN;
     return answer;
 }
 
-int batch_may_split(const db *connection, db_answer answer, int64_t deadline_ms)
+/* Whether the halves may do better on this connection, whose server undid the whole.  A lock of the
+ * whole table keeps each of them waiting, however few there are. */
+static int may_split(const db *connection, db_answer answer, int64_t deadline_ms)
 {
     return answer == DB_ERROR && db_usable(connection) &&
            (db_errno(connection) != ERROR_LOCK_WAIT || db_row_is_taken(connection)) &&
@@ -59,138 +64,145 @@ int batch_may_split(const db *connection, db_answer answer, int64_t deadline_ms)
 }
 
 /* Runs on this connection as long as it is usable; halves when the server undid it. */
-static db_answer run_split(transition_engine *engine, db *connection, transition **items,
-                           size_t count, int64_t deadline_ms)
+static db_answer run_split(transition_engine *engine, const batch_kind *kind, db *connection,
+                           task **tasks, size_t count, int64_t deadline_ms)
 {
+    const size_t half = count / 2;
     db_answer answer;
 
     if (count == 1) {
         /* Alone it takes the ordinary way, with its own error and its own repeats. */
-        fail_all(items, 1, TL_TRY_AGAIN);
+        send_back(tasks, 1);
         return DB_DONE;
     }
-    answer = run_statement(connection, items, count);
-    if (!batch_may_split(connection, answer, deadline_ms))
+    answer = run_statement(kind, connection, tasks, count);
+    if (!may_split(connection, answer, deadline_ms))
         return answer;
-    atomic_fetch_add_explicit(&engine->counters.repeats, 1, memory_order_relaxed);
-    answer = run_split(engine, connection, items, count / 2, deadline_ms);
+    engine_count(&engine->counters.repeats, 1);
+    answer = run_split(engine, kind, connection, tasks, half, deadline_ms);
     if (answer != DB_DONE) {
-        /* The second half was not sent in this form; it goes on alone. */
-        fail_all(items + count / 2, count - count / 2, TL_TRY_AGAIN);
+        send_back(tasks + half, count - half); /* not sent in this form */
         return answer;
     }
-    return run_split(engine, connection, items + count / 2, count - count / 2, deadline_ms);
+    return run_split(engine, kind, connection, tasks + half, count - half, deadline_ms);
 }
 
-/* Which rows of a broken attempt have no verdict yet. */
-static size_t undecided(transition **items, size_t count, transition **left)
+/* Which of a broken attempt have no verdict yet. */
+static size_t undecided(task **tasks, size_t count, task **left)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (items[i]->verdict == VERDICT_UNKNOWN)
-            left[kept++] = items[i];
+        if (tasks[i]->verdict == VERDICT_UNKNOWN)
+            left[kept++] = tasks[i];
     return kept;
 }
 
-/* Whether some of these may not be begun on the server that this connection leads to, or under
- * their session. */
-static int is_forbidden(const transition_engine *engine, transition *const *items, size_t count)
+/* The connection is ended once for all of them.  What provably did not happen may be run now, and
+ * what is not known yet each thread settles for itself. */
+static void settle_lost(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
+    if (count == 0)
+        return;
+    (void)settle_tasks(engine, tasks, count, deadline_ms);
     for (size_t i = 0; i < count; i++)
-        if (transition_is_forbidden(engine, &items[i]->step) ||
-            transition_check_life(&items[i]->step) != TL_OK)
-            return 1;
-    return 0;
+        if (tasks[i]->verdict == VERDICT_REFUSED)
+            send_back(&tasks[i], 1);
 }
 
-/* Sorted by key, each key once.  A transition that has to go on alone has VERDICT_FAILED with
- * TL_TRY_AGAIN. */
-static void run_unique(transition_engine *engine, transition **items, size_t count,
-                       int64_t deadline_ms)
+static int may_begin(const transition_engine *engine, task *const *tasks, size_t count)
 {
-    transition *left[GROUP_ROWS];
-    char name[RANDOM_UUID];
-    db *connection;
-    db_answer answer;
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i]->kind->check != NULL && tasks[i]->kind->check(engine, tasks[i]) != TL_OK)
+            return 0;
+    return 1;
+}
 
-    if (count == 1) {
-        /* Settling and repeating are done in the thread's own time, not the group's; and what went
-         * wrong its own thread finds out for itself, and then has the words for it. */
-        if (!transition_attempt(engine, items[0], deadline_ms) ||
-            items[0]->verdict == VERDICT_FAILED)
-            fail_all(items, 1, TL_TRY_AGAIN);
-        return;
-    }
+/* One try, in the batch's turn.  Settling and repeating are done in the thread's own time; and what
+ * went wrong its own thread finds out for itself, and then has the words for it. */
+static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
+{
+    alone_try(engine, t, deadline_ms);
+    if (!t->doubt.is_open && (t->stage != TASK_OVER || t->verdict == VERDICT_FAILED))
+        send_back(&t, 1);
+}
+
+/* Sorted by key, more than one. */
+static void run_sorted(transition_engine *engine, const batch_kind *kind, task **tasks,
+                       size_t count, int64_t deadline_ms)
+{
+    task *left[BATCH_ROWS];
+    db *connection;
+    db_answer answer = DB_NOT_SENT;
+    size_t lost = 0;
+
     if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) !=
         TL_OK) {
-        /* Each finds out for itself, within its own deadline. */
-        fail_all(items, count, TL_TRY_AGAIN);
-        return;
-    }
-    if (is_forbidden(engine, items, count)) {
-        pool_put(engine->connections, connection);
-        fail_all(items, count, TL_TRY_AGAIN);
+        send_back(tasks, count);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        items[i]->verdict = VERDICT_UNKNOWN;
-    answer = run_split(engine, connection, items, count, deadline_ms);
-    memcpy(name, db_name(connection), sizeof name);
-    count = undecided(items, count, left);
-    if (answer != DB_DONE && answer != DB_UNANSWERED)
-        fail_all(left, count, TL_TRY_AGAIN);
+        tasks[i]->verdict = VERDICT_UNKNOWN;
+    if (may_begin(engine, tasks, count))
+        answer = run_split(engine, kind, connection, tasks, count, deadline_ms);
+    count = undecided(tasks, count, left);
+    for (; answer == DB_UNANSWERED && lost < count; lost++)
+        task_doubt(left[lost], connection);
+    if (lost == 0 && count > 0)
+        send_back(left, count);
     pool_put(engine->connections, connection);
-    if (answer == DB_UNANSWERED)
-        settle_all(engine, left, count, name, deadline_ms);
+    settle_lost(engine, left, lost, deadline_ms);
 }
 
-static int by_key(const void *left, const void *right)
-{
-    const step *a = &(*(transition *const *)left)->step;
-    const step *b = &(*(transition *const *)right)->step;
-    int order = strcmp(a->cust_no, b->cust_no);
+/* ------------------------------------------------------------------------ the batch -- */
 
-    if (order == 0)
-        order = strcmp(a->serial_no, b->serial_no);
-    return order != 0 ? order : strcmp(a->op_code, b->op_code);
+static int in_order(const void *left, const void *right)
+{
+    const task *a = *(task *const *)left, *b = *(task *const *)right;
+
+    return a->kind->batch(a)->order(a, b);
 }
 
-/*
- * Of several asks for one key in a group one is written.  Where it was granted, the others meet a
- * living holder.  Where it was refused, so are the others, which had all asked before: but for
- * reclaims, each of which names what it saw.  Anything else goes on alone.
- */
-static void follow(const transition *written, transition *t)
+/* Each key once: the first of each, and for each task which that is. */
+static size_t take_first_of_keys(const batch_kind *kind, task **tasks, size_t count, task **first,
+                                 task **first_of)
 {
-    const int same_asks = written->step.kind == t->step.kind && step_is_grant(t->step.kind);
-
-    if (same_asks && (written->verdict == VERDICT_APPLIED ||
-                      (written->verdict == VERDICT_REFUSED && t->step.kind != STEP_RECLAIM))) {
-        t->verdict = VERDICT_REFUSED;
-        return;
-    }
-    t->verdict = VERDICT_FAILED;
-    t->status = TL_TRY_AGAIN;
-}
-
-static void run_all(transition_engine *engine, transition **items, size_t count,
-                    int64_t deadline_ms)
-{
-    transition *unique[GROUP_ROWS], *written[GROUP_ROWS];
     size_t kept = 0;
 
-    qsort(items, count, sizeof(void *), by_key);
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || by_key(&items[i], &items[i - 1]) != 0)
-            unique[kept++] = items[i];
-        written[i] = unique[kept - 1];
+        if (kind->follow == NULL || i == 0 || kind->order(tasks[i - 1], tasks[i]) != 0)
+            first[kept++] = tasks[i];
+        first_of[i] = first[kept - 1];
     }
-    run_unique(engine, unique, kept, deadline_ms);
-    for (size_t i = 0; i < count; i++)
-        if (items[i] != written[i])
-            follow(written[i], items[i]);
+    return kept;
 }
+
+static void follow(const batch_kind *kind, const task *written, task *t)
+{
+    t->stage = TASK_OVER;
+    if (!alone_is_over(written) || !kind->follow(written, t))
+        task_send_back(t);
+}
+
+void batch_run(transition_engine *engine, const batch_kind *kind, task **tasks, size_t count,
+               int64_t deadline_ms)
+{
+    task *first[BATCH_ROWS], *first_of[BATCH_ROWS];
+    size_t kept;
+
+    assert(count > 0 && count <= BATCH_ROWS);
+    qsort(tasks, count, sizeof(void *), in_order);
+    kept = take_first_of_keys(kind, tasks, count, first, first_of);
+    if (kept == 1)
+        run_single(engine, first[0], deadline_ms);
+    else
+        run_sorted(engine, kind, first, kept, deadline_ms);
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i] != first_of[i])
+            follow(kind, first_of[i], tasks[i]);
+}
+
+/* --------------------------------------------------------------- what it left open -- */
 
 static struct timespec until(int64_t deadline_ms)
 {
@@ -207,98 +219,36 @@ static struct timespec until(int64_t deadline_ms)
     return at;
 }
 
-int batch_settler_enter(transition_engine *engine, int64_t deadline_ms)
+/* Waits for a turn among those who settle for themselves; 0 when the deadline came
+ * first. */
+static int enter(transition_engine *engine, int64_t deadline_ms)
 {
     struct timespec at = until(deadline_ms);
 
+    if (clock_left_ms(deadline_ms) == 0)
+        return 0;
     while (sem_clockwait(&engine->settlers, CLOCK_MONOTONIC, &at) != 0)
         if (errno != EINTR)
             return 0;
     return 1;
 }
 
-void batch_settler_leave(transition_engine *engine)
+/* Few at a time, since each opens a connection. */
+static void settle_in_turn(transition_engine *engine, task *t, int64_t deadline_ms)
 {
-    sem_post(&engine->settlers);
-}
-
-int batch_is_open(const transition *t)
-{
-    return t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN &&
-           t->lost_connection[0] == '\0';
-}
-
-void batch_rest(transition_engine *engine, transition *t, int64_t deadline_ms)
-{
-    if (t->verdict == VERDICT_FAILED && t->status == TL_TRY_AGAIN) {
-        transition_run_one(engine, t, deadline_ms);
-    } else if (t->verdict == VERDICT_UNKNOWN && t->lost_connection[0] != '\0' &&
-               clock_left_ms(deadline_ms) > 0 && batch_settler_enter(engine, deadline_ms)) {
-        transition_run_one(engine, t, deadline_ms);
-        batch_settler_leave(engine);
+    if (enter(engine, deadline_ms)) {
+        alone_settle(engine, t, deadline_ms);
+        sem_post(&engine->settlers);
+    } else {
+        t->stage = TASK_OVER;
+        settle_not_knowable(t);
     }
 }
 
-/* ------------------------------------------------------------------ as a class of group -- */
-
-static size_t step_size(const void *item)
+void batch_rest(transition_engine *engine, task *t, int64_t deadline_ms)
 {
-    const transition *t = item;
-
-    return store_group_size(&t->step);
-}
-
-static int run_once(transition_engine *engine, void *item, int64_t deadline_ms)
-{
-    return transition_attempt(engine, item, deadline_ms);
-}
-
-static void run_alone(transition_engine *engine, void *item, int64_t deadline_ms)
-{
-    transition_run_one(engine, item, deadline_ms);
-}
-
-static void run_together(transition_engine *engine, void **items, size_t count, int64_t deadline_ms)
-{
-    run_all(engine, (transition **)items, count, deadline_ms);
-}
-
-static void run_rest(transition_engine *engine, void *item, int64_t deadline_ms)
-{
-    batch_rest(engine, item, deadline_ms);
-}
-
-static void run_too_late(void *item)
-{
-    transition *t = item;
-
-    t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_OVERLOADED, "no transition group took this step in time");
-}
-
-#define CLASS                                                                                      \
-    {                                                                                              \
-        step_size, run_once, run_alone, run_together, run_rest, run_too_late                       \
-    }
-
-const group_class *batch_class(const step *s)
-{
-    static const group_class classes[STORE_GROUPS] = {CLASS, CLASS, CLASS, CLASS, CLASS};
-    const store_group_kind kind = store_group_of(s);
-
-    return kind == STORE_NO_GROUP ? NULL : &classes[kind];
-}
-
-void batch_run_array(transition_engine *engine, transition **items, size_t count,
-                     int64_t deadline_ms)
-{
-    run_all(engine, items, count, deadline_ms);
-    group_count(engine, count);
-}
-
-void batch_run_single(transition_engine *engine, transition *t, int64_t deadline_ms)
-{
-    /* What has a lost answer is settled before anything is written. */
-    if (t->lost_connection[0] != '\0' || !transition_attempt(engine, t, deadline_ms))
-        fail_all(&t, 1, TL_TRY_AGAIN);
+    if (alone_is_lost(t))
+        settle_in_turn(engine, t, deadline_ms);
+    if (t->stage != TASK_OVER)
+        alone_finish(engine, t, deadline_ms);
 }

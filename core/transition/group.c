@@ -1,24 +1,28 @@
 /*
  * Group commit, as the write group of a log-structured store does it.
  *
- * A thread that finds a free place leads: it tries its own step on its own thread, with nothing
- * added, and leaves the place before it tries again.  One that does not joins a group of the queue
- * and sleeps.  A leader that is back hands its place to the first group of the queue, which one of
+ * A thread that finds a free permit leads: it tries its own task on its own thread, with nothing
+ * added, and leaves the permit before it tries again.  One that does not joins a group of the queue
+ * and sleeps.  A leader that is back hands its permit to the first group of the queue, which one of
  * its own threads then leads: one statement, one commit, a verdict for each, and one call that
  * wakes them all.  So a group grows as large as the time of one commit makes it; there is no
  * dispatcher, no timer, and a lone caller waits for nobody.
  *
  * A group takes no more than its share of all who are there: where one took all that waits, the
- * other places were left with crumbs, a group of fifty and then many of five, each of which costs a
- * commit.  What goes into one statement together is of one class; the places are there for all of
- * them.
+ * other permits were left with crumbs, a group of fifty and then many of five, each of which costs a
+ * commit.  A group holds tasks of one batch kind; the permits are there for all kinds.
+ *
+ * It carries nothing out by itself: batch.c and alone.c do.
  */
 #include "transition/group.h"
 
+#include "base/error.h"
 #include "base/futex.h"
 #include "base/memory.h"
-#include "transition/inside.h"
+#include "transition/alone.h"
+#include "transition/batch.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -34,26 +38,26 @@
  * two steps. */
 #define ALONE 8
 #define SPAN_STEPS 64
-/* So many connections they leave to what takes no place: reads, the janitor's rounds, leases. */
+/* So many connections they leave to what takes no permit: reads, the janitor's rounds, leases. */
 #define SPARE 4
 
 /* What a group's word says, in this order. */
 enum group_state {
     GROUP_QUEUED,    /* more may join, and leave */
-    GROUP_CALLED,    /* there is a place for it; the first thread to see it leads */
+    GROUP_CALLED,    /* there is a permit for it; the first thread to see it leads */
     GROUP_UNDER_WAY, /* only the leader's word ends the wait */
     GROUP_SERVED     /* each has its verdict */
 };
 
-/* An item in a group; lives on its thread's stack until the group was served. */
+/* A task in a group; lives on its thread's stack until the group was served. */
 struct member {
-    void *item;
+    task *task;
     struct member *next;
 };
 
 /* Freed by the last of those who have it in hand. */
 struct group {
-    const group_class *class;
+    const batch_kind *kind;
     atomic_int state; /* left QUEUED under the queue's mutex; its threads sleep on it */
     atomic_uint holders;
     /* Under the queue's mutex while it is QUEUED, its leader's then. */
@@ -67,8 +71,8 @@ struct group_queue {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
-    unsigned leaders, groups;  /* places that are taken, and those of them by groups */
-    size_t waiting, under_way; /* items in the queue, and in groups or with leaders */
+    unsigned leaders, groups;  /* permits that are taken, and those of them by groups */
+    size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
     size_t most, most_before;  /* of both together, in this span and in the one before */
     unsigned steps;            /* in this span */
 };
@@ -128,7 +132,7 @@ static unsigned most_alone(const group_queue *queue)
     return ALONE < able ? ALONE : able;
 }
 
-static unsigned places(const group_queue *queue)
+static unsigned permits(const group_queue *queue)
 {
     const unsigned alone = most_alone(queue);
     unsigned wanted = queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
@@ -141,25 +145,25 @@ static unsigned places(const group_queue *queue)
 /* As many for each group under way as are left to wait. */
 static size_t share_of(const group_queue *queue)
 {
-    size_t share = (queue->waiting + queue->under_way) / (places(queue) + 1) + 1;
+    size_t share = (queue->waiting + queue->under_way) / (permits(queue) + 1) + 1;
 
-    return share < GROUP_ROWS ? share : GROUP_ROWS;
+    return share < BATCH_ROWS ? share : BATCH_ROWS;
 }
 
 /* The group that takes another member now; NULL when out of memory. */
-static struct group *open_group(group_queue *queue, const group_class *class, size_t bytes)
+static struct group *open_group(group_queue *queue, const batch_kind *kind, size_t bytes)
 {
     struct group *group;
 
     /* The share grows with those who come: what was full for few has room again. */
     for (group = queue->first; group != NULL; group = group->next)
-        if (group->class == class && group->rows < share_of(queue) &&
-            group->bytes + bytes <= GROUP_BYTES)
+        if (group->kind == kind && group->rows < share_of(queue) &&
+            group->bytes + bytes <= BATCH_BYTES)
             return group;
     group = memory_new(sizeof *group);
     if (group == NULL)
         return NULL;
-    group->class = class;
+    group->kind = kind;
     if (queue->last != NULL)
         queue->last->next = group;
     else
@@ -168,10 +172,10 @@ static struct group *open_group(group_queue *queue, const group_class *class, si
     return group;
 }
 
-static struct group *add(group_queue *queue, const group_class *class, struct member *me)
+static struct group *add(group_queue *queue, const batch_kind *kind, struct member *me)
 {
-    size_t bytes = class->size(me->item);
-    struct group *group = open_group(queue, class, bytes);
+    size_t bytes = kind->size(me->task);
+    struct group *group = open_group(queue, kind, bytes);
 
     if (group == NULL)
         return NULL;
@@ -199,7 +203,7 @@ static void take_out_group(group_queue *queue, const struct group *group)
         queue->last = previous;
 }
 
-/* Takes the first group out of the queue and gives it a place. */
+/* Takes the first group out of the queue and gives it a permit. */
 static struct group *take_first(group_queue *queue)
 {
     struct group *group = queue->first;
@@ -215,16 +219,16 @@ static struct group *take_first(group_queue *queue)
     return group;
 }
 
-/* Those who went by themselves when they were few have more places than there are now.  One group
+/* Those who went by themselves when they were few have more permits than there are now.  One group
  * may go beside the rest of them, so that nobody waits until most of them are back, some of whom
  * may be stuck. */
 static int group_may_go(const group_queue *queue)
 {
-    return queue->leaders < places(queue) ||
+    return queue->leaders < permits(queue) ||
            (queue->groups == 0 && queue->leaders < most_alone(queue));
 }
 
-/* All groups for which there is a place; the caller wakes them with call(). */
+/* All groups for which there is a permit; the caller wakes them with call(). */
 static struct group *take_due(group_queue *queue)
 {
     struct group *due = NULL, **end = &due;
@@ -249,7 +253,7 @@ static void call(struct group *due)
     }
 }
 
-/* A place is free, `done` steps are: the next of the queue take it, and what more there is with
+/* A permit is free, `done` steps are: the next of the queue take it, and what more there is with
  * fewer steps; or it stays empty. */
 static void hand_over(group_queue *queue, size_t done, unsigned groups)
 {
@@ -268,27 +272,27 @@ void group_count(transition_engine *engine, size_t count)
 {
     if (count < 2)
         return;
-    atomic_fetch_add_explicit(&engine->counters.groups, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&engine->counters.grouped, count, memory_order_relaxed);
+    engine_count(&engine->counters.groups, 1);
+    engine_count(&engine->counters.grouped, count);
 }
 
-/* The place is handed over before the verdicts are, so that the next group is on its way while this
+/* The permit is handed over before the verdicts are, so that the next group is on its way while this
  * one's threads wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
-    void *items[GROUP_ROWS];
+    task *tasks[BATCH_ROWS];
     size_t count = 0;
 
     for (struct member *m = group->first; m != NULL; m = m->next)
-        items[count++] = m->item;
-    group->class->together(engine, items, count, deadline_ms);
+        tasks[count++] = m->task;
+    batch_run(engine, group->kind, tasks, count, deadline_ms);
     group_count(engine, count);
     hand_over(engine->groups, count, 1);
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);
 }
 
-/* Leaves the queue; 0 when the group has its place already. */
+/* Leaves the queue; 0 when the group has its permit already. */
 static int leave(group_queue *queue, struct group *group, struct member *me)
 {
     struct member **link = &group->first, *previous = NULL;
@@ -305,11 +309,11 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
         if (group->last == me)
             group->last = previous;
         group->rows--;
-        group->bytes -= group->class->size(me->item);
+        group->bytes -= group->kind->size(me->task);
         queue->waiting--;
         if (group->rows == 0)
             take_out_group(queue, group);
-        due = take_due(queue); /* with fewer steps there may be a place more */
+        due = take_due(queue); /* with fewer steps there may be a permit more */
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -346,22 +350,21 @@ static int await(transition_engine *engine, struct group *group, struct member *
     }
 }
 
-/* Joins a group, or leads alone where a place is free; NULL: alone, *leads says whether with a
- * place. */
-static struct group *join(group_queue *queue, const group_class *class, struct member *me,
-                          int *leads)
+/* Joins a group, or leads alone where a permit is free; NULL: alone, *leads says whether with a
+ * permit. */
+static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me, int *leads)
 {
     struct group *group = NULL, *due = NULL;
 
     *leads = 0;
     pthread_mutex_lock(&queue->mutex);
     count_in(queue);
-    if (queue->leaders < places(queue) && queue->first == NULL) {
+    if (queue->leaders < permits(queue) && queue->first == NULL) {
         queue->leaders++;
         queue->under_way++;
         *leads = 1;
     } else {
-        group = add(queue, class, me);
+        group = add(queue, kind, me);
         due = take_due(queue);
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -369,27 +372,31 @@ static struct group *join(group_queue *queue, const group_class *class, struct m
     return group;
 }
 
-void group_run(transition_engine *engine, const group_class *class, void *item, int64_t deadline_ms)
+static void too_late(task *t)
 {
-    struct member me = {.item = item};
+    t->stage = TASK_OVER;
+    t->verdict = VERDICT_FAILED;
+    t->status = error_set(TL_OVERLOADED, "no transition group took '%s' in time", t->name);
+}
+
+void group_run(transition_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
+{
+    struct member me = {.task = t};
     int leads;
-    struct group *group = join(engine->groups, class, &me, &leads);
+    struct group *group = join(engine->groups, kind, &me, &leads);
 
     if (leads) {
         /* An ending may wait for somebody's row lock until its budget is over; nobody else shall
          * wait with it. */
-        int over = class->once(engine, item, deadline_ms);
-
+        alone_try(engine, t, deadline_ms);
         hand_over(engine->groups, 1, 0);
-        if (!over)
-            class->alone(engine, item, deadline_ms);
-    } else if (group == NULL) {
-        class->alone(engine, item, deadline_ms);
-    } else if (await(engine, group, &me, deadline_ms)) {
-        class->rest(engine, item, deadline_ms);
-    } else {
-        class->too_late(item);
+    } else if (group != NULL && !await(engine, group, &me, deadline_ms)) {
+        too_late(t);
     }
-    if (group != NULL)
+    if (group != NULL) {
+        batch_rest(engine, t, deadline_ms);
         release(group);
+    } else {
+        alone_finish(engine, t, deadline_ms);
+    }
 }

@@ -6,28 +6,42 @@
  *      awaited: only then nothing of it can happen later.  A connection of a caller's has
  *      no name; its transaction holds the row from the ending on, so that getting the
  *      row's lock proves that it has ended;
- *   2. the row is read by its key: our token there means that the step was committed;
- *   3. else history is asked whether the token was ever written: then it was committed
- *      and somebody has gone on from there;
- *   4. else it did not happen.
+ *   2. the task's kind reads, by the task's token, whether it was committed, and whether
+ *      it is still worth anything;
+ *   3. else it did not happen.
  *
- * What was granted counts only while the row is still P under this living session.
+ * The lowest file of this room: it uses connections and the kinds' `read`, and runs nothing.
  */
-#include "transition/inside.h"
+#include "transition/settle.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "base/text.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#define ERROR_NO_SUCH_THREAD 1094
 #define LOOK_AGAIN_MS 5
 #define RECONNECT_MS 50
 
 /* What is known about a connection that was left behind. */
 enum gone { GONE, STILL_THERE, NOT_PROVABLE, NO_ANSWER };
+
+/* A connection that was left behind, ours by its name or a caller's, and whose work is in doubt. */
+struct lost {
+    const char *name; /* "": nobody's any more */
+    /* A caller's, where key is not NULL. */
+    const tl_key *key;
+    uint64_t thread_id;
+    const char *witness;
+    task **tasks;
+    size_t count;
+};
+
+/* ------------------------------------------------------------- ending a connection -- */
 
 static enum gone kill_thread(transition_engine *engine, db *connection, uint64_t id)
 {
@@ -36,7 +50,7 @@ static enum gone kill_thread(transition_engine *engine, db *connection, uint64_t
     db_answer answer = db_run_text(connection, "kill", sql, (size_t)size, NULL);
 
     if (answer == DB_DONE) {
-        atomic_fetch_add_explicit(&engine->counters.killed, 1, memory_order_relaxed);
+        engine_count(&engine->counters.killed, 1);
         return STILL_THERE;
     }
     if (answer != DB_ERROR)
@@ -67,6 +81,8 @@ static enum gone end_named(transition_engine *engine, db *connection, const char
     uint64_t id = 0;
     enum gone gone;
 
+    if (name[0] == '\0')
+        return GONE;
     if (find_named(connection, name, &id) != DB_DONE)
         return NO_ANSWER;
     if (id == 0)
@@ -76,22 +92,14 @@ static enum gone end_named(transition_engine *engine, db *connection, const char
     return gone == GONE ? STILL_THERE : gone;
 }
 
-/* A caller's transaction that was left behind. */
-struct caller {
-    const step *step;
-    uint64_t thread_id;
-    const char *witness;
-};
-
 /* Whether nobody has the row's lock now. */
-static db_answer row_is_free(db *connection, const step *s)
+static db_answer row_is_free(db *connection, const tl_key *key)
 {
-    tl_key key = {s->serial_no, s->cust_no, s->op_code};
     db_result result = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
 
     if (answer == DB_DONE)
-        answer = store_evidence_lock(connection, &key, &result);
+        answer = store_evidence_lock(connection, key, &result);
     db_result_free(&result);
     if (answer == DB_DONE)
         return db_rollback(connection);
@@ -106,11 +114,11 @@ static db_answer row_is_free(db *connection, const step *s)
  * held before the caller's ending is held still, by which this is the same run of the server.  Else
  * its end is awaited.
  */
-static enum gone end_caller(transition_engine *engine, db *connection, const struct caller *caller)
+static enum gone end_caller(transition_engine *engine, db *connection, const struct lost *lost)
 {
     uint64_t witness = 0;
 
-    switch (row_is_free(connection, caller->step)) {
+    switch (row_is_free(connection, lost->key)) {
     case DB_DONE:
         return GONE;
     case DB_ERROR:
@@ -118,190 +126,175 @@ static enum gone end_caller(transition_engine *engine, db *connection, const str
     default:
         return NO_ANSWER;
     }
-    if (caller->witness[0] != '\0' && find_named(connection, caller->witness, &witness) != DB_DONE)
+    if (lost->witness[0] != '\0' && find_named(connection, lost->witness, &witness) != DB_DONE)
         return NO_ANSWER;
-    if (witness != 0 && kill_thread(engine, connection, caller->thread_id) == NO_ANSWER)
+    if (witness != 0 && kill_thread(engine, connection, lost->thread_id) == NO_ANSWER)
         return NO_ANSWER;
     return STILL_THERE;
 }
 
-/* Steps 2 to 4, once the connection is gone. */
-static db_answer read_by_token(db *connection, transition *t)
+/* ----------------------------------------------------------------- reading its fate -- */
+
+static db_answer read_task(task *t, db *connection)
 {
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = store_token_now(connection, &t->step, &result);
+    db_answer answer;
 
-    if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0) {
-        int worth = !step_is_grant(t->step.kind) ||
-                    (db_get_text(&result, 0, 1)[0] == 'P' && db_get_int(&result, 0, 4) &&
-                     db_get_int(&result, 0, 5));
-
-        t->verdict = worth ? VERDICT_APPLIED : VERDICT_LOST;
-        t->step.changed = worth;
-        t->step.fence = db_get_uint(&result, 0, 2);
-        t->step.epoch = (uint32_t)db_get_uint(&result, 0, 3);
-    } else if (answer == DB_DONE) {
-        answer = store_token_seen(connection, &t->step, &result);
-        if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0)
-            t->verdict = step_is_grant(t->step.kind) ? VERDICT_LOST : VERDICT_APPLIED;
-        else if (answer == DB_DONE)
-            t->verdict = VERDICT_REFUSED;
+    if (!t->doubt.is_open)
+        return DB_DONE; /* read in an earlier attempt */
+    assert(t->kind->read != NULL);
+    t->verdict = VERDICT_REFUSED;
+    answer = t->kind->read(t, connection);
+    if (answer != DB_DONE) {
+        t->verdict = VERDICT_UNKNOWN;
+        return answer;
     }
-    db_result_free(&result);
-    return answer;
+    assert(t->verdict == VERDICT_APPLIED || t->verdict == VERDICT_LOST ||
+           t->verdict == VERDICT_REFUSED);
+    t->settled = t->verdict != VERDICT_REFUSED;
+    t->doubt.is_open = 0;
+    t->doubt.connection[0] = '\0';
+    return DB_DONE;
 }
 
-/* A connection that was left behind, ours by its name or a caller's, and who reads what became of
- * its work. */
-struct lost {
-    const char *name;
-    struct caller caller; /* without a step: ours, by its name */
-    settle_read_fn read;
-    void *context;
-};
+static int read_all(const struct lost *lost, db *connection)
+{
+    for (size_t i = 0; i < lost->count; i++)
+        if (read_task(lost->tasks[i], connection) != DB_DONE)
+            return 0;
+    return 1;
+}
 
-/* One attempt to settle on one connection: 1 when it is known. */
+/* One attempt on one connection: 1 when all is known. */
 static int settle_on(transition_engine *engine, db *connection, const struct lost *lost,
                      int64_t deadline_ms)
 {
     for (;;) {
-        enum gone gone = lost->caller.step == NULL ? end_named(engine, connection, lost->name)
-                                                   : end_caller(engine, connection, &lost->caller);
+        enum gone gone = lost->key == NULL ? end_named(engine, connection, lost->name)
+                                           : end_caller(engine, connection, lost);
 
         if (gone == GONE)
-            return lost->read(lost->context, connection) == DB_DONE;
+            return read_all(lost, connection);
         if (gone == NO_ANSWER || clock_left_ms(deadline_ms) == 0)
             return 0;
         clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
     }
 }
 
-static int settle_lost(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
+/* What has only to be read waits for a connection of the pool; what has to be ended may be in the
+ * way of those who have them all. */
+static int settle_once(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
+{
+    const int reads = lost->key == NULL && lost->name[0] == '\0';
+    pool *connections = engine->connections;
+    db *connection;
+    int settled;
+
+    if (reads) {
+        if (pool_get(connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) != TL_OK)
+            return 0;
+        settled = read_all(lost, connection);
+        pool_put(connections, connection);
+        return settled;
+    }
+    if (pool_open_extra(connections, POOL_QUICK, &connection) != TL_OK)
+        return 0;
+    settled = settle_on(engine, connection, lost, deadline_ms);
+    pool_close_extra(connections, connection);
+    return settled;
+}
+
+static int settle(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     do {
-        db *connection;
-        int settled = 0;
-
-        if (pool_open_extra(engine->connections, POOL_QUICK, &connection) == TL_OK) {
-            settled = settle_on(engine, connection, lost, deadline_ms);
-            pool_close_extra(engine->connections, connection);
-        }
-        if (settled)
+        if (settle_once(engine, lost, deadline_ms))
             return 1;
         clock_sleep_until_ms(clock_deadline(RECONNECT_MS));
     } while (clock_left_ms(deadline_ms) > 0);
     return 0;
 }
 
-int settle_connection(transition_engine *engine, const char *connection_name, settle_read_fn read,
-                      void *context, int64_t budget_ms)
+static int settle_and_count(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
-    struct lost lost = {.name = connection_name, .read = read, .context = context};
-
-    if (!settle_lost(engine, &lost, clock_deadline(budget_ms)))
+    for (size_t i = 0; i < lost->count; i++) {
+        assert(lost->tasks[i]->doubt.is_open);
+        lost->tasks[i]->verdict = VERDICT_UNKNOWN;
+        lost->tasks[i]->status = TL_UNKNOWN;
+    }
+    if (!settle(engine, lost, deadline_ms))
         return 0;
-    atomic_fetch_add_explicit(&engine->counters.settled, 1, memory_order_relaxed);
+    if (lost->key != NULL || lost->name[0] != '\0')
+        engine_count(&engine->counters.settled, lost->count);
     return 1;
 }
 
-/* The transitions of one statement. */
-struct items {
-    transition **items;
-    size_t count;
-};
-
-static db_answer read_items(void *context, db *connection)
+int settle_tasks(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
-    const struct items *all = context;
+    char name[RANDOM_UUID];
+    struct lost lost = {.name = name, .tasks = tasks, .count = count};
 
-    for (size_t i = 0; i < all->count; i++) {
-        db_answer answer = all->items[i]->verdict == VERDICT_UNKNOWN
-                               ? read_by_token(connection, all->items[i])
-                               : DB_DONE;
-
-        if (answer != DB_DONE)
-            return answer;
-    }
-    return DB_DONE;
+    memcpy(name, tasks[0]->doubt.connection, sizeof name); /* reading clears it */
+    return settle_and_count(engine, &lost, deadline_ms);
 }
 
-static void settle(transition_engine *engine, transition **items, size_t count, struct lost *lost,
-                   int64_t deadline_ms)
+void settle_not_knowable(task *t)
 {
-    struct items all = {items, count};
-
-    lost->read = read_items;
-    lost->context = &all;
-    for (size_t i = 0; i < count; i++) {
-        items[i]->settled = 1;
-        items[i]->verdict = VERDICT_UNKNOWN;
-        items[i]->status = TL_UNKNOWN;
-    }
-    if (settle_lost(engine, lost, deadline_ms))
-        atomic_fetch_add_explicit(&engine->counters.settled, count, memory_order_relaxed);
-    else
-        (void)error_set(TL_UNKNOWN,
-                        "the answer to '%s' was lost and the server cannot tell yet what "
-                        "became of it; ask again with the same handle",
-                        step_name(items[0]->step.kind));
-}
-
-void transition_settle_many(transition_engine *engine, transition **items, size_t count,
-                            const char *connection_name, int64_t deadline_ms)
-{
-    struct lost lost = {.name = connection_name};
-
-    settle(engine, items, count, &lost, deadline_ms);
-}
-
-void transition_settle(transition_engine *engine, transition *t, const char *connection_name,
-                       int64_t budget_ms)
-{
-    struct lost lost = {.name = connection_name};
-
-    settle(engine, &t, 1, &lost, clock_deadline(budget_ms));
-}
-
-void transition_settle_caller(transition_engine *engine, transition *t, uint64_t thread_id,
-                              const char *witness, int64_t budget_ms)
-{
-    struct lost lost = {.caller = {&t->step, thread_id, witness}};
-
-    settle(engine, &t, 1, &lost, clock_deadline(budget_ms));
-}
-
-void transition_look(transition_engine *engine, transition *t, int64_t budget_ms)
-{
-    int64_t deadline_ms = clock_deadline(budget_ms);
-
     t->verdict = VERDICT_UNKNOWN;
-    do {
-        db *connection;
-        tl_status status =
-            pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
-        db_answer answer = DB_NOT_SENT;
-
-        if (status == TL_OK) {
-            answer = read_by_token(connection, t);
-            pool_put(engine->connections, connection);
-        }
-        if (answer == DB_DONE)
-            return;
-        clock_sleep_until_ms(clock_deadline(RECONNECT_MS));
-    } while (clock_left_ms(deadline_ms) > 0);
+    t->status = error_set(TL_UNKNOWN,
+                          "the answer to '%s' was lost and the server cannot tell yet what became "
+                          "of it; call again with the same handle",
+                          t->name);
 }
 
-/* Nothing is to be read: it is enough that nothing more can happen. */
-static db_answer read_nothing(void *context, db *connection)
+void task_settle(transition_engine *engine, task *t, int64_t budget_ms)
 {
-    (void)context;
-    (void)connection;
-    return DB_DONE;
+    if (!settle_tasks(engine, &t, 1, clock_deadline(budget_ms)))
+        settle_not_knowable(t);
 }
 
-int transition_end(transition_engine *engine, const char *connection_name, int64_t budget_ms)
+void task_settle_caller(transition_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
+                        const char *witness, int64_t budget_ms)
 {
-    struct lost lost = {.name = connection_name, .read = read_nothing};
+    struct lost lost = {.name = "",
+                        .key = key,
+                        .thread_id = thread_id,
+                        .witness = witness,
+                        .tasks = &t,
+                        .count = 1};
 
-    return settle_lost(engine, &lost, clock_deadline(budget_ms));
+    t->doubt.is_open = 1;
+    if (!settle_and_count(engine, &lost, clock_deadline(budget_ms)))
+        settle_not_knowable(t);
+}
+
+int task_end(transition_engine *engine, doubt *d, int64_t budget_ms)
+{
+    struct lost lost = {.name = d->connection};
+
+    if (d->connection[0] == '\0')
+        return 1;
+    if (!settle(engine, &lost, clock_deadline(budget_ms)))
+        return 0;
+    d->connection[0] = '\0';
+    return 1;
+}
+
+/* -------------------------------------------------------------------- what is in doubt -- */
+
+void doubt_row(doubt *d)
+{
+    d->is_open = 1;
+    d->connection[0] = '\0';
+}
+
+void task_doubt(task *t, db *connection)
+{
+    doubt *d = &t->doubt;
+
+    d->is_open = 1;
+    text_copy(d->connection, sizeof d->connection, db_name(connection));
+    text_copy(d->words, sizeof d->words, db_error(connection));
+    d->failed_with = db_failed_with(connection);
+    t->verdict = VERDICT_UNKNOWN;
+    t->status = TL_UNKNOWN;
+    db_spoil(connection);
 }

@@ -2,7 +2,11 @@
 -- send that provably did nothing is taken off again, and with it what it added to send_until, if
 -- the row counts no send that the holder does not know of.  A mutex has no retry row by which it
 -- could be found among the finished rows; it stands at a moment that is never due.
+--
+-- open_now: both rows in one request and one commit; the answer counts the rows of both, and comes
+-- after the commit.
 form open: one row, alone
+form open_now: one row, alone; then open_lane
 form open_many: one row, many
 
 UPDATE s

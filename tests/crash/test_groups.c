@@ -421,8 +421,8 @@ static void death_within_a_group(void **state)
         deaths += die_at("group", "before", nth * nth % 29 + 1) +
                   die_at("group", "after", nth * nth % 31 + 1) +
                   die_at("group_mutex", nth % 2 == 0 ? "before" : "after", nth % 16 + 1) +
-                  die_at("claim_group", nth % 2 == 0 ? "before" : "after", nth % 5 + 1) +
-                  die_at("finish_retry_group", nth % 2 == 0 ? "after" : "before", nth % 5 + 1);
+                  die_at("claim_many", nth % 2 == 0 ? "before" : "after", nth % 5 + 1) +
+                  die_at("finish_retry_many", nth % 2 == 0 ? "after" : "before", nth % 5 + 1);
     print_message("  %d deaths at the statement of a group\n", deaths);
     recover();
     check_books();

@@ -53,16 +53,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static tl_client *far_client(void)
+static tl_client *far_client_with(const char *option_file)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 
-    options.config_file = through;
+    options.config_file = option_file;
     options.flags = TL_CLIENT_NO_JANITOR;
     if (tl_client_open(&client, &options) != TL_OK)
         server_panic("no client: %s", tl_error_message());
     return client;
+}
+
+static tl_client *far_client(void)
+{
+    return far_client_with(through);
 }
 
 /* ------------------------------------------------------------------- operations -- */
@@ -245,6 +250,48 @@ static void test_a_doubtful_renewal_is_no_longer_certain(void **state)
         wire_reset(line);
     }
     assert_true(doubtful > 0);
+}
+
+/* The session may still be what keeps it: when that is over, so is the lock. */
+static void test_a_doubtful_renewal_ends_with_the_session(void **state)
+{
+    char *option_file = database_option_file_at(
+        f.db, wire_socket(line),
+        "beat_ms=500ms\nsession_ms=2s\nread_timeout_s=2\npool_wait_ms=300ms\ncommit_ms=300ms\n"
+        "connect_timeout_s=2\n");
+    tl_mutex_options options = lease_options(0);
+    int doubtful = 0;
+
+    (void)state;
+    /* A beat may take the fault. */
+    for (int i = 0; i < 40 && !doubtful; i++) {
+        char name[16];
+        tl_client *far = far_client_with(option_file);
+        tl_mutex *before = locked(far, "before", &options), *mutex;
+        wire_fault fault = {1 + (unsigned)i % 2, WIRE_CUT_AFTER, 1};
+
+        assert_status(tl_mutex_renew(before, 20000), TL_OK); /* which prepares it */
+        assert_status(tl_mutex_unlock(before), TL_OK);
+        tl_mutex_free(before);
+        snprintf(name, sizeof name, "brief-%d", i);
+        mutex = locked(far, name, &options);
+        wire_arm(line, &fault);
+        if (tl_mutex_renew(mutex, 50000) == TL_UNKNOWN) {
+            int64_t end_ms = now_ms() + PATIENCE_MS;
+
+            doubtful = 1;
+            while (tl_mutex_remaining_ms(mutex) > 0 && now_ms() < end_ms)
+                sleep_ms(20);
+            assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
+            assert_true(now_ms() < end_ms);
+        }
+        wire_reset(line);
+        (void)tl_mutex_unlock(mutex);
+        tl_mutex_free(mutex);
+        tl_client_close(far);
+    }
+    free(option_file);
+    assert_true(doubtful);
 }
 
 /* What the server leaves of the lease. */
@@ -435,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_unlock),
         cmocka_unit_test(test_renew),
         cmocka_unit_test(test_a_doubtful_renewal_is_no_longer_certain),
+        cmocka_unit_test(test_a_doubtful_renewal_ends_with_the_session),
         cmocka_unit_test(test_a_late_renewal_shortens_nothing),
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_row_lock),

@@ -191,8 +191,8 @@ inline go_on(i, what)
     r = 0
 }
 
-/* The old connection is dead, its transaction rolled back (settle_connection): read_ask and
- * read_release, by the holder's token and the log.  A downgrade is not settled but made
+/* The old connection is dead, its transaction rolled back (task_settle): resource_read_ask
+ * and rw_read_release, by the holder's token and the log.  A downgrade is not settled but made
  * again, which comes to the same; what became of the caller's own commit the caller finds
  * out. */
 inline settle(i)
@@ -258,7 +258,7 @@ proctype Actor(byte i)
     :: atomic { phase[i] == UPGRADING && UPGRADE_NOW(i) -> send_statement(i, UPGRADING) }
     :: atomic { phase[i] == RELEASING -> send_statement(i, RELEASING) }
 
-    /* settle_connection: the connection must be dead before anything is read. */
+    /* task_settle: the connection must be dead before anything is read. */
     :: d_step { phase[i] == UNANSWERED ->
             late[i] = 0; locked[i] = 0; phase[i] = SETTLING }
     :: atomic { phase[i] == SETTLING ->

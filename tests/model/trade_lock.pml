@@ -180,7 +180,7 @@ inline send_statement(i, what, how)
 #define SEEN(i) seen[i]                         /* tl_token_seen() */
 #endif
 
-/* The old connection is dead; read what became of the step: transition_settle. */
+/* The old connection is dead; read what became of the step: task_settle. */
 inline settle(i)
 {
     if
@@ -271,7 +271,7 @@ proctype Actor(byte i)
             file_evidence(hk[i], out[i] == SUCCESS); rest(i);
             c_code { landmark("evidence"); } }
 
-    /* transition_settle: first the connection must be known dead, else the caller hears
+    /* task_settle: first the connection must be known dead, else the caller hears
      * UNKNOWN and the end of the session, or max_hold, opens the lane. */
 #ifdef NO_KILL
     :: d_step { phase[i] == UNANSWERED -> phase[i] = KILLED }

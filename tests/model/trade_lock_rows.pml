@@ -1,4 +1,4 @@
-/* ---- The database: every write to the two rows goes through transition_run. ---- */
+/* ---- The database: every write to the two rows goes through task_run. ---- */
 
 /* Each step that writes the sync row brings a fresh token and a new fence. */
 inline fresh_numbers()

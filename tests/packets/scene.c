@@ -216,9 +216,10 @@ const char *scene_hold_problem(scene *s, tl_lock *lock)
                       "trade_lock WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
                       lock->cust_no, lock->serial_no, lock_row_op(lock));
 
-    to_hex(token, lock->token, STEP_TOKEN);
-    snprintf(expected, sizeof expected, "P %s %llu %u %s", token, (unsigned long long)lock->fence,
-             lock->epoch, session_id(lock->client->session));
+    to_hex(token, lock->grant.token, STEP_TOKEN);
+    snprintf(expected, sizeof expected, "P %s %llu %u %s", token,
+             (unsigned long long)lock->grant.fence, lock->epoch,
+             session_id(lock->base.client->session));
     row_ms = database_number(s->sql,
                              "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), "
                              "max_hold_until) DIV 1000 FROM trade_lock WHERE cust_no='%s' "
@@ -228,7 +229,7 @@ const char *scene_hold_problem(scene *s, tl_lock *lock)
     if (row == NULL || strcmp(row, expected) != 0)
         snprintf(problem, sizeof problem, "the row is '%s', the handle '%s'",
                  row != NULL ? row : "-", expected);
-    else if (tl_lock_view(lock)->fence != lock->fence)
+    else if (tl_lock_view(lock)->fence != lock->grant.fence)
         snprintf(problem, sizeof problem, "the view has another fence");
     else if (remaining_ms == 0)
         snprintf(problem, sizeof problem, "granted, and nothing of max_hold is left");

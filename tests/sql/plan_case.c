@@ -196,6 +196,11 @@ const plan_case plan_cases[] = {
     {&sql_operator_retry, "refused", 0, FEW, PLAN_NONE,
      STEP(STEP_OPERATOR_RETRY, ROW("Q7"), .held_fence = 999, .thread_no = THREAD_TEXT,
       .log_no = LOG_TEXT, .token = FRESH_BYTES, .actor = "ann", .remark = "why")},
+    {&sql_open_now, "refused", 0, FEW, PLAN_NONE,
+     STEP(STEP_OPEN, ROW("L7"), .name = "unknown", .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
+      .token = FRESH_BYTES, .held_fence = 1001, .held_token = TOKEN_7_BYTES, .next_run_ms = 90000)},
+    {&sql_reap_now, "refused", 0, FEW, PLAN_NONE,
+     STEP(STEP_REAP, ROW("D7"), .token = FRESH_BYTES, .held_fence = 1001, .next_run_ms = 90000)},
     /* lost answers */
     {&sql_token_now, "", 1, FEW, PLAN_KEYS,
      STEP(STEP_ASK, ROW("L7"), .token = TOKEN_7_BYTES, .session_id = ALIVE_TEXT)},

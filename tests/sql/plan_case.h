@@ -12,7 +12,8 @@ typedef struct plan_case {
     const char *what; /* tells two cases of one statement apart; "" */
     unsigned rows;    /* returned or affected, exactly; or EVERY_PART */
     unsigned reads;   /* of the server's handler, at most */
-    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row.  WALK: it walks one index up to a limit. */
+    /* KEYS: no full scan.  NONE: it reads no table of ours, or only adds a row, or is a block,
+     * whose statements have their own cases.  WALK: it walks one index up to a limit. */
     enum { PLAN_KEYS, PLAN_NONE, PLAN_WALK } plan;
     const db_value *values; /* as many as the statement takes */
     const step *step;       /* or what a statement of sql/step is told */

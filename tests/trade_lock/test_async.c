@@ -103,6 +103,28 @@ static void test_refusals_and_endings_that_open(void **state)
     tl_lock_free(again);
 }
 
+/* Two calls of one handle at once would each judge the other's step: the second one is refused. */
+static void test_one_call_at_a_time(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = lock_new(f.client, "once", "c1", &options);
+
+    (void)state;
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_ask_submit(lock, NULL, NULL), TL_OK);
+    assert_status(tl_lock_ask_submit(lock, NULL, NULL), TL_WRONG_STATE);
+    assert_status(tl_lock_ask(lock, 0), TL_WRONG_STATE);
+    complete_all(1, TL_GRANTED);
+    assert_status(tl_lock_finish_submit(lock, &ending, NULL, NULL), TL_OK);
+    assert_status(tl_lock_finish_submit(lock, &ending, NULL, NULL), TL_WRONG_STATE);
+    assert_status(tl_lock_finish(lock, &ending), TL_WRONG_STATE);
+    assert_status(tl_lock_settle(lock), TL_WRONG_STATE);
+    complete_all(1, TL_SUCCEEDED);
+    assert_status(tl_lock_finish_submit(lock, &ending, NULL, NULL), TL_RELEASED);
+    tl_lock_free(lock);
+}
+
 static atomic_int called;
 
 static void note_call(void *context, tl_lock *lock, tl_status status)
@@ -204,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_share_statements),
         cmocka_unit_test(test_refusals_and_endings_that_open),
+        cmocka_unit_test(test_one_call_at_a_time),
         cmocka_unit_test(test_a_callback_instead),
         cmocka_unit_test(test_what_waits_is_in_nobodys_way),
     };

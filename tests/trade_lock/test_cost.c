@@ -167,10 +167,10 @@ static const struct counters ONE_UPDATE = {{1, 0, 1, 1, 0, 0, 1}};
 static const struct counters ONE_REPEAT = {{1, 0, 1 + 1, 0, 0, 0, 1}};
 /* The same for the rows of both lanes. */
 static const struct counters ONE_UPDATE_OF_BOTH = {{1, 0, 2, 1, 0, 0, 1}};
-/* An UPDATE cannot return what it wrote: where the caller named no fence the row is read after it,
- * in the same request. */
-static const struct counters RECLAIM = {{1, 1, 1, 1, 0, 0, 1}};
-static const struct counters CLAIM = {{1, 1, 2, 1, 0, 0, 1}};
+/* An UPDATE cannot return what it wrote: where the caller named no fence the row is read after it.
+ */
+static const struct counters RECLAIM = {{1 + 1, 1, 1, 1, 0, 0, 1}};
+static const struct counters CLAIM = {{1 + 1, 1, 2, 1, 0, 0, 1}};
 /* Both rows, the second found by the first one's token, in one request. */
 static const struct counters OPENING = {{1, 0, 1, 1, 1, 1, 1}};
 static const struct counters OPENING_AGAIN = {{1, 0, 1 + 2, 1, 1, 1, 1}};

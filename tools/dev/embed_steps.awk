@@ -151,7 +151,7 @@ function check_words(path, words,    count, word, i)
     }
 }
 
-# "form NAME: WORD, ...; else STEP, ..." on top, and then the step.
+# "form NAME: WORD, ...", with "; else STEP, ..." or "; then STEP", on top, and then the step.
 function take_step(path, name, text,    count, lines, i, part, form)
 {
     step_path[name] = path
@@ -161,14 +161,15 @@ function take_step(path, name, text,    count, lines, i, part, form)
     for (i = 1; i <= count && (lines[i] ~ /^form / || lines[i] == ""); i++) {
         if (lines[i] == "")
             continue
-        if (lines[i] !~ /^form [a-z][a-z0-9_]*: [a-z, ]+(; else [a-z_, ]+)?$/)
+        if (lines[i] !~ /^form [a-z][a-z0-9_]*: [a-z, ]+(; (else|then) [a-z_, ]+)?$/)
             fail(path, "no form: " lines[i])
         form = ++form_count
-        split(substr(lines[i], 6), part, /: |; else /)
+        split(substr(lines[i], 6), part, /: |; else |; then /)
         form_step[form] = name
         form_name[form] = part[1]
         form_words[form] = part[2]
         form_else[form] = lines[i] ~ /; else / ? part[3] : ""
+        form_then[form] = lines[i] ~ /; then / ? part[3] : ""
         check_words(path, part[2])
         has_form[name] = 1
     }
@@ -451,8 +452,23 @@ function build_insert(name, words, others, rules,    count, items, i, columns, v
 
 # ---------------------------------------------------------------------------------- all forms --
 
+# Two steps in one request and one commit.  The second one does nothing where the first did nothing.
+# An error undoes both; some pass the handler by, so that the library rolls back after any.
+function build_block(form, rules,    name)
+{
+    name = form_then[form]
+    if (!(name in step_body))
+        fail(step_path[form_step[form]], "no step named \"" name "\"")
+    return "BEGIN NOT ATOMIC\n" \
+        "    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;\n" \
+        "    START TRANSACTION;\n" build_change(form_step[form], form_words[form], rules) ";\n" \
+        build_change(name, form_words[form], rules) ";\n    COMMIT;\nEND"
+}
+
 function build(form, rules)
 {
+    if (form_then[form] != "")
+        return build_block(form, rules)
     if (step_body[form_step[form]] ~ /^INSERT\n/)
         return build_insert(form_step[form], form_words[form], form_else[form], rules)
     return build_change(form_step[form], form_words[form], rules)
@@ -473,7 +489,7 @@ function add_default_forms(    i, k, count, other, used, name)
         form_step[++form_count] = name
         form_name[form_count] = name
         form_words[form_count] = "one row, alone"
-        form_else[form_count] = ""
+        form_else[form_count] = form_then[form_count] = ""
     }
 }
 
@@ -509,6 +525,8 @@ function write_statement_types()
     print "struct sql_text {\n    const char *name;\n    const char *text;" > header
     print "    const char *head, *row, *tail;" > header
     print "    int calls; /* a procedure, which may begin a transaction */" > header
+    print "    int block; /* statements, some of which may have been done when an error comes */" \
+        > header
     print "    /* The values that it takes, those outside the group of rows first; and which of" \
         > header
     print "     * them each question mark is.  marks NULL: each its own. */" > header
@@ -577,6 +595,8 @@ function write_statement(i,    n, name, rules)
             quote(tail) > source
     if (all ~ /^CALL /)
         print "    .calls = 1," > source
+    if (all ~ /^BEGIN NOT ATOMIC\n/)
+        print "    .block = 1," > source
     if (mark_count > 0)
         printf "    .values = %d, .outside = %d, .mark_count = %d,\n    .marks = %s_marks,\n",
             value_count, outside_count, mark_count, c_name(i) > source

@@ -1,5 +1,18 @@
 /*
- * lane.h - what drives the retry lane: claiming due work, arming a send, putting a trade back.
+ * lane.h - what drives the retry lane.
+ *
+ * A worker claims due work, asks the channel, arms a send where one is allowed, and ends the trade
+ * or puts it back.  Workflows bring such a worker (tl_worker_start); whoever writes another one
+ * uses these calls.
+ *
+ *     tl_claim_due          handles of due trades, each granted
+ *       ... ask the channel ...
+ *     tl_lock_arm           before each send; then send, while tl_may_send() is true
+ *     tl_lock_finish        when the outcome is known; else
+ *     tl_lock_put_back      with what was found, and when to look again
+ *     tl_lock_free
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
 #ifndef TRADELOCK_LANE_H
 #define TRADELOCK_LANE_H
@@ -10,25 +23,35 @@
 extern "C" {
 #endif
 
-/* The committed step before a compensating attempt sends: sends + 1, a new max_hold and
- * send_until.  TL_OK: the send may go out (while tl_may_send()).  TL_LOST.  TL_EVIDENCE:
- * conflict, success evidence, a tried cancel, what operators decided or the deadline forbid it;
- * still held.  TL_UNKNOWN: nothing may be sent; the same call again, or an ending, finds out.
- * An ending as NOT_SENT or RETRY_LATER takes the last arming back, and with the only one of
- * this hold what it added to send_until. */
+/*
+ * The committed step before a compensating attempt sends: it counts one send more, and sets
+ * max_hold and send_until anew.
+ *
+ *     TL_OK            The send may go out, while tl_may_send() is true.
+ *     TL_LOST          The lock had been taken over.  Send nothing.
+ *     TL_EVIDENCE      Send nothing: a conflict, filed success, a tried cancel, a decision of
+ *                      operators or the deadline forbids it.  The lock is still held.
+ *     TL_ASK_CHANNEL   A restore is open.  Send nothing.  The lock is still held.
+ *     TL_UNKNOWN       The answer was lost.  Send nothing; the same call again, or an ending, finds
+ *                      out.
+ *
+ * An ending as NOT_SENT or RETRY_LATER takes the last arming back.  If that was the only one of
+ * this hold, send_until goes back too.
+ */
 TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
 
-/* What a compensating attempt learned besides the outcome; with tl_lock_put_back(). */
+/* What a compensating attempt learned besides the outcome.  All 0: nothing. */
 typedef struct tl_findings {
     int not_found_first; /* "no such payment" after send_until: the grace starts */
     int not_found_reset; /* the channel knew it after all */
     int seen_by_channel; /* a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
     int apply_failed;    /* a database callback failed: by schedule, whatever is on file */
-    int not_counted;     /* TL_ASK_CHANNEL let it do nothing: it is no attempt */
+    int not_counted;     /* TL_ASK_CHANNEL let it do nothing: this was no attempt */
 } tl_findings;
 
-/* tl_lock_finish() for the outcomes that open the lane, with findings. */
+/* tl_lock_finish() for the outcomes that open the lane, with findings (NULL: none).  Any answer of
+ * tl_lock_finish(); TL_INVALID for SUCCESS and FAILURE. */
 TL_EXPORT tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending,
                                      const tl_findings *findings);
 
@@ -36,7 +59,7 @@ typedef struct tl_claim_options {
     unsigned version; /* TL_CLAIM_OPTIONS_VERSION */
     const char *op_code;
     int64_t max_hold_ms;
-    /* 1: only rows whose last holder died at them, to be run with nothing else in flight; 0: only
+    /* 1: only rows whose last holder died at them, to be run with nothing else in flight.  0: only
      * the others. */
     int suspects;
 } tl_claim_options;
@@ -46,16 +69,20 @@ typedef struct tl_claim_options {
 #define TL_CLAIM_MAX 64
 
 /*
- * Claims due work of one operation, oldest first: at most *count handles (at most TL_CLAIM_MAX),
- * each TL_GRANTED on the retry lane with its view and payload.  *count becomes how many there are.
- * TL_OK with 0: nothing is due.  Rows that others are at are stepped over.  An error is never
- * "nothing to do".  TL_UNKNOWN: claims may have been made; the next call finds out and gives them.
+ * Claims due work of one operation, oldest first.  *count is how many handles there is room for, at
+ * most TL_CLAIM_MAX, and becomes how many there are.  Each is granted on the retry lane, with its
+ * view and payload; the caller ends and frees it.  Rows that others are at are stepped over.
+ *
+ *     TL_OK        *count handles; 0 means that nothing is due.
+ *     TL_UNKNOWN   Claims may have been made.  The next call finds out, and gives them.
+ *
+ * An error is never "nothing to do".
  */
 TL_EXPORT tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
                                  tl_lock **locks, size_t *count);
 
-/* When the next row of this operation becomes due: ms from now, 0 when one is due, -1 when none
- * waits.  For a worker's sleep and for "still waiting for" messages. */
+/* TL_OK: *due_ms is when the next row of this operation becomes due, in ms from now; 0 when one is
+ * due, -1 when none waits.  For a worker's sleep and for "still waiting for" messages. */
 TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms);
 
 /* What stands in a retry lane and nobody claims. */
@@ -66,21 +93,29 @@ typedef struct tl_overdue {
 
 #define TL_OVERDUE_MAX 100
 
-/* Attempts of this operation that have been due for late_ms or longer. */
+/* TL_OK: *overdue tells of the attempts of this operation that have been due for late_ms or longer,
+ * and were not touched meanwhile.  One statement; it looks at the TL_OVERDUE_MAX oldest. */
 TL_EXPORT tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_ms,
                                     tl_overdue *overdue);
 
-/* The operation codes that have rows, retry lanes included; for those who look for due work that
- * nobody serves. */
+/* The operation codes that have rows, retry lanes ("..._RETRY") included; for those who look for
+ * due work that nobody serves.  each() returns 0 to go on. */
 typedef int (*tl_operation_fn)(void *context, const char *op_code);
 TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context);
 
-/* The janitor's round, once: ends sessions that were observed expired, opens the lanes of P rows
- * without a living holder, frees the dead holders of read-write locks.  Any number may run at once.
- * Needs a service's account: operators write no trades. */
 typedef struct tl_reaped {
-    uint64_t sessions, opened, freed;
+    uint64_t sessions; /* that were ended */
+    uint64_t opened;   /* trades given to their retry lanes */
+    uint64_t freed;    /* holders of read-write locks */
 } tl_reaped;
+
+/*
+ * The janitor's round, once: it ends sessions that were observed expired, opens the lanes of P rows
+ * without a living holder, and frees the dead holders of read-write locks.  Any number may run at
+ * once.  Needs a service's account, since operators write no trades.  reaped may be NULL.
+ *
+ *     TL_OK   The round is complete.  After any error the next round goes on with what is left.
+ */
 TL_EXPORT tl_status tl_reap(tl_client *client, tl_reaped *reaped);
 
 /* What two operators can decide together. */
@@ -108,21 +143,24 @@ typedef struct tl_resolution_row {
     int although_pending;
 } tl_resolution_row;
 
-/* Proposals and confirmations of a trade, in the order of its revisions; a refusal follows what it
- * refuses. */
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
+/* Shows the proposals and confirmations of a trade, in the order of its revisions; a refusal
+ * follows what it refuses.  TL_OK also when there are none. */
 TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
                                        void *context);
 
-/* For whoever carries decisions out: the failure that was decided about this revision is not
- * booked, since the channel says that the payment lives.  The decision is over with that; repeating
- * it is harmless. */
+/*
+ * For whoever carries decisions out: puts on record that the failure decided about this revision is
+ * not booked, since the channel says that the payment lives.  The decision is over with that.
+ *
+ *     TL_OK        It is on record.  Repeating it is harmless.
+ *     TL_UNKNOWN   The answer was lost.  Repeat it.
+ */
 TL_EXPORT tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
                                          const char *reason);
 
-/* When the last restore was accepted, as this client's last look has it: microseconds by the
- * server's clock, 0 for never.  A failure that is older may have been tried anew in what was
- * lost. */
+/* When the last restore was accepted, as this client's last look has it; 0 for never.  A failure
+ * that is older may have been tried anew in what was lost. */
 TL_EXPORT int64_t tl_restore_accepted_us(const tl_client *client);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * layer.h - for a layer above the locks, such as the workflows: it stands on a client, and logs and
- * reports as the library does.
+ * layer.h - for a layer above the locks, such as the workflows, which keeps a client and checks
+ * texts as the library does.
  */
 #ifndef TRADELOCK_LAYER_H
 #define TRADELOCK_LAYER_H
@@ -11,12 +11,13 @@
 extern "C" {
 #endif
 
-/* What a layer above keeps of a client stands on it: closing the client before the last of them is
- * detached is refused, with an alarm. */
+/* Says that something stands on the client: TL_OK.  Each needs its detach.  While one is attached,
+ * tl_client_close() closes nothing, and writes an alarm. */
 TL_EXPORT tl_status tl_client_attach(tl_client *client);
 TL_EXPORT void tl_client_detach(tl_client *client);
-/* The bytes of the UTF-8 character that begins here, 0 when there is none.  References and remarks
- * of endings have nothing else.  Reads no further than a NUL. */
+
+/* How many bytes the UTF-8 character has that begins here; 0 when it is none.  References and
+ * remarks of endings consist of such characters.  Reads no further than a NUL. */
 TL_EXPORT size_t tl_utf8_size(const char *character);
 
 #ifdef __cplusplus

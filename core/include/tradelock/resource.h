@@ -1,14 +1,16 @@
 /*
- * resource.h - locks for the things around a payment: an account, a product, a nightly job.
+ * resource.h - lease mutexes, for the things around a payment: an account, a product, a nightly
+ * job.
  *
  * THE STORY
  *
- * A resource is a name.  Its row in `resource_lock` is made by the first ask and stays.
- * A *lease mutex* lets one holder have the resource until it unlocks, until its lease is
- * over, until its process is seen dead, or until max_hold is over; then whoever asks next
- * takes it over.  Every grant, unlock and operator's decision raises the resource's
- * *fence*.  Nothing a late holder does through this library takes effect: its unlock
- * answers TL_LOST, and its transaction fails at the guard.
+ * A resource is a name.  Its row in `resource_lock` is made by the first ask, and stays.  A *lease
+ * mutex* lets one holder have the resource until it unlocks, its lease or max_hold is over, or its
+ * process is seen dead.  Then whoever asks next takes it over.
+ *
+ * Every grant, unlock and operator's decision raises the resource's *fence*.  Nothing that a late
+ * holder does through this library takes effect: its unlock answers TL_LOST, and its transaction
+ * fails at the guard.
  *
  * A lease is renewed in one of two ways:
  *   automatically   lease_ms is 0: the heartbeat of the client's session counts for all
@@ -29,10 +31,10 @@
  * WHY THE GUARD
  *
  * A lease that a clock ends can end while its holder sleeps, between any check and the next write.
- * So the write itself must prove possession: tl_mutex_guard() locks the resource's row in the
- * caller's own transaction, after which nobody can take the lock over until that transaction has
- * ended.  Work outside this database cannot be guarded; give its receiver the fence, and let it
- * refuse lower ones.
+ * So the write itself must prove possession.  tl_mutex_guard() locks the resource's row in the
+ * caller's own transaction; nobody can take the lock over until that transaction has ended.  Work
+ * outside this database cannot be guarded: give its receiver the fence, and let it refuse lower
+ * ones.
  *
  * SEVERAL AT ONCE
  *
@@ -42,9 +44,9 @@
  *
  * WHAT A DYING PROCESS OR THREAD LEAVES
  *
- * A process: locked rows, free for others when its session is seen dead (10 s by default), or when
- * their own leases are over.  A thread: nothing happens to its locks; any thread may unlock by the
- * handle.
+ * A process leaves locked rows.  They are free for others when its session is seen dead (10 s by
+ * default), or when their own leases are over.  A thread leaves nothing: any thread may unlock by
+ * the handle.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -98,21 +100,23 @@ typedef struct tl_resource_view {
 typedef struct tl_mutex tl_mutex;
 
 /*
- * Called once for a grant that is no longer certain, from a thread of the library's own,
- * within a beat (1 s by default).  resource: the first one concerned.  why:
- *   TL_LOST          taken over, or taken away by an operator
- *   TL_TIMEOUT       the lease or max_hold is over
- *   TL_SESSION_LOST  this process was declared dead; it goes on, without this lock
- *   TL_UNREACHABLE   no heartbeat was confirmed for a whole session time-out
- * Must return quickly and must not call the library.  It is not running any more when
+ * Called once for a grant that is no longer certain, from a thread of the library's own, within a
+ * beat (1 s by default).  resource: the first one concerned.  why:
+ *
+ *     TL_LOST           The lock was taken over, or an operator took it away.
+ *     TL_TIMEOUT        The lease or max_hold is over.
+ *     TL_SESSION_LOST   This process was declared dead.  It goes on, without this lock.
+ *     TL_UNREACHABLE    No heartbeat was confirmed for a whole session time-out.
+ *
+ * It must return quickly, and must not call the library.  It is not running any more when
  * tl_mutex_unlock() or tl_mutex_free() of the handle that was granted returns.
  */
 typedef void (*tl_mutex_loss_fn)(void *context, const char *resource, tl_status why);
 
 /*
  * Re-entrant by thread: any handle of this client for the same resource that has this flag joins a
- * hold of the calling thread.  Such a lock is unlocked by its thread only (tl_mutex_free() is
- * allowed from any).  Without the flag the handle alone is re-entrant, whichever thread uses it.
+ * hold of the calling thread.  Only that thread unlocks such a lock; tl_mutex_free() is allowed
+ * from any.  Without the flag the handle alone is re-entrant, whichever thread uses it.
  */
 #define TL_MUTEX_BY_THREAD 1u
 
@@ -135,67 +139,84 @@ typedef struct tl_mutex_options {
 #define TL_MUTEX_OPTIONS_VERSION 1u
 #define TL_MUTEX_OPTIONS_INIT TL_INITIAL(tl_mutex_options, TL_MUTEX_OPTIONS_VERSION)
 
-/* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
+/* Makes a handle; writes nothing.  Names are printable ASCII without blanks; case matters.  TL_OK,
+ * or TL_INVALID with a sentence.  tl_mutex_free() frees it. */
 TL_EXPORT tl_status tl_mutex_new(tl_mutex **out, tl_client *client, const char *resource,
                                  const tl_mutex_options *options);
 
-/* One handle for several resources, each named once, in any order. */
+/* Makes one handle for several resources, each named once, in any order.  Answers as above. */
 TL_EXPORT tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
                                      const char *const *resources, size_t count,
                                      const tl_mutex_options *options);
 
-/* Unlocks what is still held, once and without insisting, and frees. */
+/* Frees the handle.  What is still held it tries to unlock, once; what that does not reach is free
+ * when the session or the lease is over. */
 TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
 
 /*
- * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody has it.  Else until the deadline,
- * TL_TIMEOUT when somebody still has it then; of all waiters of a client for one resource only the
- * first asks the server, the others come after it in the order in which they came, and an unlock in
- * this client wakes the next at once.
+ * Asks for the lock: once with wait_ms 0, else until wait_ms is over.  Of all waiters of a client
+ * for one resource only the first asks the server.  The others come after it in their order, and an
+ * unlock in this client wakes the next at once.
  *
- * TL_GRANTED: it is held; also when this handle (or thread) held it already, without a round trip
- * and with the same fence; each grant wants its unlock.  TL_LOST: this handle held it, and its time
- * is over: unlock it as often as it was granted, then ask anew. TL_UNKNOWN: the answer was lost;
- * ask again with the same handle.  TL_ASK_CHANNEL: the server was restored or replaced, and no
- * operator has accepted it yet.
+ *     TL_GRANTED       It is held.  Also when this handle (or thread) held it already: then without
+ *                      a round trip, and with the same fence.  Each grant wants its unlock.
+ *     TL_BUSY          wait_ms 0: somebody has it; tl_mutex_view() says who.
+ *     TL_TIMEOUT       Somebody still had it when wait_ms was over.
+ *     TL_LOST          This handle held it, and its time is over.  Unlock it as often as it was
+ *                      granted, then ask anew.
+ *     TL_ASK_CHANNEL   The server was restored or replaced, and no operators have accepted it.
+ *     TL_SESSION_LOST  This process was taken for dead.  Nothing happened; ask again.
+ *     TL_UNKNOWN       The answer was lost.  Ask again with the same handle.
  */
 TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
 
 /*
- * TL_OK: released (or one grant fewer, when it was re-entered), and nobody else had it since it was
- * granted.  TL_RELEASED: this handle had released it already.  TL_LOST: it had been taken over, or
- * taken away; of a set, what was still held is released. TL_UNKNOWN: unlock again with the same
- * handle.  TL_NOT_HELD: it was never granted.
+ * Gives the lock back, or one grant of it where it was re-entered.
+ *
+ *     TL_OK         Released, or one grant fewer; nobody else had it since it was granted.
+ *     TL_RELEASED   This handle had released it already.
+ *     TL_LOST       It had been taken over, or taken away.  What a set still held is released.
+ *     TL_NOT_HELD   It was never granted.
+ *     TL_UNKNOWN    The answer was lost.  Unlock again with the same handle.
  */
 TL_EXPORT tl_status tl_mutex_unlock(tl_mutex *mutex);
 
 /*
- * The lock lasts lease_ms from now, at most until max_hold.  On a lock that the session renews this
- * ends the automatic renewal.  TL_OK, TL_LOST, or TL_UNKNOWN (renew again).
+ * Renews the lease: the lock lasts lease_ms from now, at most until max_hold.  On a lock that the
+ * session renews this ends the automatic renewal.
+ *
+ *     TL_OK        It is renewed.
+ *     TL_LOST      It had been taken over, or its time is over.
+ *     TL_UNKNOWN   The answer was lost.  Renew again.
  */
 TL_EXPORT tl_status tl_mutex_renew(tl_mutex *mutex, int64_t lease_ms);
 
-/* How long it is certainly held without another renewal or heartbeat; no round trip. */
+/* How long it is certainly held if no renewal or heartbeat follows; 0 when it is not.  No round
+ * trip. */
 TL_EXPORT int64_t tl_mutex_remaining_ms(const tl_mutex *mutex);
 
-/* How many unlocks this handle owes. */
+/* How many unlocks this handle owes; 0 when it holds nothing. */
 TL_EXPORT unsigned tl_mutex_depth(const tl_mutex *mutex);
 
-/* The fence of the grant; 0 when it is not held or the resource is not of this handle. resource
- * NULL: of the first one. */
+/* The fence of the grant; 0 when it is not held, or the resource is none of this handle's.
+ * resource NULL: of the first one. */
 TL_EXPORT uint64_t tl_mutex_fence(const tl_mutex *mutex, const char *resource);
 
-/* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT. */
+/* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT.  Never NULL. */
 TL_EXPORT const tl_resource_view *tl_mutex_view(const tl_mutex *mutex);
 
 /*
  * In the caller's own transaction, on the caller's connection: proves that the lock is held, and
  * keeps it from being lost before that transaction ends.  The connection is never committed, rolled
- * back or SET.  Its innodb_lock_wait_timeout bounds the wait.
+ * back or SET.  Its innodb_lock_wait_timeout bounds the wait.  flags: 0 or TL_GUARD_ANY_IDLE.
  *
- * TL_OK: go on and commit.  Anything else: nothing that follows may be committed. TL_ROLL_BACK: the
- * lock is lost, or the server undid the statement; roll back. TL_NO_TRANSACTION, TL_INVALID,
- * TL_NOT_HELD, TL_RELEASED: the call is wrong.
+ *     TL_OK                The lock is held.  Go on, and commit.
+ *     TL_ROLL_BACK         The lock is lost, or the server undid the statement.  Roll back.
+ *     TL_NO_TRANSACTION    No transaction is open.
+ *     TL_NOT_HELD, TL_RELEASED
+ *                          This handle holds nothing.
+ *
+ * With any answer but TL_OK nothing that follows may be committed.
  */
 TL_EXPORT tl_status tl_mutex_guard(tl_mutex *mutex, struct st_mysql *connection, unsigned flags);
 

@@ -4,17 +4,18 @@
  *
  * THE STORY
  *
- * Every holder has a row of its own in `resource_holder`, with its session, its lease and
- * its fence; nothing is counted, so a crash leaves nothing miscounted.  A row goes from
- * acquired to business done to released, each with its time and on record in
- * `resource_holder_log`.  The holder of a row that is dead - its session has ended, its
- * lease or its max_hold is over - is freed by the janitor of any process, by `tradelock
- * reap`, or by whoever it stands in the way of.  Nobody ever frees the living.
+ * Every holder has a row of its own in `resource_holder`, with its session, its lease and its
+ * fence. Nothing is counted, so a crash leaves nothing miscounted.  A row goes from acquired to
+ * business done to released, each with its time, and on record in `resource_holder_log`.
  *
- * A writer that waits is a row too, which keeps *new readers* out, so that a stream of readers
- * cannot starve it.  That row has a short lease, which the waiting renews: a writer that dies while
- * it waits keeps readers out for some seconds at most.  Between writers of several processes there
- * is no order.
+ * A holder is dead when its session has ended, or its lease or max_hold is over.  The janitor of
+ * any process frees it, or `tradelock reap`, or whoever it stands in the way of.  Nobody ever frees
+ * the living.
+ *
+ * A writer that waits is a row too.  It keeps *new readers* out, so that a stream of readers cannot
+ * starve it.  That row has a short lease, which the waiting renews: a writer that dies while it
+ * waits keeps readers out for some seconds at most.  Between writers of several processes there is
+ * no order.
  *
  * The names of read-write locks are their own: a tl_mutex of the same name is another lock.
  *
@@ -28,14 +29,14 @@
  *     tl_rw_unlock          after that transaction; the handle may lock again afterwards
  *     tl_rw_free
  *
- * A handle has one lock at a time and is no mutex between threads: one thread at a time uses it,
- * any thread may.  A lock is renewed as a tl_mutex is: by the heartbeat of the client's session
- * (lease_ms 0), or by hand with tl_rw_renew().
+ * A handle has one lock at a time.  Any thread may use it, one at a time.  A lock is renewed as a
+ * tl_mutex is: by the heartbeat of the client's session (lease_ms 0), or by hand with
+ * tl_rw_renew().
  *
  * WHAT A DYING PROCESS OR THREAD LEAVES
  *
- * A process: rows that are freed when its session is seen dead (10 s by default), or when their own
- * leases are over.  A thread: nothing happens to its locks.
+ * A process leaves rows that are freed when its session is seen dead (10 s by default), or when
+ * their own leases are over.  A thread leaves nothing: nothing happens to its locks.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -96,70 +97,97 @@ typedef struct tl_rw_options {
 #define TL_RW_OPTIONS_VERSION 1u
 #define TL_RW_OPTIONS_INIT TL_INITIAL(tl_rw_options, TL_RW_OPTIONS_VERSION)
 
-/* A handle; nothing is written.  Names are printable ASCII without blanks; case matters. */
+/* Makes a handle; writes nothing.  Names are printable ASCII without blanks; case matters.  TL_OK,
+ * or TL_INVALID with a sentence.  tl_rw_free() frees it. */
 TL_EXPORT tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resource,
                               const tl_rw_options *options);
 
-/* Unlocks what is still held, once and without insisting, and frees. */
+/* Frees the handle.  What is still held it tries to unlock, once; what that does not reach is freed
+ * when the session or the lease is over. */
 TL_EXPORT void tl_rw_free(tl_rw *rw);
 
 /*
- * Asks for the lock.  wait_ms 0: once, TL_BUSY when somebody is in the way.  Else until the
- * deadline, then TL_TIMEOUT; of all waiters of a client for one resource only the first asks the
- * server, the others come after it in their order.
+ * Asks to read, or to write: once with wait_ms 0, else until wait_ms is over.  Of all waiters of a
+ * client for one resource only the first asks the server; the others come after it in their order.
  *
- * TL_GRANTED: it is held.  TL_UNKNOWN: the answer was lost; ask for the same with the same
- * handle.  TL_WOULD_UPGRADE: this handle reads and asked to write; two readers that did
- * so would wait for each other, so it is refused: unlock, ask to write, and read again
- * what was read.  (A thread that asks to write by a second handle waits for its own
- * reading until the deadline.)  TL_WRONG_STATE: this handle has its lock already.
- * TL_ASK_CHANNEL: the server was restored or replaced, and no operator has accepted it.
+ *     TL_GRANTED         It is held.
+ *     TL_BUSY            wait_ms 0: somebody is in the way; tl_rw_view() says who.
+ *     TL_TIMEOUT         Somebody was still in the way when wait_ms was over.
+ *     TL_WOULD_UPGRADE   This handle reads and asked to write.  Two readers that did so would wait
+ *                        for each other.  Unlock, ask to write, and read again what was read.
+ *     TL_WRONG_STATE     This handle has its lock already.
+ *     TL_ASK_CHANNEL     The server was restored or replaced, and no operators have accepted it.
+ *     TL_SESSION_LOST    This process was taken for dead.  Nothing happened; ask again.
+ *     TL_UNKNOWN         The answer was lost.  Ask for the same with the same handle.
+ *
+ * A thread that asks to write by a second handle waits for its own reading until wait_ms is over.
  */
 TL_EXPORT tl_status tl_rw_read(tl_rw *rw, int64_t wait_ms);
 TL_EXPORT tl_status tl_rw_write(tl_rw *rw, int64_t wait_ms);
 
 /*
- * A writer goes on as a reader, with the same fence, and other readers may join it; no other writer
- * can have come between.  TL_OK (also for a reader), TL_LOST, or TL_UNKNOWN: call again; until then
- * it counts as reading, and nothing can be committed under it.
+ * Makes a writer a reader, with the same fence; other readers may join it.  No other writer can
+ * have come between.
+ *
+ *     TL_OK        It reads; also when it did so before.
+ *     TL_LOST      Somebody had freed it.
+ *     TL_UNKNOWN   The answer was lost.  Call again.  Until then it counts as reading, and nothing
+ *                  can be committed under it.
  */
 TL_EXPORT tl_status tl_rw_downgrade(tl_rw *rw);
 
 /*
- * TL_OK: released, and it was held without a break since it was granted.  TL_RELEASED: this handle
- * had released it already.  TL_LOST: somebody had freed it.  TL_UNKNOWN: unlock again with the same
- * handle.  TL_NOT_HELD: it was never granted.  TL_TRY_AGAIN: an open transaction with tl_rw_done()
- * or tl_rw_guard() keeps the row.
+ * Gives the lock back.
+ *
+ *     TL_OK          Released, and it was held without a break since it was granted.
+ *     TL_RELEASED    This handle had released it already.
+ *     TL_LOST        Somebody had freed it.
+ *     TL_NOT_HELD    It was never granted.
+ *     TL_TRY_AGAIN   An open transaction with tl_rw_done() or tl_rw_guard() keeps the row.  Unlock
+ *                    after that transaction.
+ *     TL_UNKNOWN     The answer was lost.  Unlock again with the same handle.
  */
 TL_EXPORT tl_status tl_rw_unlock(tl_rw *rw);
 
-/* The lock lasts lease_ms from now, at most until max_hold; ends the renewal by the
- * session.  TL_OK, TL_LOST, or TL_UNKNOWN (renew again). */
+/*
+ * Renews the lease: the lock lasts lease_ms from now, at most until max_hold.  It ends the renewal
+ * by the session.
+ *
+ *     TL_OK        It is renewed.
+ *     TL_LOST      Somebody had freed it, or its time is over.
+ *     TL_UNKNOWN   The answer was lost.  Renew again.
+ */
 TL_EXPORT tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms);
 
-/* How long it is certainly held without another renewal or heartbeat; no round trip. */
+/* How long it is certainly held if no renewal or heartbeat follows; 0 when it is not.  No round
+ * trip. */
 TL_EXPORT int64_t tl_rw_remaining_ms(const tl_rw *rw);
 
-/* What this handle holds, and the fence of the grant; 0 when nothing. */
+/* What this handle holds, and the fence of that grant; TL_RW_NONE and 0 when nothing. */
 TL_EXPORT tl_rw_mode tl_rw_held(const tl_rw *rw);
 TL_EXPORT uint64_t tl_rw_fence(const tl_rw *rw);
 
 /* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT: one of them, or a view
- * without a resource when that one was gone already. */
+ * without a resource when that one was gone already.  Never NULL. */
 TL_EXPORT const tl_holder_view *tl_rw_view(const tl_rw *rw);
 
 /*
- * "Business done", written in the caller's own transaction on the caller's connection: it commits
+ * "Business done", written in the caller's own transaction, on the caller's connection: it commits
  * with the business or not at all, and keeps the lock from being lost before that transaction ends.
- * The connection is never committed, rolled back or SET; flags as for tl_mutex_guard().
+ * The connection is never committed, rolled back or SET.  flags: 0 or TL_GUARD_ANY_IDLE.
  *
- * TL_OK: go on and commit.  Anything else: nothing that follows may be committed. TL_ROLL_BACK: the
- * janitor, or another asker, was faster, or the server undid the statement; roll back.
- * TL_NO_TRANSACTION, TL_INVALID, TL_NOT_HELD, TL_RELEASED: the call is wrong.
+ *     TL_OK                Go on, and commit.
+ *     TL_ROLL_BACK         The janitor or another asker was faster, or the server undid the
+ *                          statement.  Roll back.
+ *     TL_NO_TRANSACTION    No transaction is open.
+ *     TL_NOT_HELD, TL_RELEASED
+ *                          This handle holds nothing.
+ *
+ * With any answer but TL_OK nothing that follows may be committed.
  */
 TL_EXPORT tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned flags);
 
-/* The same proof without writing anything. */
+/* The same proof, without writing anything.  Answers as above. */
 TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned flags);
 
 /* One name for both, in C: tl_guard(lock, connection, flags). */

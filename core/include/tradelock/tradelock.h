@@ -44,14 +44,15 @@
  *
  * A service that uses bare locks, without workflows, writes its compensating job itself.  Two rules
  * are its own then: ask the channel before paying, and believe a "no such payment" only after the
- * view's send_until_us and the channel's own latency are over.  Until then the dead holder's request
- * may still be on its way.  Workflows keep both rules by themselves.
+ * view's send_until_us and the channel's own latency are over.  Until then the dead holder's
+ * request may still be on its way.  Workflows keep both rules by themselves.
  *
  * A PROCESS THAT WAS TAKEN FOR DEAD
  *
- * A process may be stopped, or cut off, for longer than its session lives.  At its next heartbeat it
- * finds that others have ended that session.  Every lock that it had been granted is lost for good:
- * tl_may_send() is false, and tl_lock_finish() answers TL_LOST and files what the holder knew.
+ * A process may be stopped, or cut off, for longer than its session lives.  At its next heartbeat
+ * it finds that others have ended that session.  Every lock that it had been granted is lost for
+ * good: tl_may_send() is false, and tl_lock_finish() answers TL_LOST and files what the holder
+ * knew.
  *
  * The loss callback says so.  Then the client takes a new session by itself, and what is asked for
  * from there on is granted as ever.  An ask between the two answers TL_SESSION_LOST: nothing
@@ -223,12 +224,12 @@ TL_EXPORT const char *tl_status_text(tl_status status);
 TL_EXPORT tl_class tl_status_class(tl_status status);
 TL_EXPORT const char *tl_class_name(tl_class class_);
 
-/* The problem of the calling thread's last call, in one sentence; "" when it succeeded.  Valid until
- * the thread's next call into the library. */
+/* The problem of the calling thread's last call, in one sentence; "" when it succeeded.  Valid
+ * until the thread's next call into the library. */
 TL_EXPORT const char *tl_error_message(void);
 
-/* Leaves a sentence for tl_error_message(), and returns the status that it was given: callbacks, and
- * layers above the locks, report their problems in the same place. */
+/* Leaves a sentence for tl_error_message(), and returns the status that it was given: callbacks,
+ * and layers above the locks, report their problems in the same place. */
 TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -246,8 +247,8 @@ TL_EXPORT const char *tl_version(void);
 
 #define TL_UUID_TEXT 37 /* 36 characters and the end */
 
-/* The random identity of the calling thread, made on first use and anew after fork().  Every row and
- * every log line carries it, for correlation; it proves nothing. */
+/* The random identity of the calling thread, made on first use and anew after fork().  Every row
+ * and every log line carries it, for correlation; it proves nothing. */
 TL_EXPORT const char *tl_thread_uuid(void);
 
 /*
@@ -257,8 +258,8 @@ TL_EXPORT const char *tl_thread_uuid(void);
  * and changes nothing, so that nested entry points do not cut one piece of work in two; only the
  * caller that got 1 ends it.
  *
- * tl_work_adopt() lets a thread continue the piece of work of another.  TL_INVALID: log_uuid is no
- * UUID.  TL_WRONG_STATE: the thread has a piece of work already.
+ * tl_work_adopt() lets a thread continue the piece of work of another: TL_OK, or TL_INVALID when
+ * log_uuid is no UUID.
  *
  * tl_work_end() clears the log UUID.  With renew_thread it clears the thread's own UUID too, as a
  * pool does before it hands the thread to other work.
@@ -314,7 +315,7 @@ typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 #define TL_FINGERPRINT 32
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
-/* Printable ASCII without blanks; case matters.  op_code is the business operation on both lanes. */
+/* Printable ASCII without blanks; case matters.  op_code is the business one on both lanes. */
 typedef struct tl_key {
     const char *serial_no;
     const char *cust_no;
@@ -335,11 +336,11 @@ typedef struct tl_client tl_client;
 /*
  * Called from the session thread each time a heartbeat finds that this process was declared dead.
  * Every lock that it was granted until now is lost for good, but for mutexes and read-write locks
- * with a lease of their own.  The client takes a new session when this has returned.  It must return
- * quickly, and must not close the client.
+ * with a lease of their own.  The client takes a new session when this has returned.  It must
+ * return quickly, and must not close the client.
  *
- * It is not called while heartbeats are merely unanswered: then tl_client_alive_ms() runs down to 0,
- * and tl_may_send() is false.
+ * It is not called while heartbeats are merely unanswered: then tl_client_alive_ms() runs down to
+ * 0, and tl_may_send() is false.
  */
 typedef void (*tl_loss_fn)(void *context);
 
@@ -379,8 +380,8 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
 
 /*
  * Ends the session and frees the client.  Free every handle first.  A trade that a handle left in
- * process is opened to the retry lane by the next janitor's round; where all ended, nobody looks for
- * any.
+ * process is opened to the retry lane by the next janitor's round; where all ended, nobody looks
+ * for any.
  *
  * A close that comes too early is told by tl_error_message() and by an alarm in the log:
  *   - While a registry of workflows, a mutex or a read-write lock stands on the client, nothing is
@@ -394,16 +395,16 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  */
 TL_EXPORT void tl_client_close(tl_client *client);
 
-/* The UUID of the session as it is now, "" without one.  After a loss it is another.  A pointer that
- * was returned stays valid, and what it was, until the client is closed. */
+/* The UUID of the session as it is now, "" without one.  After a loss it is another.  A pointer
+ * that was returned stays valid, and what it was, until the client is closed. */
 TL_EXPORT const char *tl_client_session(const tl_client *client);
 
-/* How long the session is certainly alive if no further heartbeat is confirmed; 0 between a loss and
- * the next session, and when there never was one.  No round trip. */
+/* How long the session is certainly alive if no further heartbeat is confirmed; 0 between a loss
+ * and the next session, and when there never was one.  No round trip. */
 TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
 
-/* An eventfd(2) that becomes readable when a session is lost.  Read it to hear of the next loss too.
- * The client owns it; -1 without a session. */
+/* An eventfd(2) that becomes readable when a session is lost.  Read it to hear of the next loss
+ * too. The client owns it; -1 without a session. */
 TL_EXPORT int tl_client_loss_fd(const tl_client *client);
 
 typedef struct tl_stats {
@@ -546,8 +547,8 @@ TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, 
 #define TL_ASK_REPEATABLE 2u
 /* Retry lane only: there is no sync row, and the retry row alone decides. */
 #define TL_ASK_STANDALONE 4u
-/* Try a proven, retryable failure anew.  The options must name the epoch that was seen, and may name
- * the fence. */
+/* Try a proven, retryable failure anew.  The options must name the epoch that was seen, and may
+ * name the fence. */
 #define TL_ASK_RECLAIM 8u
 /* An operator's ask for a parked or not yet due row, bound to the fence that was seen. */
 #define TL_ASK_OVERRIDE 16u
@@ -588,9 +589,9 @@ TL_EXPORT tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *
 TL_EXPORT void tl_lock_free(tl_lock *lock);
 
 /*
- * Asks for the lock.  wait_ms 0 asks once.  Else a conflict that may pass (TL_BUSY, TL_CUSTOMER_BUSY,
- * TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is over; in each process
- * one of a key's waiters asks for all of them.  A refusal writes nothing.
+ * Asks for the lock.  wait_ms 0 asks once.  Else a conflict that may pass (TL_BUSY,
+ * TL_CUSTOMER_BUSY, TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is
+ * over; in each process one of a key's waiters asks for all of them.  A refusal writes nothing.
  *
  *     TL_GRANTED         The lock is held under the handle.  Pay, while tl_may_send() is true, and
  *                        end it with tl_lock_finish().
@@ -599,9 +600,9 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  *                        the view's other_serial says which.
  *     TL_IN_DOUBT        Sync lane: something may have been sent, and nobody is at it.  Do not pay;
  *                        the retry lane finds out.
- *     TL_QUEUED          Sync lane: nothing was sent yet, and the retry lane will send.  Do not pay.
+ *     TL_QUEUED          Sync lane: nothing was sent yet; the retry lane will send.  Do not pay.
  *     TL_PARKED          The trade waits for a person.  Do not pay.
- *     TL_NOT_DUE         Retry lane: the next compensating attempt is due at the view's next_run_us.
+ *     TL_NOT_DUE         Retry lane: the next attempt is due at the view's next_run_us.
  *     TL_ALREADY_DONE    The trade succeeded before; its result is in the view.  Do not pay.
  *     TL_FAILED          It failed before, with the view's proof.  It is tried anew only with
  *                        TL_ASK_RECLAIM, and only when the view says retryable.
@@ -634,8 +635,8 @@ TL_EXPORT const tl_view *tl_lock_view(const tl_lock *lock);
  */
 TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
 
-/* What is left of max_hold; 0 when the lock is lost or the session is not certainly alive.  No round
- * trip. */
+/* What is left of max_hold; 0 when the lock is lost or the session is not certainly alive.  No
+ * round trip. */
 TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
 
 typedef enum tl_outcome {
@@ -679,19 +680,18 @@ inline tl_ending tl_ending_initial()
 #endif
 
 /*
- * Ends the hold.  The handle can be freed after any answer but TL_EVIDENCE and TL_UNKNOWN, after
- * which there is more to do.
+ * Ends the hold.  The handle can be freed after any answer: what it leaves open, the session or
+ * max_hold ends.
  *
  *     TL_SUCCEEDED   The row is Y.
  *     TL_FAILED      The row is F, with the proof.
  *     TL_IN_DOUBT, TL_QUEUED, TL_PARKED
  *                    The row stays P, and the retry lane or a person has it.
- *     TL_OK          A repeatable or standalone lock was given back.
  *     TL_LOST        The lock had been taken over, or lost with its session.  The row is unchanged;
  *                    what the ending knew is filed as evidence.
- *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is still
- *                    held: end it with TL_OUTCOME_UNKNOWN.
- *     TL_ASK_CHANNEL A restore is open, and no failure is written meanwhile.  The lock is still held.
+ *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is
+ *                    still held: end it with TL_OUTCOME_UNKNOWN.
+ *     TL_ASK_CHANNEL A failure was refused, since a restore is open.  The lock is still held.
  *     TL_CALLBACK_FAILED
  *                    As for tl_lock_finish_with() (<tradelock/callback.h>), of an ending that was
  *                    left unknown there.
@@ -703,10 +703,11 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
 /*
  * For services with an event loop: a call is submitted now, carried out together with others, and
  * completed later.  The library makes one thread, on first use, which does the waiting.  Until the
- * completion the library owns the handle, the ending, and everything that the ending points to.
+ * completion the library owns the handle, the ending, and everything that the ending points to:
+ * other calls on the handle answer TL_WRONG_STATE.
  *
- * done is called on the library's thread, under the submitting thread's log UUID.  It may submit; it
- * must not block and must not close the client.  With done NULL the completion waits until
+ * done is called on the library's thread, under the submitting thread's log UUID.  It may submit;
+ * it must not block and must not close the client.  With done NULL the completion waits until
  * tl_client_completed() takes it, and the descriptor is readable while any waits.
  *
  * Its status is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
@@ -733,8 +734,8 @@ TL_EXPORT size_t tl_client_completed(tl_client *client, tl_completion *completio
 TL_EXPORT int tl_client_completed_fd(tl_client *client);
 
 /* For work in a caller's own transaction: accepts a connection without idle_transaction_timeout,
- * which is refused otherwise.  A caller that vanishes in such a transaction keeps what it has locked
- * from everybody for hours. */
+ * which is refused otherwise.  A caller that vanishes in such a transaction keeps what it has
+ * locked from everybody for hours. */
 #define TL_GUARD_ANY_IDLE 1u
 
 /*
@@ -742,10 +743,11 @@ TL_EXPORT int tl_client_completed_fd(tl_client *client);
  * committed, rolled back or SET here.  Outcomes: SUCCESS and FAILURE.  flags: 0 or
  * TL_GUARD_ANY_IDLE.
  *
- *     TL_OK           The compare-and-set is part of the transaction.  Go on, commit, and report with
- *                     tl_lock_committed().
+ *     TL_OK           The compare-and-set is part of the transaction.  Go on, commit, and report
+ *                     with tl_lock_committed().
  *     TL_ROLL_BACK    The lock was lost, evidence forbids the failure, or the server undid the
- *                     statement.  Roll back; the lock is held as before if it was.
+ *                     statement.  Roll back, then end the lock with tl_lock_finish(), which says
+ *                     what is left of it.
  *     TL_NO_TRANSACTION
  *                     No transaction is open, or autocommit is off.  Nothing was done.
  *
@@ -803,8 +805,8 @@ typedef struct tl_evidence {
 
 /*
  * Files what somebody knows of a payment, and what follows from it in the same transaction.  The
- * lane of a P row becomes due at once, or when it is next opened.  Success that contradicts an F row,
- * or that is of an older epoch, sets the conflict.  The texts are copied to the server.
+ * lane of a P row becomes due at once, or when it is next opened.  Success that contradicts an F
+ * row, or that is of an older epoch, sets the conflict.  The texts are copied to the server.
  *
  *     TL_OK            It is filed.
  *     TL_IN_CONFLICT   It is filed, and it contradicts the row: operators decide.
@@ -834,9 +836,9 @@ TL_EXPORT const char *tl_client_site(const tl_client *client);
 
 /*
  * Computes the idempotency key of a payment, with which it is sent to the channel: lower-case
- * hexadecimal digits of SHA-256 over site, channel, serial_no, cust_no, op_code (each as a four-byte
- * big-endian length and its bytes) and epoch (four bytes, big-endian), cut to `chars`, 20 to 64.
- * `out` takes chars + 1 bytes.  TL_OK or TL_INVALID.
+ * hexadecimal digits of SHA-256 over site, channel, serial_no, cust_no, op_code (each as a
+ * four-byte big-endian length and its bytes) and epoch (four bytes, big-endian), cut to `chars`, 20
+ * to 64. `out` takes chars + 1 bytes.  TL_OK or TL_INVALID.
  *
  * Anybody can compute it again:
  *

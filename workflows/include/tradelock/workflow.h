@@ -15,11 +15,11 @@
  *       transaction 2    the lock row becomes Y or F, and `apply_success` or
  *                        `apply_failure` writes the books                        commit
  *
- * Whatever cannot be decided there (a time-out, a crash, a lost answer) is left to the
- * *retry lane*: a worker (tl_worker_start), in this process or another one, claims what is
- * due, asks the channel with `query`, and only sends again, with the same channel key,
- * where that cannot pay twice.  It ends each trade with the same two apply callbacks, or
- * parks it for a person; it never guesses.
+ * Whatever cannot be decided there (a time-out, a crash, a lost answer) is left to the *retry
+ * lane*. A worker (tl_worker_start), in this process or another one, claims what is due and asks
+ * the channel with `query`.  It sends again, with the same channel key, only where that cannot pay
+ * twice.  It ends each trade with the same two apply callbacks, or parks it for a person.  It never
+ * guesses.
  *
  * CALLING ORDER
  *
@@ -33,10 +33,12 @@
  * OWNERSHIP AND THREADS
  *
  * The registry copies what it is given, but for the callbacks' context pointer, which must outlive
- * it.  A registry may be used by any number of threads; callbacks run on the calling thread or on a
- * worker's, many at once.  What a callback is given is borrowed until it returns.  An answer
- * belongs to the caller: start it with TL_ANSWER_INIT, clear it with tl_answer_clear(); its
- * pointers live until then.  After fork() the child needs a client and a registry of its own.
+ * it.  Any number of threads may use a registry.  Callbacks run on the calling thread or on a
+ * worker's, many at once; what they are given is borrowed until they return.
+ *
+ * An answer belongs to the caller.  Start it with TL_ANSWER_INIT and clear it with
+ * tl_answer_clear(); its pointers live until then.  After fork() the child needs a client and a
+ * registry of its own.
  *
  * UNITS
  *
@@ -44,15 +46,15 @@
  *
  * ERRORS
  *
- * As in tradelock.h: every call returns a tl_status, tl_status_class() says what to do next,
- * tl_error_message() is one sentence.
+ * As in <tradelock/tradelock.h>: every call returns a tl_status, tl_status_class() says what to do
+ * next, and tl_error_message() is one sentence.  The answers that every call may give stand there.
  *
  * WHAT A DYING PROCESS LEAVES
  *
- * At any point before transaction 1 is committed: nothing.  After it: a row P under a dead session,
- * which the janitor of any other process opens to the retry lane.  Whether the request had left,
- * the answer had come, or transaction 2 was under way makes no difference to anybody: the worker
- * asks the channel.
+ * Before transaction 1 is committed it leaves nothing.  After that it leaves a row P under a dead
+ * session, which the janitor of any other process opens to the retry lane.  Whether the request had
+ * left, the answer had come, or transaction 2 was under way makes no difference: the worker asks
+ * the channel.
  */
 #ifndef TRADELOCK_WORKFLOW_H
 #define TRADELOCK_WORKFLOW_H
@@ -80,19 +82,20 @@ typedef struct tl_attempt {
                             that can is told not to pay later than that */
     int64_t deadline_ms; /* what was left, when the callback was called, until nothing is
                             sent for this trade any more */
-    /* apply_success only: two operators found that a failure was paid after all, so that
-     * apply_failure has been here before, in this epoch; what it gave back is taken. */
+    /* apply_success only: two operators found that a failure was paid after all.  So apply_failure
+     * has been here before, in this epoch; take what it gave back. */
     int after_failure;
-    /* When timeout_ms is over: a moment of CLOCK_BOOTTIME, in ms, which every process of this
-     * machine has.  That of execute is from before tl_may_send() was asked. */
+    /* The moment at which timeout_ms is over, in ms of CLOCK_BOOTTIME, which every process of this
+     * machine has.  That of execute was computed before tl_may_send() was asked. */
     int64_t until_ms;
 } tl_attempt;
 
 /*
- * What is left until attempt->until_ms, 0 when it is over.  A process may be stopped at any moment,
- * so execute asks directly before its request leaves: when nothing is left it sends nothing and
- * answers NOT_SENT; else this is the time-out of the request, and, added to a wall clock that was
- * read before, the expiry that goes with it.
+ * What is left until attempt->until_ms; 0 when it is over.
+ *
+ * A process may be stopped at any moment, so execute asks directly before its request leaves.  When
+ * nothing is left it sends nothing and answers NOT_SENT.  Else this is the time-out of the request;
+ * and a wall clock that was read before, plus this, is the expiry that goes with it.
  */
 TL_EXPORT int64_t tl_attempt_left_ms(const tl_attempt *attempt);
 
@@ -108,11 +111,12 @@ typedef struct tl_reply {
     unsigned char result[TL_RESULT_MAX]; /* kept with Y, given to every later ask */
 } tl_reply;
 
-/* TL_OK, or TL_INVALID and the reply unchanged: too long, NULL, or a reference that is not UTF-8
- * without control characters and would not be stored as it is. */
+/* Sets the channel's reference, or the result.  TL_OK, or TL_INVALID with the reply unchanged: it
+ * is too long, NULL, or a reference that is not UTF-8 without control characters, which would not
+ * be stored as it is. */
 TL_EXPORT tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref);
 TL_EXPORT tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size);
-/* Cut when too long, never inside a character. */
+/* Sets the remark.  It is cut when too long, never inside a character. */
 TL_EXPORT void tl_reply_remark(tl_reply *reply, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -157,26 +161,31 @@ typedef enum tl_cancel {
 /*
  * The callbacks.
  *
- * execute, query, cancel run outside any transaction, with no connection of the library's pools
- * held.  They must return within attempt->timeout_ms; what comes later is fenced out, and a warning
- * in the log says how long it took, for an execute without a remark the row too.
+ * execute, query and cancel run outside any transaction, with no connection of the library's pools
+ * held.  They must return within attempt->timeout_ms.  What comes later is fenced out; a warning in
+ * the log says how long it took, and for an execute without a remark the row says so too.
  *
- * They all return.  One that does not, since an exception or a longjmp left it, leaves an answer
- * that tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a
- * worker's thread nobody catches an exception, which C++ takes for the end of the process: catch it
- * yourself.  A thread that ends there is replaced, and its trade waits for its max_hold.
+ * prepare, apply_success and apply_failure run inside the library's transaction, on its connection,
+ * under the rules of tl_tx_fn (<tradelock/callback.h>): autocommit is off; they may run again from
+ * the start; they must not commit, roll back or ask for locks.  They return:
  *
- * prepare, apply_success, apply_failure run inside the library's transaction, on its connection,
- * where autocommit is off.  They may run again from the start (deadlock, lock wait, snapshot
- * conflict), must not commit or roll back, and must not ask for locks; whatever they change of the
- * session costs its connection (tl_tx_fn).  They return TL_OK; TL_TRY_AGAIN when a statement met
- * error 1213, 1205 or 1020; anything else when they cannot.  prepare may also return TL_REFUSED
- * (with a remark): no row is left behind and the caller hears TL_REFUSED.  Lock order: the library
- * holds the trade's rows before it calls; take business rows in one order everywhere.
+ *     TL_OK          Go on, and commit.
+ *     TL_TRY_AGAIN   A statement met error 1213, 1205 or 1020; the transaction is run again.
+ *     TL_REFUSED     prepare only, with a remark: no row is left behind, and the caller of
+ *                    tl_workflow_run() hears TL_REFUSED.
+ *     other          They cannot.  The transaction is rolled back.
+ *
+ * Lock order: the library holds the trade's rows before it calls.  Take business rows in one order
+ * everywhere.
  *
  * apply_* get the reply of whichever callback learned the outcome.  When the outcome came as
- * evidence (a web-hook, a statement) the reply holds its reference and remark only; so when two
- * operators decided it, with the reference of the evidence, if there is one.
+ * evidence (a web-hook, a statement), the reply holds its reference and remark only.  When two
+ * operators decided it, the reply holds the reference of the evidence, if there is one.
+ *
+ * They all return.  One that an exception or a longjmp leaves makes an answer that
+ * tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a worker's
+ * thread nobody catches an exception, and C++ ends the process: catch it yourself.  A thread that
+ * ends there is replaced, and its trade waits for its max_hold.
  */
 typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
                                    struct st_mysql *connection);
@@ -191,8 +200,8 @@ typedef tl_status (*tl_apply_failure_fn)(void *context, const tl_attempt *attemp
 
 /* ------------------------------------------------------------- registration -- */
 
-/* The channel's contract, as data.  Declare less when in doubt: nothing declared here is ever tried
- * out, all of it is believed. */
+/* The channel's contract, as data.  Declare less when in doubt: all of it is believed, and nothing
+ * of it is ever tried out. */
 typedef struct tl_channel {
     const char *name;         /* part of every channel key; printable ASCII without blanks */
     int idempotent;           /* a key pays once, however often it is sent ... */
@@ -226,22 +235,28 @@ typedef struct tl_workflow {
 
 typedef struct tl_workflows tl_workflows;
 
-/* An empty registry.  The client must outlive it. */
+/* Makes an empty registry.  TL_OK.  The client must outlive it; tl_workflows_free() frees it. */
 TL_EXPORT tl_status tl_workflows_new(tl_workflows **out, tl_client *client);
 
-/* No run may be under way.  While a worker stands on it the registry is not freed, and an alarm
- * says so. */
+/* Frees the registry.  No run may be under way.  While a worker stands on it nothing is freed, and
+ * an alarm says so. */
 TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
 
 /*
- * Registers one operation.  TL_INVALID: a field is missing, out of range, or contradicts
- * another.  TL_UNSAFE: complete, but it could pay twice or lose a payment; refused are
- *   - a channel that is neither idempotent nor can be queried,
- *   - max_hold shorter than the execute time-out and the commit budget together,
- *   - deadline, max_hold, the channel's latency and what the server's clock may be off
- *     (clock_margin and a thousandth of the deadline) together beyond its window,
- *   - a grace shorter than the channel's latency and clock_margin,
- *   - fewer than 80 bits of channel key.
+ * Registers one operation.
+ *
+ *     TL_OK        It is registered, and copied.
+ *     TL_INVALID   A field is missing, out of range, or contradicts another.
+ *     TL_UNSAFE    It is complete, but it could pay twice or lose a payment.  Refused are
+ *                    - a channel that is neither idempotent nor can be queried,
+ *                    - max_hold shorter than the execute time-out and the commit budget together,
+ *                    - deadline, max_hold, the channel's latency and what the server's clock may be
+ *                      off (clock_margin and a thousandth of the deadline) together beyond its
+ *                      window,
+ *                    - a grace shorter than the channel's latency and clock_margin,
+ *                    - fewer than 80 bits of channel key.
+ *
+ * The message names the field, and what would do.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
@@ -297,29 +312,39 @@ inline tl_answer tl_answer_initial()
 #endif
 
 /*
- * One payment, from the ask to its answer:
- *   TL_SUCCEEDED      paid now, and booked
- *   TL_FAILED         proven: not paid, now or earlier (answer.own tells); proof
- *   TL_ALREADY_DONE   had been paid before; the stored result
- *   TL_MISMATCH       this key was used for a payment with other contents
- *   TL_BUSY, TL_CUSTOMER_BUSY   somebody else is at it, or at another of this customer
- *   TL_IN_DOUBT, TL_QUEUED, TL_PARKED   P; the retry lane or a person has it
- *   TL_REFUSED        prepare refused; there is no row
- *   TL_IN_CONFLICT    the channel knows of money that the row denies; operators decide
- *   TL_LOST           held too long; another took over.  What was learned is filed
- *   TL_UNKNOWN        an answer of the server was lost: call tl_workflow_settle() with
- *                     this answer, or leave it: the retry lane finds out in any case
- *   TL_CALLBACK_FAILED  prepare failed; nothing was written, unless it committed
- *   class RETRY       nothing happened; the same call may be made again
- * Only the class says whether a payment may be asked for again: never pay by other means
- * unless the status is TL_FAILED, TL_REFUSED or of class RETRY or CALLER.
+ * One payment, from the ask to its answer.  Clear the answer afterwards, whatever the status.
+ *
+ *     TL_SUCCEEDED      It is paid now, and booked.
+ *     TL_ALREADY_DONE   It had been paid before; the answer has the stored result.
+ *     TL_FAILED         It is proven that it was not paid, now or earlier (answer.own tells);
+ *                       answer.proof says why.  answer.retryable: it may be tried anew.
+ *     TL_IN_DOUBT       Money may have moved.  The retry lane finds out.
+ *     TL_QUEUED         Nothing was sent yet.  The retry lane sends.
+ *     TL_PARKED         It waits for a person; answer.parked says why.
+ *     TL_BUSY           Another attempt of this trade is in process.
+ *     TL_CUSTOMER_BUSY  Another trade of this customer is in process.
+ *     TL_MISMATCH       This key was used for a payment with other contents.
+ *     TL_REFUSED        prepare refused.  There is no row.
+ *     TL_IN_CONFLICT    The channel knows of money that the row denies.  Operators decide.
+ *     TL_ASK_CHANNEL    The server was restored or replaced.  Nothing is paid before operators have
+ *                       accepted it.
+ *     TL_LOST           It was held too long, and another took over.  What was learned is filed.
+ *     TL_CALLBACK_FAILED
+ *                       prepare failed.  Nothing was written, unless it committed.
+ *     TL_UNKNOWN_OPERATION
+ *                       No workflow of this operation is registered.
+ *     TL_UNKNOWN        An answer of the server was lost.  Call tl_workflow_settle() with this
+ *                       answer, or leave it: the retry lane finds out in any case.
+ *     class RETRY       Nothing happened.  The same call may be made again.
+ *
+ * Pay by other means only when the status is TL_FAILED, TL_REFUSED, or of class RETRY or CALLER.
  */
 TL_EXPORT tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
                                     tl_answer *answer);
 
 /*
- * Goes on where TL_UNKNOWN stopped: asks the server again whether the lock was granted (and then
- * goes on to pay), or whether the ending was committed.  Any answer of tl_workflow_run();
+ * Goes on where TL_UNKNOWN stopped.  It asks the server again whether the lock was granted, and
+ * then goes on to pay; or whether the ending was committed.  Any answer of tl_workflow_run(), and
  * TL_WRONG_STATE when there is nothing to settle.
  */
 TL_EXPORT tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer);
@@ -331,7 +356,7 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
 
 typedef struct tl_worker_options {
     unsigned version;     /* TL_WORKER_OPTIONS_VERSION */
-    unsigned threads;     /* compensating attempts at once, 1 to TL_CLAIM_MAX; 0: 4 */
+    unsigned threads;     /* compensating attempts at once, 1 to 64; 0: 4 */
     int64_t idle_max_ms;  /* look for due work at least so often; 0: 1000 */
     int64_t unclaimed_ms; /* alarm for work that is overdue by this; 0: 60000 */
 } tl_worker_options;
@@ -342,9 +367,13 @@ typedef struct tl_worker_options {
 typedef struct tl_worker tl_worker;
 
 /*
- * Starts the threads that claim due work of the registered operations and bring it to an
- * end.  It never claims more than it has free threads.  A trade at which a worker died is
- * run with nothing else in flight; after `poison` deaths alone with it, it is parked.
+ * Starts the threads that claim due work of the registered operations and bring it to an end.  It
+ * never claims more than it has free threads.  A trade at which a worker died is run with nothing
+ * else in flight; after `poison` deaths alone with it, it is parked.
+ *
+ *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
+ *     TL_UNKNOWN_OPERATION   No workflow is registered.
+ *     TL_NO_MEMORY           Its threads could not be started.
  */
 TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
                                     const tl_worker_options *options);
@@ -353,17 +382,21 @@ TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
 TL_EXPORT void tl_worker_stop(tl_worker *worker);
 
 /*
- * Waits until the worker has stopped, or until wait_ms is over (TL_TIMEOUT; it goes on). TL_OK: it
- * was told to stop and everything it held is finished.  TL_NO_MEMORY: callbacks ended its threads,
- * and no others could be started.  A session that is lost does not stop it: what it held is lost,
- * and it claims under the client's next one.
+ * Waits until the worker has stopped.
+ *
+ *     TL_OK          It was told to stop, and everything it held is finished.
+ *     TL_TIMEOUT     wait_ms is over, and it goes on.
+ *     TL_NO_MEMORY   Callbacks ended its threads, and no others could be started.
+ *
+ * A session that is lost does not stop it: what it held is lost, and it claims under the client's
+ * next session.
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 
 /* Stops, waits for what is held, frees. */
 TL_EXPORT void tl_worker_free(tl_worker *worker);
 
-/* Counters since the start. */
+/* Of a worker, since its start. */
 typedef struct tl_worker_counts {
     unsigned version; /* TL_WORKER_COUNTS_VERSION, set by the caller */
     uint64_t claimed, succeeded, failed, waiting, parked, lost, unknown;
@@ -374,6 +407,7 @@ typedef struct tl_worker_counts {
 #define TL_WORKER_COUNTS_VERSION 1u
 #define TL_WORKER_COUNTS_INIT TL_INITIAL(tl_worker_counts, TL_WORKER_COUNTS_VERSION)
 
+/* Copies the counters.  TL_OK, or TL_INVALID when counts->version is not set. */
 TL_EXPORT tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  *
  * A service needs none of it, and its account has no right to most of it.  The headers below say
  * for each call which account it needs: an administrator's, an operator's or a reader's
- * (sql/grants.sql).  A client for them is opened with TL_CLIENT_NO_SESSION, and for tl_migrate() and
- * tl_doctor() with TL_CLIENT_NO_SCHEMA.
+ * (sql/grants.sql).  A client for them is opened with TL_CLIENT_NO_SESSION, and for tl_migrate()
+ * and tl_doctor() with TL_CLIENT_NO_SCHEMA.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.  What a callback of a list is
  * given lives until it returns.

@@ -1,5 +1,7 @@
 /*
  * admin/audit.h - rows, history and statements, compared with what is promised.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
 #ifndef TRADELOCK_ADMIN_AUDIT_H
 #define TRADELOCK_ADMIN_AUDIT_H
@@ -24,11 +26,11 @@ typedef struct tl_violation {
     tl_key key;   /* op_code as on the row; _RETRY for the retry lane */
     uint64_t rev; /* of the step; 0: of the row, or of the statement */
     const char *sentence;
-    /* Who wrote the step or the row, as the server says, and when; "" and 0: there is none. */
+    /* Who wrote the step or the row, by the server's word, and when; "" and 0: there is none. */
     const char *account;
     int64_t logged_us;
-    /* Its name: all of the above and the row's revision, as 64 hexadecimal digits.  Other facts or
-     * another revision are another finding. */
+    /* The finding's name, 64 hexadecimal digits: the hash of all of the above and of the row's
+     * revision.  Other facts, or another revision, are another finding. */
     const char *finding;
     /* 1: two accounts closed it, and it is not counted as a violation. */
     int closed;
@@ -44,7 +46,7 @@ typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */
     uint64_t rows, steps, grants, payments, violations;
     uint64_t closed; /* found too, and closed by two accounts */
-    /* Who audited, which server, and when it began, by the server's word. */
+    /* Who audited which server, and when that began, by the server's word. */
     char account[385], server[512];
     int64_t at_us;
 } tl_audit_counts;
@@ -53,12 +55,19 @@ typedef struct tl_audit_counts {
 #define TL_AUDIT_COUNTS_INIT TL_INITIAL(tl_audit_counts, TL_AUDIT_COUNTS_VERSION)
 
 /*
- * Reads rows and history, page by page, and believes nothing else: no history has a gap, fences
- * only rise, no two holds of a trade overlap, a trade succeeds once, by its newest holder, and
- * nothing follows, every failure has its proof, nothing was changed by hand. With payments (NULL:
- * without) it also compares them with the rows: nobody paid twice, nothing paid that failed,
- * nothing succeeded that was not paid.  TL_OK also with violations, which are counted; `each` gets
- * the closed ones too.  Needs an operator's or reader's account.
+ * Reads rows and history, page by page, and believes nothing else.  What it proves of each trade:
+ *   - its history has no gap, and nothing in it was changed by hand
+ *   - fences only rise, and no two holds overlap
+ *   - it succeeds once, by its newest holder, and nothing follows
+ *   - every failure has its proof
+ *
+ * With payments, from the channel's ledger or statement, it also compares these with the rows:
+ * nothing was paid twice, nothing that failed was paid, and nothing succeeded unpaid.  payments may
+ * be NULL.  each() is called for every violation, the closed ones too.  Needs an operator's or a
+ * reader's account; it writes nothing.
+ *
+ *     TL_OK   The audit is complete.  counts->violations says how many are open: 0 is "in order".
+ *     else    It is not complete, and proves nothing; the message says why.
  */
 TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                              tl_violation_fn each, void *context, tl_audit_counts *counts);
@@ -77,10 +86,15 @@ typedef struct tl_closing {
 #define TL_CLOSING_INIT TL_INITIAL(tl_closing, TL_CLOSING_VERSION)
 
 /*
- * Two accounts close a finding, told apart by the server, as they decide about a trade.  TL_OK,
- * also when this account has done so before.  TL_NOT_FOUND: nobody has proposed it.
- * TL_REFUSED: this account has proposed it itself.  TL_BUSY: another one has proposed it
- * already.  TL_ALREADY_DONE: it is closed.  Needs an operator's account.
+ * Closes a finding, by two accounts that the server tells apart: one proposes, another confirms.
+ * Needs an operator's account.
+ *
+ *     TL_OK             This half is on record, by this call or an earlier one of this account.
+ *     TL_NOT_FOUND      A confirmation: nobody has proposed it.
+ *     TL_REFUSED        A confirmation: this account proposed it itself.  Another must confirm.
+ *     TL_BUSY           A proposal: another account has proposed it already.  Confirm it.
+ *     TL_ALREADY_DONE   It is closed.
+ *     TL_UNKNOWN        The answer was lost.  The same call again finds out.
  */
 TL_EXPORT tl_status tl_audit_close(tl_client *client, const tl_closing *closing);
 

@@ -1,5 +1,14 @@
 /*
  * admin/restore.h - a server that was restored or promoted, and how it is accepted.
+ *
+ * After a restore, or on a server that was promoted, payments may be missing.  A restore is open
+ * once an operator declares it, or once a program finds it: the server is not the accepted one, or
+ * a session's row is gone or went back in time.  The database itself keeps it on record.
+ *
+ * While it is open nothing is granted, armed or failed: TL_ASK_CHANNEL.  The retry lane asks the
+ * channel, and success ends trades.  tools/RESTORE.md is the operator's page.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
 #ifndef TRADELOCK_ADMIN_RESTORE_H
 #define TRADELOCK_ADMIN_RESTORE_H
@@ -10,22 +19,24 @@
 extern "C" {
 #endif
 
-/*
- * After a restore, or on a server that was promoted, payments may be missing.  Declared, or found
- * by a program (the server is not the accepted one; a session's row is gone or went back in time)
- * and then on record in the database itself, nothing is granted, armed or failed: TL_ASK_CHANNEL;
- * the retry lane asks the channel, and success ends trades. tools/RESTORE.md is the operator's
- * page.
- *
- * Accepting takes two accounts, told apart by the server.  The first call proposes:
- * TL_PARKED, and nothing has changed.  That of another account carries it out: TL_OK, and
- * every trade in process is one in doubt, without a holder: *doubtful tells how many.  What
- * was queued was perhaps sent, what was sent perhaps once more, and for one max_hold that
- * send may be under way; a holder that lives finds its lock lost, and what it learns is
- * evidence.  Mutexes and read-write locks are taken from their holders.
- * TL_REFUSED: nothing is declared or found.  TL_LOST: proposed on another server.
- */
+/* Declares that this server was restored.  TL_OK: a restore is open, by this call or before it. */
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason);
+
+/*
+ * Accepts the server, by two accounts that the server tells apart.  The first call proposes, that
+ * of another account carries it out.
+ *
+ * Every trade in process is in doubt then, and without a holder: what was queued was perhaps sent,
+ * what was sent perhaps once more, and for one max_hold that send may be under way.  A holder that
+ * lives finds its lock lost, and what it learns is evidence.  Lease mutexes and read-write locks
+ * are taken from their holders.
+ *
+ *     TL_OK        The server is accepted, and *doubtful says how many trades are in doubt.
+ *     TL_PARKED    It is proposed, and nothing has changed.  Another account must accept too.
+ *     TL_REFUSED   No restore is open.
+ *     TL_LOST      It was proposed on another server.  Propose it here.
+ *     TL_UNKNOWN   The answer was lost.  The same call again finds out.
+ */
 TL_EXPORT tl_status tl_restore_accept(tl_client *client, const char *actor, const char *reason,
                                       uint64_t *doubtful);
 
@@ -47,10 +58,11 @@ typedef struct tl_restore {
 #define TL_RESTORE_VERSION 1u
 #define TL_RESTORE_INIT TL_INITIAL(tl_restore, TL_RESTORE_VERSION)
 
-/* How many trades of an operation are in process in this state: what accepting would put in
- * doubt.  op_code is "" for the locks that it would take away. */
+/* How many trades of an operation are in process in this state, which accepting would put in doubt.
+ * op_code is "" for the locks that it would take away.  Returns 0 to go on. */
 typedef int (*tl_restore_fn)(void *context, const char *op_code, const char *state, uint64_t count);
-/* each may be NULL; with it the tables are walked. */
+/* TL_OK: *state is the restore that is open, or the last one.  each may be NULL; with it the tables
+ * are walked. */
 TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each,
                                       void *context);
 

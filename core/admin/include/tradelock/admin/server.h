@@ -1,5 +1,7 @@
 /*
  * admin/server.h - schema, roles, the doctor, and purging what is finished.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
 #ifndef TRADELOCK_ADMIN_SERVER_H
 #define TRADELOCK_ADMIN_SERVER_H
@@ -15,12 +17,19 @@ typedef struct tl_migrated {
     unsigned mended;   /* triggers, functions and views that were missing */
 } tl_migrated;
 
-/* Applies what is missing; any number may run at once.  Needs an administrator.  Nothing is made on
- * a server that tl_client_open() refuses: TL_SERVER_UNSAFE, TL_READ_ONLY. */
+/*
+ * Brings the schema to this library's version; any number may run at once, and one that was cut off
+ * is run again.  Needs an administrator's account, and a client with TL_CLIENT_NO_SCHEMA.
+ *
+ *     TL_OK              The schema is this version's; *migrated says what was done.
+ *     TL_SERVER_UNSAFE   The server is not fit for money.  Nothing was made.
+ *     TL_READ_ONLY       The server takes no writes.  Nothing was made.
+ */
 TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
 
-/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader and gives them
- * what they need in this database (sql/grants.sql).  Needs an administrator. */
+/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader, and gives them
+ * the rights they need in this database (sql/grants.sql).  TL_OK: they have them.  Needs an
+ * administrator's account. */
 TL_EXPORT tl_status tl_grant_roles(tl_client *client);
 
 typedef enum tl_finding_level {
@@ -36,22 +45,37 @@ typedef struct tl_finding {
     const char *sentence; /* what it means and what to do */
 } tl_finding;
 
+/* Returns 0 to go on. */
 typedef int (*tl_finding_fn)(void *context, const tl_finding *finding);
-/* TL_OK, or TL_SERVER_UNSAFE when a finding is; all findings are reported either way. */
+
+/*
+ * Asks the server whether it is fit for money, and tells each finding.  It looks with the account
+ * that it is given, so run it with the account of the service.
+ *
+ *     TL_OK              No finding is unsafe.  Read the warnings.
+ *     TL_SERVER_UNSAFE   At least one is.  Ask for no locks there before it is mended.
+ *     TL_NO_SCHEMA, TL_WRONG_SCHEMA
+ *                        Run `tradelock migrate` first; what rests on the schema was not looked at.
+ */
 TL_EXPORT tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context);
 
 typedef struct tl_purged {
     uint64_t trades, resources, sessions; /* removed */
-    uint64_t looked_at;                   /* rows */
+    uint64_t looked_at;                   /* rows of trades */
 } tl_purged;
 
 /*
- * Removes finished trades that have not changed for older_ms, with both rows, their history and
- * evidence, a small batch in each transaction, in the order of the key.  Never one in process or in
- * conflict.  Then, in the same way, mutexes and read-write locks that nobody held or asked for
- * since, with their history, and the sessions that were over by then. TL_INVALID when older_ms is
- * shorter than the setting retention_ms: a purged key can be paid again.  Needs an operator's
- * account; may be stopped and started again at any time.
+ * Removes finished trades that have not changed for older_ms: both rows, their history and
+ * evidence, in the order of the key, a small batch in each transaction.  It never removes one in
+ * process or in conflict.  Then it removes lease mutexes and read-write locks that nobody held or
+ * asked for since, with their history, and the sessions that were over by then.
+ *
+ * A purged key can be paid again.  So older_ms must not be shorter than the setting retention_ms.
+ * It may be stopped and started again at any time.  Needs an operator's account.
+ *
+ *     TL_OK        All of that age is gone; *purged says how much.
+ *     TL_INVALID   older_ms is shorter than retention_ms.  Nothing was removed.
+ *     else         A part of it may be gone.  Run it again.
  */
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
 

@@ -1,0 +1,134 @@
+/* A grant of a trade's lock, and the table of this kind of lock.  The row is read where the step's
+ * answer does not tell, or came too late. */
+#include "trade_lock/lock.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread_context.h"
+#include "client/restored.h"
+
+#include <string.h>
+
+/* The last step at the row is this handle's, and nobody has gone on from there. */
+static int is_last_here(const tl_lock *lock)
+{
+    return lock->view.status == 'P' &&
+           memcmp(lock->inside.token, lock->base.next_token, STEP_TOKEN) == 0 &&
+           strcmp(lock->view.session_id, life_session_id(lock->base.life)) == 0;
+}
+
+int ask_is_mine(const tl_lock *lock)
+{
+    return is_last_here(lock) && lock->inside.alive;
+}
+
+/* A grant under way. */
+struct granting {
+    const step_task *t;
+    int was_read; /* the row was */
+};
+
+/*
+ * The hold as the row has it, where the step's own answer does not tell or is too old: a step that
+ * was settled, a claim of a batch, a reclaim that names no fence and carries business rows, a
+ * thread that was stopped.  A hold whose time is over is one as long as nobody else has taken it.
+ */
+static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mine)
+{
+    tl_lock *lock = (tl_lock *)h;
+    struct granting *g = granting;
+    int64_t before_ms = clock_boottime_ms();
+    tl_status status = lock_read(lock);
+
+    if (status != TL_OK)
+        return status;
+    g->was_read = 1;
+    *mine = ask_is_mine(lock) || (is_last_here(lock) && life_left_ms(h->life) > 0);
+    offer->before_ms = before_ms;
+    offer->left_ms = (lock->view.max_hold_until_us - lock->view.now_us) / 1000;
+    offer->fence = lock->view.fence;
+    return TL_OK;
+}
+
+/* Nothing is given back: the retry lane owns what is left of it. */
+static tl_status gone(lock_handle *h, void *granting)
+{
+    tl_lock *lock = (tl_lock *)h;
+    const struct granting *g = granting;
+
+    handle_become(h, LOCK_NEW);
+    if (g->t->step.kind == STEP_ASK && lock->view.state != TL_STATE_ABSENT)
+        return ask_classify(lock);
+    return error_set(TL_BUSY, "the lock was granted and taken over at once");
+}
+
+static void in_doubt(lock_handle *h, const void *granting)
+{
+    h->doubt.rows = ((const struct granting *)granting)->t->task.doubt.rows;
+}
+
+/* A worker's thread that claims has no work of its own; the claim goes on with the trade's, which
+ * the row says. */
+static void log_grant(const tl_lock *lock)
+{
+    tl_key key = lock_key(lock);
+    int lent = thread_context_lend(lock->view.log_no);
+
+    log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence, "%s lock granted",
+             lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
+    if (lent)
+        thread_context_work("");
+}
+
+static tl_status granted(lock_handle *h, void *granting)
+{
+    tl_lock *lock = (tl_lock *)h;
+    const struct granting *g = granting;
+
+    lock->epoch = g->was_read ? lock->view.epoch : g->t->step.epoch;
+    if (!g->was_read)
+        lock_view_granted(lock, g->t);
+    lock->own_sends = 0;
+    if (lock->options.lane == TL_LANE_RETRY)
+        lock->clock_steps = clock_watch_steps(h->client);
+    else if (!lock->options.not_sent)
+        lock_count_send(lock, 0, 0);
+    log_grant(lock);
+    return TL_GRANTED;
+}
+
+/* A repeatable operation guards no money, and a claim only asks. */
+static tl_status check_restored(const lock_handle *h)
+{
+    const tl_lock *lock = (const tl_lock *)h;
+
+    if (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock))
+        return TL_OK;
+    return restored_check(h->client);
+}
+
+const lock_method trade_method = {
+    .wait_prefix = "",
+    .is_swept = 1,
+    .lost = "the lock was taken over; nothing was written",
+    .check_restored = check_restored,
+    .look = look,
+    .gone = gone,
+    .granted = granted,
+    .in_doubt = in_doubt,
+    .explain = ask_explain,
+};
+
+tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms)
+{
+    struct granting granting = {.t = t};
+    /* A step that was settled may have been committed long ago: what is left of its max_hold is
+     * read, not assumed. */
+    lock_offer offer = {.unread = t->step.fence == 0 || t->task.settled,
+                        .fence = t->step.fence,
+                        .by_session = 1,
+                        .before_ms = before_ms,
+                        .left_ms = lock->options.max_hold_ms};
+
+    return lock_take(&lock->base, &granting, &offer);
+}

@@ -1,0 +1,189 @@
+/*
+ * One task alone: tried, tried again while the server undoes it, settled when its answer is lost.
+ * The only loop of that kind: every kind of task goes through it.  It uses connections of the pool
+ * and settle.c, and knows no other task.
+ */
+#include "transition/alone.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "transition/settle.h"
+
+#include <assert.h>
+
+/* Between two tries. */
+#define REPEAT_MIN_MS 2
+#define REPEAT_MAX_MS 100
+
+/* Nothing was written; but what may have happened before stays in doubt. */
+static void fail(task *t, tl_status status)
+{
+    t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
+    t->status = t->doubt.is_open ? TL_UNKNOWN : status;
+}
+
+tl_status task_check_lock(const transition_engine *engine, const task *t)
+{
+    if (transition_is_restored(engine))
+        return error_set(TL_ASK_CHANNEL,
+                         "the server was restored or replaced, and who holds what may be "
+                         "missing in it: nothing is locked");
+    return t->life != NULL ? life_check(t->life) : TL_OK;
+}
+
+int task_judge_passing(task *t, const db *connection)
+{
+    const db_error_class class = db_error_classify(db_errno(connection));
+
+    if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
+        return 0;
+    fail(t, db_error_status(connection, DB_ERROR, t->name));
+    t->stage = TASK_AGAIN;
+    return 1;
+}
+
+/* What an answer other than DB_DONE means. */
+static void judge(task *t, db *connection, db_answer answer)
+{
+    int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+
+    if (answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer)) {
+        task_doubt(t, connection);
+        t->stage = TASK_AGAIN;
+        return;
+    }
+    if (answer == DB_ERROR && t->kind->judge != NULL && t->kind->judge(t, connection))
+        return;
+    if (repeats && t->asks && db_row_is_taken(connection)) {
+        t->verdict = VERDICT_DECIDING;
+        return;
+    }
+    fail(t, db_error_status(connection, answer, t->name));
+    if (repeats || answer == DB_NOT_SENT)
+        t->stage = TASK_AGAIN;
+}
+
+/* What the server said is judged before the rollback says something else. */
+static void try_on(task *t, db *connection)
+{
+    db_answer answer;
+
+    t->verdict = VERDICT_APPLIED;
+    answer = t->kind->run(t, connection);
+    if (answer != DB_DONE)
+        judge(t, connection, answer);
+    else if (t->verdict == VERDICT_UNKNOWN)
+        t->stage = TASK_AGAIN;
+    else
+        t->doubt.is_open = 0; /* whatever an earlier run came to, this one was answered */
+    if (db_in_transaction(connection))
+        (void)db_rollback(connection);
+    if (t->kind->after != NULL)
+        t->kind->after(t, connection);
+}
+
+void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
+{
+    db *connection;
+    tl_status status =
+        pool_get(engine->connections, t->kind->pool, clock_left_ms(deadline_ms), &connection);
+
+    assert(t->stage != TASK_OVER && !alone_is_lost(t));
+    t->stage = TASK_OVER;
+    if (status != TL_OK) {
+        fail(t, status);
+        /* "Too many connections" may pass within the time too. */
+        if (status == TL_UNREACHABLE || status == TL_OVERLOADED)
+            t->stage = TASK_AGAIN;
+        return;
+    }
+    if (t->kind->check != NULL && !t->doubt.is_open)
+        status = t->kind->check(engine, t);
+    if (status == TL_OK)
+        try_on(t, connection);
+    else
+        fail(t, status);
+    pool_put(engine->connections, connection);
+}
+
+int alone_is_lost(const task *t)
+{
+    return t->doubt.is_open && (t->kind->read != NULL || t->doubt.connection[0] != '\0');
+}
+
+int alone_is_over(const task *t)
+{
+    return t->stage == TASK_OVER && !alone_is_lost(t);
+}
+
+/* It provably did not happen: the same token may be written now. */
+static void undone(task *t)
+{
+    const doubt *d = &t->doubt;
+
+    t->verdict = VERDICT_FAILED;
+    if (d->failed_with != 0) {
+        t->status = error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)", t->name,
+                              d->words, d->failed_with);
+    } else {
+        t->status = error_set(TL_TRY_AGAIN, "'%s' was not done; its answer was lost: %s", t->name,
+                              d->words[0] != '\0' ? d->words : "earlier");
+        t->stage = TASK_AGAIN;
+    }
+    if (t->kind->undone != NULL)
+        t->kind->undone(t);
+}
+
+/* Whether it happened is not asked, only that it cannot happen any more: what is run next must not
+ * be undone by it. */
+static void end_lost(transition_engine *engine, task *t, int64_t deadline_ms)
+{
+    if (task_end(engine, &t->doubt, clock_left_ms(deadline_ms)))
+        t->stage = TASK_AGAIN;
+    else
+        settle_not_knowable(t);
+}
+
+void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
+{
+    t->stage = TASK_OVER;
+    if (t->kind->read == NULL) {
+        end_lost(engine, t, deadline_ms);
+        return;
+    }
+    task_settle(engine, t, clock_left_ms(deadline_ms));
+    if (t->verdict == VERDICT_REFUSED)
+        undone(t);
+    else if (t->verdict != VERDICT_UNKNOWN)
+        error_clear(); /* what was said of the loss */
+}
+
+/* 0: with no time left the next try could only say so, and not what went wrong. */
+static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
+{
+    int64_t again_ms = clock_deadline(random_jitter_ms(*pause_ms, 100));
+
+    if (again_ms >= deadline_ms)
+        return 0;
+    engine_count(&engine->counters.repeats, 1);
+    clock_sleep_until_ms(again_ms);
+    *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
+    error_clear(); /* what the last try said */
+    return 1;
+}
+
+void alone_finish(transition_engine *engine, task *t, int64_t deadline_ms)
+{
+    int64_t pause_ms = REPEAT_MIN_MS;
+
+    for (;;) {
+        if (alone_is_lost(t))
+            alone_settle(engine, t, deadline_ms);
+        if (t->stage == TASK_OVER)
+            return;
+        if (t->stage == TASK_AGAIN && (t->once || !pause_once(engine, &pause_ms, deadline_ms)))
+            return;
+        alone_try(engine, t, deadline_ms);
+    }
+}

@@ -1,0 +1,27 @@
+/* The engine itself, as the files of this room share it. */
+#ifndef TL_TRANSITION_ENGINE_H
+#define TL_TRANSITION_ENGINE_H
+
+#include "transition/task.h"
+
+#include <semaphore.h>
+
+typedef struct group_queue group_queue;
+
+struct transition_engine {
+    /* Fixed after start. */
+    pool *connections;
+    const struct logger *logger;
+    const atomic_int *restored;
+    group_queue *groups;
+    sem_t settlers; /* members of a lost batch that may settle for themselves at once */
+    /* Atomic. */
+    transition_counters counters;
+};
+
+static inline void engine_count(atomic_uint_fast64_t *counter, uint64_t number)
+{
+    atomic_fetch_add_explicit(counter, number, memory_order_relaxed);
+}
+
+#endif

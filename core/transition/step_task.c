@@ -1,0 +1,207 @@
+/*
+ * The kind of task that a trade's steps are: how one is run, alone or in a batch, what refuses it,
+ * and how its token tells what became of it.  It decides nothing about what is legal when.
+ */
+#include "transition/step_task.h"
+
+#include "base/error.h"
+#include "store/store.h"
+#include "store/group.h"
+
+#include <string.h>
+
+static step *step_of(task *t)
+{
+    return &((step_task *)t)->step;
+}
+
+static const step *const_step_of(const task *t)
+{
+    return &((const step_task *)t)->step;
+}
+
+/* ------------------------------------------------------------------- may it be begun -- */
+
+/* A failure rests on what is known to have been sent, and steps of that may be missing. */
+static int is_failure(const step *s)
+{
+    return s->status == 'F' &&
+           (s->kind == STEP_FINISH_RETRY || (s->kind == STEP_FINISH_SYNC && s->once));
+}
+
+static tl_status check_restored(const transition_engine *engine, const step *s)
+{
+    const int forbidden =
+        s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s);
+
+    if (!forbidden || !transition_is_restored(engine))
+        return TL_OK;
+    return error_set(TL_ASK_CHANNEL,
+                     "'%s': the server was restored or replaced, and payments may be "
+                     "missing in it: ask the channel first%s",
+                     step_name(s->kind),
+                     is_failure(s) ? "; nothing fails before it is accepted" : "");
+}
+
+tl_status step_check_life(const step *s)
+{
+    if (s->life == NULL)
+        return TL_OK;
+    if (step_is_holders(s->kind) && life_is_over(s->life))
+        return error_set(TL_LOST, "the session that held the lock was declared dead");
+    return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
+}
+
+tl_status step_task_check(const transition_engine *engine, const task *t)
+{
+    tl_status status = check_restored(engine, const_step_of(t));
+
+    return status == TL_OK ? step_check_life(const_step_of(t)) : status;
+}
+
+/* ----------------------------------------------------------------------------- alone -- */
+
+static verdict verdict_of(const step *s)
+{
+    return s->changed ? VERDICT_APPLIED : VERDICT_REFUSED;
+}
+
+static db_answer run(task *t, db *connection)
+{
+    db_answer answer;
+
+    t->doubt.rows = ROWS_NONE;
+    answer = store_step(connection, step_of(t), STORE_PLAIN);
+    if (answer == DB_DONE)
+        t->verdict = verdict_of(step_of(t));
+    return answer;
+}
+
+/* 1062 names the key that refused; the server's sentence also quotes the values, which may look
+ * like names. */
+int step_task_judge(task *t, const db *connection)
+{
+    const step_kind kind = step_of(t)->kind;
+
+    if (db_error_classify(db_errno(connection)) != DB_CLASS_DUPLICATE ||
+        (kind != STEP_ASK && kind != STEP_RECLAIM))
+        return 0;
+    t->verdict = strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0
+                     ? VERDICT_CUSTOMER_BUSY
+                     : VERDICT_REFUSED;
+    return 1;
+}
+
+/* The row carries our token.  What was granted counts only while it is still P under this living
+ * session. */
+static void read_own(task *t, const db_result *row)
+{
+    step *s = step_of(t);
+    const int worth = !step_is_grant(s->kind) || (db_get_text(row, 0, 1)[0] == 'P' &&
+                                                  db_get_int(row, 0, 4) && db_get_int(row, 0, 5));
+
+    t->verdict = worth ? VERDICT_APPLIED : VERDICT_LOST;
+    s->changed = worth;
+    s->fence = db_get_uint(row, 0, 2);
+    s->epoch = (uint32_t)db_get_uint(row, 0, 3);
+}
+
+/* The row by its key: our token there means that the step was committed.  Else history is asked
+ * whether the token was ever written: then it was committed, and somebody has gone on from
+ * there. */
+db_answer step_task_read(task *t, db *connection)
+{
+    step *s = step_of(t);
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = store_token_now(connection, s, &result);
+
+    if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0) {
+        read_own(t, &result);
+    } else if (answer == DB_DONE) {
+        answer = store_token_seen(connection, s, &result);
+        if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0)
+            t->verdict = step_is_grant(s->kind) ? VERDICT_LOST : VERDICT_APPLIED;
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+void step_task_undone(task *t)
+{
+    t->settled = 1;
+}
+
+/* -------------------------------------------------------------------------- in batches -- */
+
+static size_t row_size(const task *t)
+{
+    return store_group_size(const_step_of(t));
+}
+
+static int by_key(const task *left, const task *right)
+{
+    const step *a = const_step_of(left), *b = const_step_of(right);
+    int order = strcmp(a->cust_no, b->cust_no);
+
+    if (order == 0)
+        order = strcmp(a->serial_no, b->serial_no);
+    return order != 0 ? order : strcmp(a->op_code, b->op_code);
+}
+
+static db_answer run_rows(task **tasks, size_t count, db *connection)
+{
+    step *steps[STORE_GROUP_MAX];
+    db_answer answer;
+
+    for (size_t i = 0; i < count; i++)
+        steps[i] = step_of(tasks[i]);
+    answer = store_group(connection, steps, count);
+    for (size_t i = 0; i < count && answer == DB_DONE; i++)
+        tasks[i]->verdict = verdict_of(steps[i]);
+    return answer;
+}
+
+/*
+ * Of several asks for one key in a batch one is written.  Where it was granted, the others meet a
+ * living holder.  Where it was refused, so are the others, which had all asked before: but for
+ * reclaims, each of which names what it saw.
+ */
+static int follow(const task *written, task *t)
+{
+    const step_kind kind = const_step_of(t)->kind;
+    const int same_asks = const_step_of(written)->kind == kind && step_is_grant(kind);
+
+    t->verdict = VERDICT_REFUSED;
+    return same_asks && (written->verdict == VERDICT_APPLIED ||
+                         (written->verdict == VERDICT_REFUSED && kind != STEP_RECLAIM));
+}
+
+#define BATCH_KIND                                                                                 \
+    {                                                                                              \
+        .size = row_size, .order = by_key, .follow = follow, .run = run_rows                       \
+    }
+
+static const batch_kind *batch_of(const task *t)
+{
+    static const batch_kind kinds[STORE_GROUPS] = {BATCH_KIND, BATCH_KIND, BATCH_KIND, BATCH_KIND,
+                                                   BATCH_KIND};
+    const store_group_kind kind = store_group_of(const_step_of(t));
+
+    return kind == STORE_NO_GROUP ? NULL : &kinds[kind];
+}
+
+task *step_task_of(step_task *t)
+{
+    static const task_kind kind = {.check = step_task_check,
+                                   .run = run,
+                                   .judge = step_task_judge,
+                                   .read = step_task_read,
+                                   .undone = step_task_undone,
+                                   .batch = batch_of};
+
+    t->task.kind = &kind;
+    t->task.name = step_name(t->step.kind);
+    t->task.asks = step_is_grant(t->step.kind) && t->step.kind != STEP_ARM;
+    t->task.life = t->step.life;
+    return &t->task;
+}

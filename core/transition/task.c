@@ -1,0 +1,157 @@
+/*
+ * The engine's front: what makes one, and what a task is given to.  A task that may share a
+ * statement goes to the queue (group.c), any other is carried out alone (alone.c).
+ *
+ * The files of this room stand in one line, and each knows only those behind it:
+ * task -> group -> batch -> alone -> settle -> engine.h.
+ */
+#include "transition/task.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "transition/alone.h"
+#include "transition/batch.h"
+#include "transition/group.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Members of a lost batch that settle for themselves at once: each opens a connection. */
+#define SETTLERS 4
+
+tl_status transition_engine_new(transition_engine **out, pool *connections,
+                                const struct logger *logger, const atomic_int *restored)
+{
+    transition_engine *engine = memory_new(sizeof *engine);
+
+    if (engine == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
+    engine->connections = connections;
+    engine->logger = logger;
+    engine->restored = restored;
+    if (group_queue_new(&engine->groups, pool_size(connections, POOL_QUICK)) != TL_OK) {
+        memory_free(engine);
+        return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
+    }
+    sem_init(&engine->settlers, 0, SETTLERS);
+    *out = engine;
+    return TL_OK;
+}
+
+void transition_engine_free(transition_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    sem_destroy(&engine->settlers);
+    group_queue_free(engine->groups);
+    memory_free(engine);
+}
+
+transition_counters *transition_count(transition_engine *engine)
+{
+    return &engine->counters;
+}
+
+pool *transition_pool(const transition_engine *engine)
+{
+    return engine->connections;
+}
+
+int transition_is_restored(const transition_engine *engine)
+{
+    return atomic_load(engine->restored);
+}
+
+static void begin(task *t)
+{
+    assert(t->kind != NULL && t->kind->run != NULL && t->name != NULL);
+    t->stage = TASK_NEW;
+    t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
+    t->status = TL_UNKNOWN;
+    t->settled = 0;
+}
+
+/* Nothing can be in doubt of what is known. */
+static void check_end(const task *t)
+{
+    assert((t->verdict == VERDICT_UNKNOWN) == (t->doubt.is_open != 0));
+    (void)t;
+}
+
+void task_run(transition_engine *engine, task *t, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms);
+    const batch_kind *kind = batch_kind_of(t);
+
+    begin(t);
+    if (kind != NULL)
+        group_run(engine, kind, t, deadline_ms);
+    else
+        alone_finish(engine, t, deadline_ms);
+    check_end(t);
+}
+
+/* ----------------------------------------------------------------------- many at once -- */
+
+static int by_kind(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t)batch_kind_of(*(task *const *)left);
+    const uintptr_t b = (uintptr_t)batch_kind_of(*(task *const *)right);
+
+    return (a > b) - (a < b);
+}
+
+/* How many of the first of them share a statement. */
+static size_t count_together(const batch_kind *kind, task *const *tasks, size_t count)
+{
+    size_t taken = 1, bytes = 0;
+
+    while (kind != NULL && taken < count && taken < BATCH_ROWS &&
+           batch_kind_of(tasks[taken]) == kind) {
+        bytes += kind->size(tasks[taken - 1]);
+        if (bytes + kind->size(tasks[taken]) > BATCH_BYTES)
+            break;
+        taken++;
+    }
+    return taken;
+}
+
+/* Each has its turn before any is waited for. */
+static void give_turns(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
+{
+    for (size_t at = 0, taken; at < count; at += taken) {
+        const batch_kind *kind = batch_kind_of(tasks[at]);
+
+        taken = count_together(kind, tasks + at, count - at);
+        if (kind != NULL) {
+            batch_run(engine, kind, tasks + at, taken, deadline_ms);
+            group_count(engine, taken);
+        } else if (!tasks[at]->doubt.is_open) {
+            alone_try(engine, tasks[at], deadline_ms);
+        }
+    }
+    /* Of those that shared a statement with one that waits. */
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i]->stage == TASK_NEW && batch_kind_of(tasks[i]) != NULL)
+            alone_try(engine, tasks[i], deadline_ms);
+}
+
+void task_run_all(transition_engine *engine, task **tasks, size_t count, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms);
+
+    if (count == 1) {
+        task_run(engine, tasks[0], budget_ms);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        begin(tasks[i]);
+    /* Those that came together go together, whatever the threads of other callers do. */
+    qsort(tasks, count, sizeof(void *), by_kind);
+    give_turns(engine, tasks, count, deadline_ms);
+    for (size_t i = 0; i < count; i++) {
+        batch_rest(engine, tasks[i], deadline_ms);
+        check_end(tasks[i]);
+    }
+}
