@@ -91,18 +91,27 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
     return answer;
 }
 
+#define KNOWN(clock, value) ((clock)->boot_id != NULL ? (value) : db_null())
+#define SESSION_CLOCK(clock)                                                                       \
+    .boot_id = db_text((clock)->boot_id), .clock_us = KNOWN(clock, db_int((clock)->at_us)),        \
+    .clock_least_us = KNOWN(clock, db_int((clock)->least_us)),                                     \
+    .clock_most_us = KNOWN(clock, db_int((clock)->most_us)),                                       \
+    .clock_steps = KNOWN(clock, db_uint((clock)->steps))
+
 db_answer store_session_insert(db *connection, const store_session *session)
 {
     return SQL_RUN(connection, NULL, session_insert, .session_id = db_text(session->session_id),
                    .program = db_text(session->program), .host = db_text(session->host),
                    .pid = db_uint(session->pid), .operations = db_text(session->operations),
                    .connection_name = db_text(session->connection_name),
-                   .timeout_ms = db_int(session->timeout_ms));
+                   .timeout_ms = db_int(session->timeout_ms), SESSION_CLOCK(&session->clock));
 }
 
-db_answer store_session_beat(db *connection, const char *session_id, db_result *result)
+db_answer store_session_beat(db *connection, const char *session_id,
+                             const store_session_clock *clock, db_result *result)
 {
-    return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id));
+    return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id),
+                   SESSION_CLOCK(clock));
 }
 
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result)

@@ -70,14 +70,23 @@ typedef struct store_stretch {
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
                                   int *empty);
 
+/* How a process knows the server's clock; boot_id NULL: it does not. */
+typedef struct store_session_clock {
+    const char *boot_id;
+    int64_t at_us, least_us, most_us;
+    uint32_t steps;
+} store_session_clock;
+
 /* Sessions; affected tells. */
 typedef struct store_session {
     const char *session_id, *program, *host, *operations, *connection_name;
     uint32_t pid;
     int64_t timeout_ms;
+    store_session_clock clock;
 } store_session;
 db_answer store_session_insert(db *connection, const store_session *session);
-db_answer store_session_beat(db *connection, const char *session_id, db_result *result);
+db_answer store_session_beat(db *connection, const char *session_id,
+                             const store_session_clock *clock, db_result *result);
 /* (ended); no row when it is gone */
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result);

@@ -1,6 +1,6 @@
 /*
  * Filing what somebody knows.  The sync row is locked first; what follows from the evidence is in
- * the same transaction, by the trigger on it (sql/schema/0011_operators.sql):
+ * the same transaction, by the trigger on it (sql/object/evidence.sql):
  *
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
