@@ -104,10 +104,4 @@ static inline void client_lose_track(struct tl_client *client)
     atomic_fetch_add(&client->untracked, 1);
 }
 
-/* Work that is done again after the server undid it or a connection failed. */
-static inline void client_repeats(tl_client *client)
-{
-    client_add(&transition_count(client->transitions)->repeats, 1);
-}
-
 #endif

@@ -1,6 +1,6 @@
 /* The session of this process: its heartbeat on a thread and a connection of their own, the round
- * that follows each confirmed beat on another thread, and a new session where the old one was ended.
- * It writes the process' own row of tl_session; observer.c ends those of others. */
+ * that follows each confirmed beat on another thread, and a new session where the old one was
+ * ended.  It writes the process' own row of tl_session; observer.c ends those of others. */
 #include "session/session.h"
 
 #include "base/clock.h"

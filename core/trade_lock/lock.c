@@ -11,8 +11,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define REREAD_MS 10 /* between two readings, when a connection failed */
-
 /* ------------------------------------------------------------- what it knows -- */
 
 tl_status lock_check(const tl_lock *lock)
@@ -49,7 +47,7 @@ int lock_is_repeatable(const tl_lock *lock)
     return (lock->options.flags & TL_ASK_REPEATABLE) != 0;
 }
 
-int lock_is_mutex(const tl_lock *lock)
+int lock_repeats(const tl_lock *lock)
 {
     return lock_is_repeatable(lock) || lock_is_standalone(lock);
 }
@@ -126,7 +124,7 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     s->session_id = life_session_id(lock->base.life);
     s->life = lock->base.life;
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
-    s->once = !lock_is_mutex(lock);
+    s->once = !lock_repeats(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
     s->deadline_ms = lock->options.deadline_ms > 0 ? lock->options.deadline_ms : -1;
     s->proof = '-';
@@ -186,41 +184,28 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
                      step_name(t->step.kind));
 }
 
-/* One try; *again becomes 1 when only the connection failed. */
-static tl_status read_once(const tl_lock *lock, int64_t deadline_ms, db_result *rows, int *again)
-{
-    tl_client *client = lock->base.client;
-    db *connection;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection);
-    db_answer answer;
+struct reading {
+    const tl_lock *lock;
+    db_result *rows;
+};
 
-    *again = status == TL_UNREACHABLE || status == TL_OVERLOADED;
-    if (status != TL_OK)
-        return status;
-    answer = store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), rows);
-    *again = answer == DB_UNANSWERED || answer == DB_NOT_SENT;
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "reading the row");
-    pool_put(client->connections, connection);
-    return status;
+static db_answer run_reading(task *t, db *connection)
+{
+    const struct reading *r = t->context;
+    const tl_lock *lock = r->lock;
+
+    return store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), r->rows);
 }
 
-/* Reading does no harm, so that a lost answer is asked for again. */
 static tl_status read_row(void *context, db_result *rows)
 {
-    const tl_lock *lock = context;
-    int64_t deadline_ms = clock_deadline(lock->base.client->config.pool_wait_ms);
+    static const task_kind kind = {.reads = 1, .run = run_reading};
+    struct reading r = {.lock = context, .rows = rows};
+    const tl_client *client = r.lock->base.client;
+    task t = {.kind = &kind, .name = "reading the row", .context = &r};
 
-    for (;;) {
-        int again;
-        tl_status status = read_once(lock, deadline_ms, rows, &again);
-
-        if (!again || clock_left_ms(deadline_ms) == 0)
-            return status;
-        client_repeats(lock->base.client);
-        clock_sleep_until_ms(clock_deadline(random_jitter_ms(REREAD_MS, 100)));
-    }
+    task_run(client->transitions, &t, client->config.pool_wait_ms);
+    return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }
 
 tl_status lock_read(tl_lock *lock)
@@ -278,7 +263,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     v->epoch = lock->epoch;
     v->sends = lock->options.not_sent ? 0 : 1;
     v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;
-    v->repeatable = lock_is_mutex(lock);
+    v->repeatable = lock_repeats(lock);
     v->payload = lock->payload;
     v->payload_size = lock->options.payload_size;
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);

@@ -46,9 +46,10 @@ int task_judge_passing(task *t, const db *connection)
 /* What an answer other than DB_DONE means. */
 static void judge(task *t, db *connection, db_answer answer)
 {
+    int lost = answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer);
     int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
 
-    if (answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer)) {
+    if (lost && !t->kind->reads) {
         task_doubt(t, connection);
         t->stage = TASK_AGAIN;
         return;
@@ -60,7 +61,7 @@ static void judge(task *t, db *connection, db_answer answer)
         return;
     }
     fail(t, db_error_status(connection, answer, t->name));
-    if (repeats || answer == DB_NOT_SENT)
+    if (repeats || lost || answer == DB_NOT_SENT)
         t->stage = TASK_AGAIN;
 }
 

@@ -99,6 +99,8 @@ typedef struct batch_kind {
 
 typedef struct task_kind {
     pool_kind pool; /* POOL_QUICK, unless it says otherwise */
+    int reads;      /* it writes nothing: a lost answer leaves nothing in doubt, and is asked for
+                     * again */
     /* Whether it may be begun on the server that the connection leads to, which may be what has
      * shown that it may not, and under its session: asked directly before each run that does not
      * follow a doubt.  TL_OK, or why not.  NULL: always. */

@@ -1,5 +1,5 @@
 /*
- * Every statement of sql/query on a large table: how the server plans it, and what it really reads
+ * Every statement of sql/ on a large table: how the server plans it, and what it really reads
  * when it is run.  A statement without a case here fails the test.
  */
 #include "plan_case.h"
