@@ -66,12 +66,8 @@ static void judge(task *t, db *connection, db_answer answer)
 }
 
 /* What the server said is judged before the rollback says something else. */
-static void try_on(task *t, db *connection)
+static void conclude(task *t, db *connection, db_answer answer)
 {
-    db_answer answer;
-
-    t->verdict = VERDICT_APPLIED;
-    answer = t->kind->run(t, connection);
     if (answer != DB_DONE)
         judge(t, connection, answer);
     else if (t->verdict == VERDICT_UNKNOWN)
@@ -101,10 +97,12 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     }
     if (t->kind->check != NULL && !t->doubt.is_open)
         status = t->kind->check(engine, t);
-    if (status == TL_OK)
-        try_on(t, connection);
-    else
+    if (status == TL_OK) {
+        t->verdict = VERDICT_APPLIED;
+        conclude(t, connection, t->kind->run(t, connection));
+    } else {
         fail(t, status);
+    }
     pool_put(engine->connections, connection);
 }
 
