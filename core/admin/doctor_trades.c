@@ -96,7 +96,7 @@ static void judge_parts(doctor *d, const char *there)
     unsigned count = parts_missing(there, missing, sizeof missing);
 
     d->incomplete = count > 0;
-    snprintf(found, sizeof found, "%zu of %zu", sql_parts_count - count, sql_parts_count);
+    snprintf(found, sizeof found, "%zu of %zu", sql_objects_count - count, sql_objects_count);
     if (count == 0)
         doctor_tell(d, TL_FINDING_OK, "parts", found,
                     "every trigger, function, procedure and view of the schema is there");

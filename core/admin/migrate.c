@@ -1,13 +1,14 @@
 /*
  * Bringing the schema up to this library's version.
  *
- * DDL commits by itself, so a migration can stop half way.  Each one is therefore written
- * so that it can be run again from its start, and it names its version in its last
- * statement.  Then everything that a migration makes anew (triggers, functions, views) and
- * that somebody dropped since is made again.  A named lock of the server lets one migrating
- * process in at a time; it ends with its connection.
+ * First the migrations that are missing, which change tables and what is in them; then each trigger,
+ * function, procedure and view that is missing, or is not as this library makes it; last the version.
+ * DDL commits by itself, so all of it can stop half way: each migration is written so that it can be
+ * run again from its start.  A named lock of the server lets one migrating process in at a time; it
+ * ends with its connection.
  */
 #include "base/error.h"
+#include "base/memory.h"
 #include "client/client.h"
 #include "client/schema.h"
 #include "client/server.h"
@@ -18,10 +19,14 @@
 
 #include <tradelock/admin/server.h>
 
+#include <stdio.h>
+#include <string.h>
+
 /* How long to wait for another process that migrates, and for those who use a table. Both are
  * shorter than the time after which a silent server counts as lost. */
 #define TURN_WAIT_S 25
 #define TABLE_WAIT_S 20
+#define BESIDE "tl_compared"
 
 static tl_status wait_for_turn(db *connection)
 {
@@ -79,33 +84,87 @@ static tl_status apply(db *connection, const struct sql_migration *migration)
                         migration->name);
 }
 
-static int is_there(const db_result *there, const struct sql_part *part)
+static int is_there(const db_result *there, const struct sql_object *object)
 {
     for (size_t row = 0; row < there->rows; row++)
-        if (parts_has(db_get_text(there, row, 0), part->kind, part->name))
+        if (parts_has(db_get_text(there, row, 0), object->kind, object->name))
             return 1;
     return 0;
 }
 
-/* What somebody dropped is made anew; what is there is left alone, since replacing a trigger waits
- * for everybody who uses its table. */
-static tl_status mend(db *connection, unsigned *mended)
+/* The same definition under another name: the server has it in words of its own, which can be
+ * compared with what it has of the object. */
+static db_answer make_beside(db *connection, const struct sql_object *object)
 {
+    const char *name = strstr(object->text, object->name);
+    const size_t size = strlen(object->text) + sizeof BESIDE;
+    char *text = memory_new(size);
+    db_answer answer;
+
+    if (text == NULL)
+        return DB_NO_MEMORY;
+    snprintf(text, size, "%.*s" BESIDE "%s", (int)(name - object->text), object->text,
+             name + strlen(object->name));
+    answer = db_run_script(connection, object->name, text);
+    memory_free(text);
+    return answer;
+}
+
+static db_answer remove_beside(db *connection, const struct sql_object *object)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "DROP %s IF EXISTS " BESIDE, object->kind);
+    return db_run_script(connection, object->name, text);
+}
+
+static db_answer compare(db *connection, const struct sql_object *object, int *same)
+{
+    const int trigger = strcmp(object->kind, "trigger") == 0;
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = trigger ? DB_DONE : make_beside(connection, object);
+
+    if (answer == DB_DONE)
+        answer = store_migrate_same(connection, object->kind, object->name,
+                                    trigger ? object->text : BESIDE, &result);
+    *same = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1;
+    if (answer == DB_DONE && !trigger)
+        answer = remove_beside(connection, object);
+    db_result_free(&result);
+    return answer;
+}
+
+/* What is right is left alone, since replacing a trigger waits for everybody who uses its table. */
+static db_answer make(db *connection, const struct sql_object *object, const db_result *there,
+                      unsigned *made)
+{
+    db_answer answer = DB_DONE;
+    int same = 0;
+
+    if (is_there(there, object))
+        answer = compare(connection, object, &same);
+    if (answer != DB_DONE || same)
+        return answer;
+    ++*made;
+    return db_run_script(connection, object->name, object->text);
+}
+
+/* Triggers come last: they call functions, and services use their tables meanwhile. */
+static tl_status make_objects(db *connection, unsigned *made)
+{
+    static const char *const kinds[] = {"function", "procedure", "view", "trigger"};
     db_result there = DB_RESULT_INIT;
-    db_answer answer = store_migrate_parts(connection, &there);
+    db_answer answer = store_migrate_objects(connection, &there);
 
-    *mended = 0;
-    for (size_t i = 0; i < sql_parts_count && answer == DB_DONE; i++) {
-        const struct sql_part *part = &sql_parts[i];
-
-        if (is_there(&there, part))
-            continue;
-        answer = db_run_script(connection, part->name, part->text);
-        ++*mended;
-    }
+    *made = 0;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
+        for (size_t i = 0; i < sql_objects_count && answer == DB_DONE; i++)
+            if (strcmp(sql_objects[i].kind, kinds[kind]) == 0)
+                answer = make(connection, &sql_objects[i], &there, made);
     db_result_free(&there);
-    return answer == DB_DONE ? TL_OK
-                             : db_error_status(connection, answer, "making anew what was dropped");
+    return answer == DB_DONE
+               ? TL_OK
+               : db_error_status(connection, answer, "making the schema's triggers and procedures");
 }
 
 static tl_status note_identity(db *connection)
@@ -116,28 +175,45 @@ static tl_status note_identity(db *connection)
                              : db_error_status(connection, answer, "noting which server this is");
 }
 
-static tl_status apply_missing(db *connection, unsigned *from, unsigned *to, unsigned *mended)
+/* Until the version is raised, which is last, no program of this version begins, and whoever
+ * migrates begins again with what this one found. */
+static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
+{
+    tl_status status = TL_OK;
+    db_answer answer;
+
+    for (size_t i = 0; i < sql_migrations_count && status == TL_OK; i++)
+        if (sql_migrations[i].number > version)
+            status = apply(connection, &sql_migrations[i]);
+    if (status == TL_OK)
+        status = make_objects(connection, made);
+    if (status == TL_OK)
+        status = note_identity(connection);
+    if (status != TL_OK)
+        return status;
+    answer = store_migrate_done(connection, schema_newest());
+    return answer == DB_DONE ? TL_OK
+                             : db_error_status(connection, answer, "raising the schema's version");
+}
+
+/* What a newer schema is made of is not known here. */
+static tl_status bring_up(db *connection, tl_migrated *migrated)
 {
     schema_found found;
+    unsigned made = 0;
     tl_status status = schema_read(connection, &found);
 
     if (status != TL_OK)
         return status;
-    *from = found.version;
-    for (size_t i = 0; i < sql_migrations_count && status == TL_OK; i++)
-        if (sql_migrations[i].number > found.version)
-            status = apply(connection, &sql_migrations[i]);
-    if (status == TL_OK)
-        status = note_identity(connection);
+    migrated->from = found.version;
+    if (found.version <= schema_newest())
+        status = apply_missing(connection, found.version, &made);
     if (status == TL_OK)
         status = schema_read(connection, &found);
     if (status == TL_OK)
         status = schema_judge(&found);
-    /* Of a newer schema the parts are not known here. */
-    *mended = 0;
-    if (status == TL_OK && found.version == schema_newest())
-        status = mend(connection, mended);
-    *to = found.version;
+    migrated->to = found.version;
+    migrated->mended = migrated->from == found.version ? made : 0;
     return status;
 }
 
@@ -149,7 +225,7 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 
     if (status != TL_OK)
         return status;
-    status = apply_missing(connection, &done.from, &done.to, &done.mended);
+    status = bring_up(connection, &done);
     pool_close_extra(client->connections, connection);
     if (status == TL_OK && migrated != NULL)
         *migrated = done;

@@ -22,8 +22,8 @@ unsigned parts_missing(const char *there, char *names, size_t space)
     size_t used = 0;
 
     names[0] = '\0';
-    for (size_t i = 0; i < sql_parts_count; i++) {
-        const struct sql_part *part = &sql_parts[i];
+    for (size_t i = 0; i < sql_objects_count; i++) {
+        const struct sql_object *part = &sql_objects[i];
 
         if (parts_has(there, part->kind, part->name))
             continue;

@@ -1,4 +1,4 @@
-/* Purging, page by page; what may go is decided in the database (sql/schema/0010). */
+/* Purging, page by page; what may go is decided in the database (sql/object/purge.sql). */
 #include "client/read.h"
 
 #include "base/clock.h"

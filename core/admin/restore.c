@@ -3,7 +3,7 @@
  * the channel's statements have been compared.
  *
  * The first `accept` proposes; that of another account confirms, and carries it out in the
- * same transaction, with the rights of the schema's owner (sql/schema/0009_restore.sql): it
+ * same transaction, with the rights of the schema's owner (sql/object/restore.sql): it
  * forgets every "nothing was sent", since the step that sent may be among the lost ones, and
  * takes every mutex and read-write lock from its holder, since the same is true of their
  * grants.  Both halves are about one restore, on one server; another that is declared or
@@ -23,29 +23,36 @@
 
 /* ------------------------------------------------------------------- declaring -- */
 
+struct declaring {
+    const char *actor, *reason;
+};
+
+static db_answer run_declaring(task *t, db *connection)
+{
+    const struct declaring *d = t->context;
+
+    return store_restore_declare(connection, d->actor, d->reason);
+}
+
+/* What was declared twice, since the first answer was lost, is accepted once. */
 tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
 {
-    db *connection = NULL;
-    db_answer answer;
+    struct declaring d = {actor, reason};
+    static const task_kind kind = {.run = run_declaring};
+    task t = {.kind = &kind, .name = "declaring the restore", .context = &d};
     tl_status status;
 
     error_clear();
     status = client_check(client);
     if (status == TL_OK)
         status = read_check_person(actor, reason);
-    if (status == TL_OK)
-        status =
-            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)
         return status;
-    answer = store_restore_declare(connection, actor, reason);
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "declaring the restore");
-    pool_put(client->connections, connection);
-    if (status == TL_OK)
-        log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor,
-                 reason);
-    return status;
+    task_run(client->transitions, &t, client->config.commit_ms);
+    if (t.verdict != VERDICT_APPLIED)
+        return t.status;
+    log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
+    return TL_OK;
 }
 
 /* --------------------------------------------------------------------- looking -- */

@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 #include "store/bind.h"
+
+#include <string.h>
 #include "store/rows.h"
 
 #include <stdio.h>
@@ -110,9 +112,27 @@ db_answer store_doctor_parts(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_parts, NULL, 0, result);
 }
 
-db_answer store_migrate_parts(db *connection, db_result *result)
+db_answer store_migrate_objects(db *connection, db_result *result)
 {
-    return db_run(connection, &sql_migrate_parts, NULL, 0, result);
+    return db_run(connection, &sql_migrate_objects, NULL, 0, result);
+}
+
+db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
+                             db_result *result)
+{
+    if (strcmp(kind, "trigger") == 0)
+        return SQL_RUN(connection, result, migrate_same_trigger, .name = db_text(name),
+                       .definition = db_text(other));
+    if (strcmp(kind, "view") == 0)
+        return SQL_RUN(connection, result, migrate_same_view, .name = db_text(name),
+                       .other = db_text(other));
+    return SQL_RUN(connection, result, migrate_same_routine, .name = db_text(name),
+                   .other = db_text(other));
+}
+
+db_answer store_migrate_done(db *connection, unsigned version)
+{
+    return SQL_RUN(connection, NULL, migrate_done, .version = db_uint(version));
 }
 
 db_answer store_doctor_server(db *connection, db_result *result)

@@ -142,7 +142,12 @@ db_answer store_doctor_conflicts(db *connection, db_result *result);
 /* One text: "kind name" of every trigger, function, procedure and view, one a line. */
 db_answer store_doctor_parts(db *connection, db_result *result);
 /* The same for an administrator, a row each. */
-db_answer store_migrate_parts(db *connection, db_result *result);
+db_answer store_migrate_objects(db *connection, db_result *result);
+/* (1 when it is the same as the other): of a trigger its definition, of other kinds the name of one
+ * that was made from the definition. */
+db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
+                             db_result *result);
+db_answer store_migrate_done(db *connection, unsigned version);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */

@@ -2,7 +2,9 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define SLICE_MS 1000
@@ -27,6 +29,18 @@ int64_t clock_boottime_us(void)
 int64_t clock_boottime_ms(void)
 {
     return clock_boottime_us() / 1000;
+}
+
+void clock_boot_id(char *id, size_t space)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    id[0] = '\0';
+    if (file != NULL) {
+        if (fgets(id, (int)space, file) == NULL || strlen(id) != space - 1)
+            id[0] = '\0';
+        (void)fclose(file);
+    }
 }
 
 int64_t clock_deadline(int64_t wait_ms)

@@ -11,6 +11,7 @@
 #define TL_BASE_CLOCK_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A deadline that never comes. */
@@ -18,6 +19,10 @@
 
 int64_t clock_boottime_ms(void);
 int64_t clock_boottime_us(void);
+
+/* Which boot of which machine CLOCK_BOOTTIME counts from, as a UUID; "" where the kernel does not
+ * say. */
+void clock_boot_id(char *id, size_t space);
 
 /* Now plus wait_ms; never overflows; a negative wait is none. */
 int64_t clock_deadline(int64_t wait_ms);

@@ -211,6 +211,8 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .round_context = client,
         .confirmed = restored_confirmed,
         .confirmed_context = client,
+        .clock = clock_watch_keep,
+        .clock_context = client,
         .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
         .before_context = client,
     };

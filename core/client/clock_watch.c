@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PAGE 1000
-/* Of a step while nobody lived it is not known when it was. */
+/* Of a step while nobody of this boot lived it is not known when it was. */
 #define LONG_AGO_US (366 * INT64_C(86400000000))
 /* Where somebody is silent as if the clock had been set, whoever lives tells by then. */
 #define TRIAL_LOOKS 2
@@ -20,6 +20,7 @@
 void clock_watch_init(clock_watch *self)
 {
     pthread_mutex_init(&self->mutex, NULL);
+    clock_boot_id(self->boot_id, sizeof self->boot_id);
 }
 
 void clock_watch_end(clock_watch *self)
@@ -33,12 +34,14 @@ static int64_t margin_us(const tl_client *client)
 }
 
 /* What the server's clock says, and between which moments of ours. */
-static tl_status read_clock(db *connection, int opening, store_clock *found, steady_look *look)
+static tl_status read_clock(db *connection, const char *boot_id, store_clock *found,
+                            steady_look *look)
 {
     db_answer answer;
 
     look->before_us = clock_boottime_us();
-    answer = opening ? store_clock_open(connection, found) : store_clock_look(connection, found);
+    answer = boot_id != NULL ? store_clock_open(connection, boot_id, found)
+                             : store_clock_look(connection, found);
     look->after_us = clock_boottime_us();
     look->other_us = found->now_us;
     return answer == DB_DONE ? TL_OK
@@ -102,7 +105,7 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
     atomic_store(&client->clock.unclear, 1);
     status = record(client, connection, found->steps, size_us, before_us);
     if (status == TL_OK)
-        status = read_clock(connection, 0, found, &look);
+        status = read_clock(connection, NULL, found, &look);
     if (status != TL_OK)
         return status;
     pthread_mutex_lock(&client->clock.mutex);
@@ -111,20 +114,32 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
     return TL_OK;
 }
 
+/* Whoever begins goes on from what the last process of this boot knew.  A moment of it that is yet
+ * to come was told by another CLOCK_BOOTTIME, a container's.  Needs: watch->mutex held. */
+static void take_over(clock_watch *watch, const store_clock *found, const steady_look *look)
+{
+    if (watch->steady.known || !found->has_kept || found->kept_at_us > look->after_us)
+        return;
+    watch->steady = (steady){1, found->kept_least_us, found->kept_most_us, found->kept_at_us};
+    watch->steps = found->kept_steps;
+}
+
 static tl_status look_once(tl_client *client, db *connection, int opening)
 {
     clock_watch *watch = &client->clock;
     int64_t size_us, before_us;
     store_clock found;
     steady_look look;
-    tl_status status = read_clock(connection, opening, &found, &look);
+    tl_status status = read_clock(connection, opening ? watch->boot_id : NULL, &found, &look);
 
     if (status != TL_OK)
         return status;
     pthread_mutex_lock(&watch->mutex);
+    take_over(watch, &found, &look);
     before_us = look.after_us - watch->steady.at_us + margin_us(client);
     size_us = judge(client, &found, &look);
-    if (opening && found.behind_us > margin_us(client)) {
+    /* What was written by a clock that was set forward and back in between tells of more. */
+    if (opening && found.behind_us > margin_us(client) && -found.behind_us < size_us) {
         size_us = -found.behind_us;
         before_us = LONG_AGO_US;
     }
@@ -195,7 +210,7 @@ tl_status clock_watch_search(tl_client *client)
     if (status == TL_OK)
         status = search(connection, &future_us);
     if (status == TL_OK && future_us > margin_us(client)) {
-        status = read_clock(connection, 0, &found, &now);
+        status = read_clock(connection, NULL, &found, &now);
         if (status == TL_OK && found.unsettled == 0)
             status = record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
     }
@@ -287,6 +302,21 @@ int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
     }
     pthread_mutex_unlock(&watch->mutex);
     return off_us == 0;
+}
+
+void clock_watch_keep(void *context, store_session_clock *kept)
+{
+    clock_watch *watch = &((tl_client *)context)->clock;
+
+    pthread_mutex_lock(&watch->mutex);
+    *kept = (store_session_clock){
+        .boot_id = watch->steady.known && watch->boot_id[0] != '\0' ? watch->boot_id : NULL,
+        .at_us = watch->steady.at_us,
+        .least_us = watch->steady.least_us,
+        .most_us = watch->steady.most_us,
+        .steps = watch->steps,
+    };
+    pthread_mutex_unlock(&watch->mutex);
 }
 
 void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)

@@ -24,9 +24,11 @@
 #include <stdatomic.h>
 
 struct tl_client;
+struct store_session_clock;
 
 typedef struct clock_watch {
     pthread_mutex_t mutex;
+    char boot_id[RANDOM_UUID]; /* fixed; "" where it is not known */
     /* Under the mutex. */
     steady steady;
     uint32_t steps;   /* on record when it was believed */
@@ -39,7 +41,8 @@ typedef struct clock_watch {
 void clock_watch_init(clock_watch *self);
 void clock_watch_end(clock_watch *self);
 
-/* The first look of a process, before anything is claimed. */
+/* The first look of a process, before anything is claimed.  It is compared with what the last
+ * process of this boot left with its session. */
 tl_status clock_watch_open(struct tl_client *client);
 /* One look. */
 tl_status clock_watch_look(struct tl_client *client);
@@ -60,6 +63,9 @@ int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t befo
 
 /* How many steps were on record when this process last believed the clock. */
 uint32_t clock_watch_steps(struct tl_client *client);
+
+/* What the session's row is to tell of it. */
+void clock_watch_keep(void *client, struct store_session_clock *kept);
 
 /* Between which moments the server's clock is now; without a look all will do. */
 void clock_watch_now(struct tl_client *client, int64_t *least_us, int64_t *most_us);

@@ -1,8 +1,8 @@
 /*
  * One round of the janitor: what is overdue, then what dead sessions held.
  *
- * It reads trade_lock, tl_session and resource_holder, opens lanes as steps of the transition engine,
- * frees dead holders, moves the low-water marks, and writes which sessions are swept.
+ * It reads trade_lock, tl_session and resource_holder, opens lanes as steps of the transition
+ * engine, frees dead holders, moves the low-water marks, and writes which sessions are swept.
  */
 #include "janitor/janitor.h"
 
@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
-#include "store/store.h"
 #include "store/rw.h"
+#include "store/sweep.h"
 
 #include <assert.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #define READ_WAIT_MS 50
 /* What became overdue so long ago at most is looked for in every round. */
 #define RECENT_US (60 * (int64_t)1000000)
-/* Behind a row that stays in process a sweep has so small a part of its time. */
+/* Behind a row that stays in process a sweep has so small a part of the round's time. */
 #define BEHIND_PART 8
 /* A mark in the future is put back by so much: the clock was set back, and rows may have been
  * written before the mark since. */
@@ -35,28 +35,18 @@ struct janitor {
     const struct logger *logger;
     const char *actor;
     janitor_cursor *cursor;
-    int64_t deadline_ms, behind_ms; /* behind_ms: of what stands behind a row that stays */
+    int64_t budget_ms, deadline_ms; /* of the half that is under way */
     uint64_t opened, freed;
     /* Of the first row that the server refuses to open; the others are gone on with. */
     tl_status failure;
     char why[200];
 };
 
-/* What a statement is about, and what it found; which fields count depends on the statement. */
-struct scope {
-    const char *op_code, *session_id;
-    store_stretch stretch;
-    int empty;                  /* set by read_stretch(): no row stands in it */
-    int hidden;                 /* set by read_clear(): an open transaction has a row of it */
-    store_operation *operation; /* set by read_operation() */
-    db_result rows;             /* set by the others that read; whoever has them read frees them */
-};
-
-typedef db_answer (*statement_fn)(db *connection, struct scope *scope);
+typedef db_answer (*statement_fn)(db *connection, store_sweep *scope);
 
 /* On a connection that is given back before anything is opened: with a small pool the openings need
  * that very connection. */
-static tl_status run(struct janitor *j, statement_fn statement, struct scope *scope)
+static tl_status run(struct janitor *j, statement_fn statement, store_sweep *scope)
 {
     pool *connections = transition_pool(j->engine);
     db *connection;
@@ -121,74 +111,23 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
     }
 }
 
-static db_answer read_overdue(db *connection, struct scope *scope)
-{
-    return store_reap_overdue(connection, scope->op_code, &scope->stretch, &scope->rows);
-}
-
-static db_answer read_dead(db *connection, struct scope *scope)
-{
-    return store_reap_dead(connection, scope->op_code, &scope->stretch, &scope->rows);
-}
-
-static db_answer read_stretch(db *connection, struct scope *scope)
-{
-    return store_low_water_stretch(connection, scope->op_code, &scope->stretch, &scope->empty);
-}
-
-static int is_taken(const db *connection, db_answer answer)
-{
-    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
-}
-
-static db_answer read_clear(db *connection, struct scope *scope)
-{
-    db_answer answer = store_low_water_clear(connection, scope->op_code, &scope->stretch);
-
-    scope->hidden = answer != DB_DONE;
-    return is_taken(connection, answer) ? DB_DONE : answer;
-}
-
-/* The stretch: where the mark was seen, and where it is to be. */
-static db_answer write_low_water(db *connection, struct scope *scope)
-{
-    db_answer answer = store_low_water_move(connection, scope->op_code, scope->stretch.from_us,
-                                            scope->stretch.to_us);
-
-    return is_taken(connection, answer) ? DB_DONE : answer; /* another moves it */
-}
-
-static db_answer read_operation(db *connection, struct scope *scope)
-{
-    return store_operation_next(connection, scope->operation);
-}
-
-static db_answer read_ended(db *connection, struct scope *scope)
-{
-    return store_session_to_sweep(connection, &scope->rows);
-}
-
-static db_answer write_swept(db *connection, struct scope *scope)
-{
-    return store_session_swept(connection, scope->session_id);
-}
-
 /* The next operation that has trades, and not their retry lane; op_code "" behind the last. */
 static tl_status next_operation(struct janitor *j, store_operation *operation)
 {
-    struct scope scope = {.operation = operation};
+    store_sweep scope = {.operation = *operation};
     tl_status status;
 
     do {
-        status = run(j, read_operation, &scope);
-    } while (status == TL_OK && text_is_retry_op(operation->op_code));
+        status = run(j, store_sweep_operation, &scope);
+    } while (status == TL_OK && text_is_retry_op(scope.operation.op_code));
+    *operation = scope.operation;
     return status;
 }
 
 /* Opens what is read within a stretch, batch after batch, until nothing is left, until a batch
  * opens nothing (others are at it, or hold the rows), or until the time is over.  The last batch
  * stays in scope->rows.  *hurried: it opened some, and the time is over. */
-static tl_status reap(struct janitor *j, struct scope *scope, statement_fn read, int *hurried)
+static tl_status reap(struct janitor *j, store_sweep *scope, statement_fn read, int *hurried)
 {
     tl_status status;
     uint64_t before;
@@ -208,13 +147,13 @@ static tl_status reap(struct janitor *j, struct scope *scope, statement_fn read,
 /* Opens what is overdue within a stretch that is not empty.  *mark_us, unless NULL, becomes the
  * first moment at which a row may be in process still: rows are read after the proof that none is
  * hidden. */
-static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *mark_us)
+static tl_status reap_stretch(struct janitor *j, store_sweep *scope, int64_t *mark_us)
 {
-    tl_status status = mark_us != NULL ? run(j, read_clear, scope) : TL_OK;
+    tl_status status = mark_us != NULL ? run(j, store_sweep_look_hidden, scope) : TL_OK;
     int hurried;
 
     if (status == TL_OK)
-        status = reap(j, scope, read_overdue, &hurried);
+        status = reap(j, scope, store_sweep_overdue, &hurried);
     if (status == TL_OK && mark_us != NULL && !scope->hidden)
         *mark_us = scope->rows.rows > 0 ? db_get_int(&scope->rows, 0, 4) : scope->stretch.to_us;
     db_result_free(&scope->rows);
@@ -222,7 +161,7 @@ static tl_status reap_stretch(struct janitor *j, struct scope *scope, int64_t *m
 }
 
 /* What became overdue lately is opened however far the sweep has come. */
-static tl_status reap_recent(struct janitor *j, struct scope *scope, int64_t now_us)
+static tl_status reap_recent(struct janitor *j, store_sweep *scope, int64_t now_us)
 {
     if (scope->stretch.from_us < now_us - RECENT_US)
         scope->stretch.from_us = now_us - RECENT_US;
@@ -240,7 +179,7 @@ static int64_t take_behind(janitor_cursor *cursor, const char *op_code)
 }
 
 /* Of one operation at a time. */
-static void remember_behind(janitor_cursor *cursor, const struct scope *scope)
+static void remember_behind(janitor_cursor *cursor, const store_sweep *scope)
 {
     if (cursor->overdue_op[0] != '\0')
         return;
@@ -250,16 +189,17 @@ static void remember_behind(janitor_cursor *cursor, const struct scope *scope)
 
 /* Opens what is overdue from the mark until now, in stretches.  *mark_us becomes the moment of the
  * first row that stays in process; what stands behind that row is opened all the same. */
-static tl_status sweep_operation(struct janitor *j, struct scope *scope, int64_t now_us,
+static tl_status sweep_operation(struct janitor *j, store_sweep *scope, int64_t now_us,
                                  int64_t *mark_us)
 {
     const int64_t go_on_us = take_behind(j->cursor, scope->op_code);
+    int64_t deadline_ms = j->deadline_ms;
     tl_status status;
     int behind = 0;
 
-    do {
+    for (;;) {
         scope->stretch.to_us = now_us;
-        status = run(j, read_stretch, scope);
+        status = run(j, store_sweep_stretch, scope);
         if (status == TL_OK && !scope->empty)
             status = reap_stretch(j, scope, behind ? NULL : mark_us);
         if (status != TL_OK || scope->stretch.to_us == now_us)
@@ -267,11 +207,14 @@ static tl_status sweep_operation(struct janitor *j, struct scope *scope, int64_t
         assert(scope->stretch.from_us < scope->stretch.to_us && *mark_us <= scope->stretch.to_us);
         scope->stretch.from_us = scope->stretch.to_us;
         if (!behind && *mark_us < scope->stretch.from_us) {
-            behind = 1;
+            behind = 1; /* and goes on by one stretch at least */
+            deadline_ms = clock_deadline(j->budget_ms / BEHIND_PART);
             if (go_on_us > scope->stretch.from_us)
                 scope->stretch.from_us = go_on_us;
+        } else if (clock_left_ms(deadline_ms) == 0) {
+            break;
         }
-    } while (clock_left_ms(behind ? j->behind_ms : j->deadline_ms) > 0);
+    }
     if (behind)
         remember_behind(j->cursor, scope);
     return reap_recent(j, scope, now_us);
@@ -279,9 +222,9 @@ static tl_status sweep_operation(struct janitor *j, struct scope *scope, int64_t
 
 static tl_status move_mark(struct janitor *j, const char *op_code, int64_t from_us, int64_t to_us)
 {
-    struct scope scope = {.op_code = op_code, .stretch = {from_us, to_us}};
+    store_sweep scope = {.op_code = op_code, .stretch = {from_us, to_us}};
 
-    return run(j, write_low_water, &scope);
+    return run(j, store_sweep_move, &scope);
 }
 
 /* A sweep, and the mark.  One that lies in the future is put back before. */
@@ -289,7 +232,7 @@ static tl_status sweep_from_mark(struct janitor *j, const store_operation *opera
 {
     const int64_t put_back_us = operation->now_us - PUT_BACK_US;
     int64_t from_us = operation->low_water_us, mark_us;
-    struct scope scope = {.op_code = operation->op_code};
+    store_sweep scope = {.op_code = operation->op_code};
     tl_status status = TL_OK;
 
     if (from_us > operation->now_us) {
@@ -348,7 +291,7 @@ static void begin_pass(janitor_cursor *cursor, int everywhere)
 static tl_status next_of_pass(struct janitor *j)
 {
     janitor_cursor *cursor = j->cursor;
-    store_operation operation;
+    store_operation operation = {.op_code = ""};
     tl_status status;
 
     text_copy(operation.op_code, sizeof operation.op_code, cursor->op_code);
@@ -367,18 +310,18 @@ static tl_status next_of_pass(struct janitor *j)
 static tl_status sweep_stretch(struct janitor *j)
 {
     janitor_cursor *cursor = j->cursor;
-    struct scope scope = {.op_code = cursor->op_code, .stretch = {cursor->from_us, STRETCH_END_US}};
-    tl_status status = run(j, read_stretch, &scope);
+    store_sweep scope = {.op_code = cursor->op_code, .stretch = {cursor->from_us, STRETCH_END_US}};
+    tl_status status = run(j, store_sweep_stretch, &scope);
     int hurried = 0;
 
     if (status == TL_OK && !scope.empty)
-        status = reap(j, &scope, read_dead, &hurried);
+        status = reap(j, &scope, store_sweep_dead, &hurried);
     if (status == TL_OK && !hurried) {
         assert(cursor->from_us < scope.stretch.to_us);
         cursor->from_us = scope.stretch.to_us;
         for (size_t row = 0; row < scope.rows.rows; row++)
             keep(cursor, db_get_text(&scope.rows, row, 4));
-        if (scope.rows.rows == STORE_REAP_BATCH) /* whose the rest is nobody knows */
+        if (scope.rows.rows == STORE_SWEEP_BATCH) /* whose the rest is nobody knows */
             keep(cursor, NULL);
     }
     db_result_free(&scope.rows);
@@ -414,16 +357,6 @@ static tl_status sweep_trades(struct janitor *j, int *done)
 
 /* -------------------------------------------------- holders of read-write locks -- */
 
-static db_answer read_holders_overdue(db *connection, struct scope *scope)
-{
-    return store_rw_overdue(connection, &scope->rows);
-}
-
-static db_answer read_holders_of_session(db *connection, struct scope *scope)
-{
-    return store_rw_session(connection, scope->session_id, &scope->rows);
-}
-
 /* The dead holders of one resource.  A row that a guarded transaction keeps is left to the next
  * round. */
 static void free_holders_of(struct janitor *j, const char *resource)
@@ -445,18 +378,18 @@ static void free_holders_of(struct janitor *j, const char *resource)
     j->freed += freed;
 }
 
-/* Batch after batch, as for an operation's rows.  *left: some that should have been freed are still
+/* Those of a session, or NULL: whose time is over; batch after batch, as for an operation's rows.
+ * *left: some that should have been freed are still
  * there. */
-static tl_status free_holders(struct janitor *j, const char *session_id, statement_fn read,
-                              int *left)
+static tl_status free_holders(struct janitor *j, const char *session_id, int *left)
 {
-    struct scope scope = {.session_id = session_id};
+    store_sweep scope = {.session_id = session_id};
     tl_status status;
     uint64_t before;
 
     do {
         before = j->freed;
-        status = run(j, read, &scope);
+        status = run(j, store_sweep_holders, &scope);
         for (size_t row = 0; row < scope.rows.rows && status == TL_OK; row++) {
             const char *resource = db_get_text(&scope.rows, row, 0);
 
@@ -507,20 +440,20 @@ static void take_up(janitor_cursor *cursor, const db_result *ended)
 static tl_status finish_session(struct janitor *j, const char *session_id, int settled, int done)
 {
     const janitor_session *session = find(j->cursor, session_id);
-    struct scope scope = {.session_id = session_id};
+    store_sweep scope = {.session_id = session_id};
     int left = 0;
-    tl_status status = free_holders(j, session_id, read_holders_of_session, &left);
+    tl_status status = free_holders(j, session_id, &left);
 
     if (status == TL_OK && !left && (settled || (done && session != NULL && !session->kept)))
-        status = run(j, write_swept, &scope);
+        status = run(j, store_sweep_swept, &scope);
     return status;
 }
 
 static tl_status sweep_sessions(struct janitor *j)
 {
-    struct scope scope = {.rows = DB_RESULT_INIT};
+    store_sweep scope = {.rows = DB_RESULT_INIT};
     const db_result *ended = &scope.rows;
-    tl_status status = run(j, read_ended, &scope);
+    tl_status status = run(j, store_sweep_sessions, &scope);
     int done = 0;
 
     if (status == TL_OK)
@@ -544,16 +477,16 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger, 
                         .logger = logger,
                         .actor = actor,
                         .cursor = cursor,
-                        .deadline_ms = clock_deadline(budget_ms / 2),
-                        .behind_ms = clock_deadline(budget_ms / 2 / BEHIND_PART)};
+                        .budget_ms = budget_ms / 2,
+                        .deadline_ms = clock_deadline(budget_ms / 2)};
     tl_status status = sweep_overdue(&j), dead = TL_OK;
     int left;
 
     if (status == TL_OK)
-        status = free_holders(&j, NULL, read_holders_overdue, &left);
+        status = free_holders(&j, NULL, &left);
     /* The dead have time of their own, and their turn whatever became of what is overdue: among
      * many operations that may need all of its time in each round. */
-    j.deadline_ms = clock_deadline(budget_ms / 2);
+    j.deadline_ms = clock_deadline(j.budget_ms);
     if (status != TL_UNREACHABLE)
         dead = sweep_sessions(&j);
     if (status == TL_OK)

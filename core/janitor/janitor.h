@@ -3,10 +3,10 @@
  * of read-write locks.  It reads by index, never waits for a row lock and never changes a living
  * holder's row: each step checks for itself that the holder is dead.  Any number may run.
  *
- * Finished trades stand in the same index, each at the end of its max_hold.  So each operation has a
- * low-water mark: the moment of the first trade that may be in process still.  A round sweeps from
- * the mark until now, and moves the mark to the first trade that it could not open.  What a dead
- * session held is looked for by the session instead, mark or no mark.
+ * Finished trades stand in the same index, each at the end of its max_hold.  So each operation has
+ * a low-water mark: the moment of the first trade that may be in process still.  A round sweeps
+ * from the mark until now, and moves the mark to the first trade that it could not open.  What dead
+ * sessions held is looked for by their sessions instead, mark or no mark.
  */
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H

@@ -1,6 +1,6 @@
 /* The session of this process: its heartbeat on a thread and a connection of their own, the round
- * that follows each confirmed beat on another thread, and a new session where the old one was ended.
- * It writes the process' own row of tl_session; observer.c ends those of others. */
+ * that follows each confirmed beat on another thread, and a new session where the old one was
+ * ended.  It writes the process' own row of tl_session; observer.c ends those of others. */
 #include "session/session.h"
 
 #include "base/clock.h"
@@ -116,8 +116,18 @@ static enum beat find_out(session *s, const life *mine)
     return found;
 }
 
+static store_session_clock known_clock(const session *s)
+{
+    store_session_clock clock = {.boot_id = NULL};
+
+    if (s->options.clock != NULL)
+        s->options.clock(s->options.clock_context, &clock);
+    return clock;
+}
+
 static enum beat beat(session *s, life *mine)
 {
+    const store_session_clock clock = known_clock(s);
     db_result result = DB_RESULT_INIT;
     int64_t before_ms;
     enum beat answer = BEAT_UNREACHABLE;
@@ -127,7 +137,7 @@ static enum beat beat(session *s, life *mine)
     if (s->connection == NULL && open_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     before_ms = clock_boottime_ms();
-    sent = store_session_beat(s->connection, mine->session_id, &result);
+    sent = store_session_beat(s->connection, mine->session_id, &clock, &result);
     if (sent != DB_DONE) {
         /* A beat that did arrive does no harm. */
         note_failure(s, sent, "the heartbeat");
@@ -192,6 +202,7 @@ static tl_status insert_row(session *s, life *of)
         .connection_name = db_name(s->connection),
         .pid = (uint32_t)getpid(),
         .timeout_ms = s->options.timeout_ms,
+        .clock = known_clock(s),
     };
     int64_t before_ms = clock_boottime_ms();
     db_answer answer = store_session_insert(s->connection, &row);

@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 typedef struct session session;
+struct store_session_clock;
 
 /* Called after each confirmed beat, on a thread of its own; the janitor's place.  However long it
  * takes, it delays no beat; it is called again when a beat was confirmed since. */
@@ -42,6 +43,9 @@ typedef struct session_options {
      * beat as the database has it, the moment before it was sent.  Or NULL. */
     void (*confirmed)(void *context, const char *id, uint64_t beat, int64_t before_ms);
     void *confirmed_context;
+    /* What a session's row tells of the server's clock, at its begin and with each beat. */
+    void (*clock)(void *context, struct store_session_clock *kept);
+    void *clock_context;
     /* Called before each session is begun, on its connection: what the last one knew of the
      * database is judged before the next one is believed.  Or NULL. */
     tl_status (*before)(void *context, db *connection);

@@ -4,11 +4,23 @@
 
 #include <string.h>
 
+static void read_opening(const db_result *result, store_clock *found)
+{
+    found->behind_us = db_get_int(result, 0, 3);
+    found->silent = db_get_int(result, 0, 4) != 0;
+    found->has_kept = !db_is_null(result, 0, 5);
+    found->kept_at_us = db_get_int(result, 0, 5);
+    found->kept_least_us = db_get_int(result, 0, 6);
+    found->kept_most_us = db_get_int(result, 0, 7);
+    found->kept_steps = (uint32_t)db_get_uint(result, 0, 8);
+}
+
 /* The database has one row of this. */
-static db_answer read_clock(db *connection, const struct sql_text *statement, store_clock *found)
+static db_answer read_clock(db *connection, const struct sql_text *statement,
+                            const db_value *values, unsigned count, store_clock *found)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, statement, NULL, 0, &result);
+    db_answer answer = db_run(connection, statement, values, count, &result);
 
     memset(found, 0, sizeof *found);
     if (answer == DB_DONE) {
@@ -16,22 +28,22 @@ static db_answer read_clock(db *connection, const struct sql_text *statement, st
         found->steps = (uint32_t)db_get_uint(&result, 0, 1);
         found->unsettled = (uint32_t)db_get_uint(&result, 0, 2);
     }
-    if (answer == DB_DONE && statement == &sql_clock_open) {
-        found->behind_us = db_get_int(&result, 0, 3);
-        found->silent = db_get_int(&result, 0, 4) != 0;
-    }
+    if (answer == DB_DONE && count > 0)
+        read_opening(&result, found);
     db_result_free(&result);
     return answer;
 }
 
 db_answer store_clock_look(db *connection, store_clock *found)
 {
-    return read_clock(connection, &sql_clock_look, found);
+    return read_clock(connection, &sql_clock_look, NULL, 0, found);
 }
 
-db_answer store_clock_open(db *connection, store_clock *found)
+db_answer store_clock_open(db *connection, const char *boot_id, store_clock *found)
 {
-    return read_clock(connection, &sql_clock_open, found);
+    return read_clock(connection, &sql_clock_open,
+                      SQL_VALUES(clock_open, .boot_id = db_text(boot_id)),
+                      sql_clock_open_values_count, found);
 }
 
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)

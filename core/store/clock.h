@@ -9,10 +9,14 @@ typedef struct store_clock {
     uint32_t steps, unsettled;
     int64_t behind_us; /* of store_clock_open(): so far at least it was set back */
     int silent;        /* and somebody was not heard of for a whole time-out */
+    int has_kept;      /* and the last process of this boot knew the clock so */
+    int64_t kept_at_us, kept_least_us, kept_most_us;
+    uint32_t kept_steps;
 } store_clock;
 
 db_answer store_clock_look(db *connection, store_clock *found);
-db_answer store_clock_open(db *connection, store_clock *found);
+/* boot_id: of this machine, or NULL. */
+db_answer store_clock_open(db *connection, const char *boot_id, store_clock *found);
 /* How far the last step of one operation's rows in process lies in the future, at most. */
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
 /* known: how many steps this process knew of; before_us: how long before now it may have been at

@@ -156,16 +156,6 @@ db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slo
     return answer;
 }
 
-db_answer store_rw_overdue(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_rw_overdue, NULL, 0, result);
-}
-
-db_answer store_rw_session(db *connection, const char *session_id, db_result *result)
-{
-    return SQL_RUN(connection, result, rw_session, .session_id = db_text(session_id));
-}
-
 /* ------------------------------------------------------------------------- views -- */
 
 db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,

@@ -58,10 +58,6 @@ db_answer store_rw_now(db *connection, const char *resource, unsigned slot, cons
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
                               const uint8_t *token, int *seen);
 
-/* The janitor's reading: (resource), perhaps more than once. */
-db_answer store_rw_overdue(db *connection, db_result *result);
-db_answer store_rw_session(db *connection, const char *session_id, db_result *result);
-
 /* For holder_view_read(): after this slot of this resource; `all`: and of those after. */
 db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
                         unsigned limit, db_result *result);

@@ -5,8 +5,7 @@
 #ifndef TL_STORE_STEP_MAP_H
 #define TL_STORE_STEP_MAP_H
 
-/* NAME, the column whose type it has, and its value of the step `s`.  TEXT_AS_IS is for what only
- * goes into an ASCII column; UUID takes the 16 bytes from its text. */
+/* NAME, the column whose type it has, and its value of the step `s`, with what makes it NULL. */
 #define STEP_MAP(FIELD)                                                                            \
     FIELD(cust_no, cust_no, db_ascii(s->cust_no))                                                  \
     FIELD(serial_no, serial_no, db_ascii(s->serial_no))                                            \

@@ -74,21 +74,6 @@ db_answer store_operation_next(db *connection, store_operation *operation)
     return answer;
 }
 
-db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
-                             db_result *result)
-{
-    return SQL_RUN(connection, result, reap_overdue, .op_code = db_text(op_code),
-                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
-}
-
-db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
-                          db_result *result)
-{
-    return SQL_RUN(connection, result, reap_dead, .op_code = db_text(op_code),
-                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us),
-                   .most = db_uint(STORE_REAP_BATCH));
-}
-
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
                                   int *empty)
 {
@@ -106,17 +91,12 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
     return answer;
 }
 
-db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch)
-{
-    return SQL_RUN(connection, NULL, low_water_clear, .op_code = db_text(op_code),
-                   .from_us = db_int(stretch->from_us), .to_us = db_int(stretch->to_us));
-}
-
-db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us)
-{
-    return SQL_RUN(connection, NULL, low_water_move, .op_code = db_text(op_code),
-                   .from_us = db_int(from_us), .to_us = db_int(to_us));
-}
+#define KNOWN(clock, value) ((clock)->boot_id != NULL ? (value) : db_null())
+#define SESSION_CLOCK(clock)                                                                       \
+    .boot_id = db_text((clock)->boot_id), .clock_us = KNOWN(clock, db_int((clock)->at_us)),        \
+    .clock_least_us = KNOWN(clock, db_int((clock)->least_us)),                                     \
+    .clock_most_us = KNOWN(clock, db_int((clock)->most_us)),                                       \
+    .clock_steps = KNOWN(clock, db_uint((clock)->steps))
 
 db_answer store_session_insert(db *connection, const store_session *session)
 {
@@ -124,12 +104,14 @@ db_answer store_session_insert(db *connection, const store_session *session)
                    .program = db_text(session->program), .host = db_text(session->host),
                    .pid = db_uint(session->pid), .operations = db_text(session->operations),
                    .connection_name = db_text(session->connection_name),
-                   .timeout_ms = db_int(session->timeout_ms));
+                   .timeout_ms = db_int(session->timeout_ms), SESSION_CLOCK(&session->clock));
 }
 
-db_answer store_session_beat(db *connection, const char *session_id, db_result *result)
+db_answer store_session_beat(db *connection, const char *session_id,
+                             const store_session_clock *clock, db_result *result)
 {
-    return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id));
+    return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id),
+                   SESSION_CLOCK(clock));
 }
 
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
@@ -153,16 +135,6 @@ db_answer store_session_expire(db *connection, const char *observer, const char 
 {
     return SQL_RUN(connection, result, session_expire, .observer = db_text(observer),
                    .session_id = db_text(session_id), .beat = db_uint(beat));
-}
-
-db_answer store_session_to_sweep(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_session_to_sweep, NULL, 0, result);
-}
-
-db_answer store_session_swept(db *connection, const char *session_id)
-{
-    return SQL_RUN(connection, NULL, session_swept, .session_id = db_text(session_id));
 }
 
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result)

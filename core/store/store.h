@@ -65,32 +65,28 @@ typedef struct store_stretch {
 } store_stretch;
 /* After every moment: the end of the year 9998. */
 #define STRETCH_END_US (253370764800 * (int64_t)1000000)
-/* The janitor's reading: (cust_no, serial_no, fence, log_no, next_run in microseconds). */
-db_answer store_reap_overdue(db *connection, const char *op_code, const store_stretch *stretch,
-                             db_result *result);
-/* Of any session that is ended and not swept: (cust_no, serial_no, fence, log_no, session_id), at
- * most so many. */
-#define STORE_REAP_BATCH 256
-db_answer store_reap_dead(db *connection, const char *op_code, const store_stretch *stretch,
-                          db_result *result);
 /* Brings the end of a stretch near enough for one statement to look through, since finished trades
  * stand in it.  *empty: no row stands in the whole stretch. */
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
                                   int *empty);
-/* DB_ERROR of the class REPEAT when an open transaction has a row of the stretch; for a connection
- * that does not wait for rows. */
-db_answer store_low_water_clear(db *connection, const char *op_code, const store_stretch *stretch);
-/* Unless another janitor has moved it from there. */
-db_answer store_low_water_move(db *connection, const char *op_code, int64_t from_us, int64_t to_us);
+
+/* How a process knows the server's clock; boot_id NULL: it does not. */
+typedef struct store_session_clock {
+    const char *boot_id;
+    int64_t at_us, least_us, most_us;
+    uint32_t steps;
+} store_session_clock;
 
 /* Sessions; affected tells. */
 typedef struct store_session {
     const char *session_id, *program, *host, *operations, *connection_name;
     uint32_t pid;
     int64_t timeout_ms;
+    store_session_clock clock;
 } store_session;
 db_answer store_session_insert(db *connection, const store_session *session);
-db_answer store_session_beat(db *connection, const char *session_id, db_result *result);
+db_answer store_session_beat(db *connection, const char *session_id,
+                             const store_session_clock *clock, db_result *result);
 /* (ended); no row when it is gone */
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result);
@@ -98,8 +94,6 @@ db_answer store_session_end(db *connection, const char *session_id, int settled,
 db_answer store_session_others(db *connection, const char *session_id, db_result *result);
 db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
                                uint64_t beat, db_result *result);
-db_answer store_session_to_sweep(db *connection, db_result *result);
-db_answer store_session_swept(db *connection, const char *session_id);
 
 /* Evidence, in the order of its transaction. */
 /* (status, epoch, channel_key, fence) */

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* A row that is absent after it refused an insert was purged in between; a mutex whose holder turns
- * out to be dead is asked for again, by the fence that was seen. */
+/* A row that is absent after it refused an insert was purged in between; a repeatable trade whose
+ * holder turns out to be dead is asked for again, by the fence that was seen. */
 #define ASK_TRIES 3
 
 static void fill_ask(const tl_lock *lock, step *s)
@@ -43,7 +43,7 @@ tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch)
 /* A row that refused an insert: reclaimed when the caller says so, else explained. */
 static step_kind kind_of(const tl_lock *lock)
 {
-    if (lock_is_mutex(lock))
+    if (lock_repeats(lock))
         return STEP_ASK_REPEATABLE;
     return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
 }
@@ -58,8 +58,7 @@ static tl_status refuse_deciding(tl_lock *lock, const step_task *t, int64_t befo
         return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     if (ask_kind_differs(lock))
         return ask_refuse_kind(lock);
-    if (lock->view.state != TL_STATE_ABSENT && !lock_is_mutex(lock) &&
-        ask_fingerprint_differs(lock))
+    if (lock->view.state != TL_STATE_ABSENT && !lock_repeats(lock) && ask_fingerprint_differs(lock))
         return ask_classify(lock);
     if ((lock->options.flags & TL_ASK_EXCLUSIVE) &&
         (lock->view.state == TL_STATE_ABSENT || lock->view.status == 'F'))
@@ -103,7 +102,7 @@ tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int 
     if (t->step.kind == STEP_ASK_REPEATABLE) {
         /* Death is final: the same fence is still a dead holder's when it is asked again. */
         *again = lock->view.status == 'P' && !lock->inside.alive && !ask_kind_differs(lock);
-        return ask_classify_mutex(lock);
+        return ask_classify_repeating(lock);
     }
     *again = lock->view.state == TL_STATE_ABSENT;
     return *again ? TL_BUSY : ask_classify(lock);
@@ -147,7 +146,7 @@ static int would_refuse(const tl_lock *lock)
         return 0;
     if (ask_kind_differs(lock) || (v->status == 'P' && lock->inside.alive))
         return 1;
-    return !lock_is_mutex(lock) && (ask_fingerprint_differs(lock) || v->status == 'Y');
+    return !lock_repeats(lock) && (ask_fingerprint_differs(lock) || v->status == 'Y');
 }
 
 /*
@@ -163,7 +162,7 @@ static int refused_with_others(tl_lock *lock, step_kind kind, tl_status *status)
         !shared_read_under_way(lock->base.client->reads, lock->wait_key) ||
         lock_read(lock) != TL_OK || !would_refuse(lock))
         return 0;
-    *status = lock_is_mutex(lock) ? ask_classify_mutex(lock) : ask_classify(lock);
+    *status = lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
     return 1;
 }
 

@@ -96,7 +96,7 @@ tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
 static step_kind kind_of(const tl_lock *lock, const tl_ending *ending)
 {
     if (!ending_is_final(lock, ending))
-        return lock_is_mutex(lock) ? STEP_RELEASE : STEP_OPEN;
+        return lock_repeats(lock) ? STEP_RELEASE : STEP_OPEN;
     return lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock) ? STEP_FINISH_RETRY
                                                                             : STEP_FINISH_SYNC;
 }

@@ -1,6 +1,6 @@
 /*
  * Filing what somebody knows.  The sync row is locked first; what follows from the evidence is in
- * the same transaction, by the trigger on it (sql/schema/0011_operators.sql):
+ * the same transaction, by the trigger on it (sql/object/evidence.sql):
  *
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
@@ -284,8 +284,8 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     store_gone gone = {.evidence = NULL};
     tl_status status;
 
-    if (lock_is_mutex(lock))
-        return; /* a mutex has no money to know about */
+    if (lock_repeats(lock))
+        return; /* a repeatable trade has no money to know about */
     fill_gone(lock, ending, held, &gone);
     status =
         file_evidence(lock->base.client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);

@@ -47,7 +47,7 @@ int lock_is_repeatable(const tl_lock *lock)
     return (lock->options.flags & TL_ASK_REPEATABLE) != 0;
 }
 
-int lock_is_mutex(const tl_lock *lock)
+int lock_repeats(const tl_lock *lock)
 {
     return lock_is_repeatable(lock) || lock_is_standalone(lock);
 }
@@ -124,7 +124,7 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     s->session_id = life_session_id(lock->base.life);
     s->life = lock->base.life;
     s->lane = lock_is_standalone(lock) ? 'R' : 'S';
-    s->once = !lock_is_mutex(lock);
+    s->once = !lock_repeats(lock);
     s->max_hold_ms = lock->options.max_hold_ms;
     s->deadline_ms = lock->options.deadline_ms > 0 ? lock->options.deadline_ms : -1;
     s->proof = '-';
@@ -263,7 +263,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     v->epoch = lock->epoch;
     v->sends = lock->options.not_sent ? 0 : 1;
     v->exclusive = (lock->options.flags & TL_ASK_EXCLUSIVE) != 0;
-    v->repeatable = lock_is_mutex(lock);
+    v->repeatable = lock_repeats(lock);
     v->payload = lock->payload;
     v->payload_size = lock->options.payload_size;
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);

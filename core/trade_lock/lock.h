@@ -76,7 +76,7 @@ tl_status lock_check_held(const tl_lock *lock);
 int lock_is_standalone(const tl_lock *lock);
 int lock_is_repeatable(const tl_lock *lock);
 /* Either of them: whoever comes next takes the row over, and no money hangs on it. */
-int lock_is_mutex(const tl_lock *lock);
+int lock_repeats(const tl_lock *lock);
 tl_key lock_key(const tl_lock *lock);
 /* The row that decides: the sync row, or the standalone retry row. */
 const char *lock_row_op(const tl_lock *lock);
@@ -144,7 +144,7 @@ int ask_is_mine(const tl_lock *lock);
 /* refused.c: why it was refused, as the row that was read tells: a once-only ask; an ask of a
  * repeatable or standalone operation */
 tl_status ask_classify(tl_lock *lock);
-tl_status ask_classify_mutex(tl_lock *lock);
+tl_status ask_classify_repeating(tl_lock *lock);
 /* Whether the key belongs to the other kind of row; the contents to another ask. */
 int ask_kind_differs(const tl_lock *lock);
 int ask_fingerprint_differs(const tl_lock *lock);

@@ -42,12 +42,12 @@ int ask_fingerprint_differs(const tl_lock *lock)
     return memcmp(lock->fingerprint, lock->view.fingerprint, TL_FINGERPRINT) != 0;
 }
 
-/* The key belongs to the other kind of row: a mutex never takes over a payment, and a payment is
- * never answered for by a mutex. */
+/* The key belongs to the other kind of row: a repeatable trade never takes over a payment, and never
+ * answers for one. */
 int ask_kind_differs(const tl_lock *lock)
 {
     return lock->view.state != TL_STATE_ABSENT &&
-           (lock->view.repeatable != 0) != lock_is_mutex(lock);
+           (lock->view.repeatable != 0) != lock_repeats(lock);
 }
 
 tl_status ask_refuse_kind(const tl_lock *lock)
@@ -113,7 +113,7 @@ tl_status ask_classify(tl_lock *lock)
     return classify_not_live(lock);
 }
 
-tl_status ask_classify_mutex(tl_lock *lock)
+tl_status ask_classify_repeating(tl_lock *lock)
 {
     if (ask_kind_differs(lock))
         return ask_refuse_kind(lock);
@@ -140,7 +140,7 @@ static void log_mismatch(const tl_lock *lock, const tl_key *key)
 {
     char own[FINGERPRINT_TEXT], other[FINGERPRINT_TEXT];
 
-    if (lock->view.repeatable || lock_is_mutex(lock)) {
+    if (lock->view.repeatable || lock_repeats(lock)) {
         log_line(&lock->base.client->logger, TL_WARNING, key, 0, "refused, TL_MISMATCH: %s",
                  tl_error_message());
         return;

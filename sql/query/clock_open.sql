@@ -1,4 +1,5 @@
--- The same for a process that begins and has nothing to compare it with: how far the last beat or
+-- The same for a process that begins: how the last one of the same boot knew the clock, NULL where
+-- there was none.  For who has nothing to compare it with: how far the last beat or
 -- the end of another, or a low-water mark, lies in the future, which only a clock that was set back
 -- explains, if it is later than what steps on record explain; and whether another is silent, or the
 -- clock was set forward just now.
@@ -8,8 +9,12 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), c.steps,
         GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), s.latest)), 0),
     EXISTS (SELECT 1 FROM tl_session x FORCE INDEX (to_sweep)
         WHERE x.swept_at IS NULL AND x.ended_at IS NULL
-            AND x.alive_until < UTC_TIMESTAMP(6))
+            AND x.alive_until < UTC_TIMESTAMP(6)),
+    k.clock_us, k.clock_least_us, k.clock_most_us, k.clock_steps
 FROM tl_clock c
+LEFT JOIN (SELECT clock_us, clock_least_us, clock_most_us, clock_steps
+    FROM tl_session FORCE INDEX (boot) WHERE boot_id = :boot_id
+    ORDER BY boot_id DESC, clock_us DESC LIMIT 1) k ON TRUE
 JOIN (SELECT GREATEST(
         COALESCE((SELECT MAX(x.alive_until - INTERVAL x.timeout_ms * 1000 MICROSECOND)
             FROM tl_session x FORCE INDEX (to_sweep)

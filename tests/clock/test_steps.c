@@ -163,6 +163,50 @@ static void fresh_trades_are_not_purged(void **state)
     free(text);
 }
 
+/* Nobody has looked at the clock since it was set, and the purge is typed by hand. */
+static void a_purge_by_hand_takes_nothing_fresh(void **state)
+{
+    char *text;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, "site=clock\nbeat_ms=60s\nsession_ms=10m\njanitor=0\n");
+    house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
+    house_expect(&self, "W2", "C1", 10, TL_SUCCEEDED);
+    database_run(self.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 95 DAY, "
+                           "send_until = NULL, deadline_at = NULL WHERE serial_no = 'W2'");
+    stepping_set(server_here, 100 * DAY_MS);
+    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+                 (long long)(90 * DAY_MS));
+    text = database_text(self.sql, "SELECT CONCAT_WS(',', @purged, steps) FROM tl_clock");
+    assert_string_equal(text, "1 2 C1 W2 WITHDRAW,0");
+    free(text);
+    house_row(&self, "W1", "Y 1 1 -");
+}
+
+/* As a server finds its data that was started by a wrong clock: all of it is a hundred days old. */
+static void a_purge_by_hand_before_anybody_lived(void **state)
+{
+    char *text;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\n");
+    house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
+    tl_client_close(self.client);
+    self.client = NULL;
+    database_run(self.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 100 DAY, "
+                 "send_until = NULL, deadline_at = NULL; "
+                 "UPDATE tl_session SET started_at = started_at - INTERVAL 100 DAY, "
+                 "alive_until = alive_until - INTERVAL 100 DAY, "
+                 "ended_at = ended_at - INTERVAL 100 DAY, swept_at = swept_at - INTERVAL 100 DAY");
+    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+                 (long long)(90 * DAY_MS));
+    text = database_text(self.sql, "SELECT @purged");
+    assert_string_equal(text, "0 1 C1 W1 WITHDRAW");
+    free(text);
+    house_row(&self, "W1", "Y 1 1 -");
+}
+
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -269,6 +313,55 @@ static void a_step_while_nobody_lived(void **state)
     tl_client_close(late);
 }
 
+/* The next process of this boot sees how far it was set, forward too, and no more than that. */
+static void any_step_while_nobody_lived_is_known(void **state)
+{
+    static const int64_t sizes_ms[] = {700000, -3600000, 5000};
+    int64_t ahead_ms = 0;
+    tl_client *late;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    tl_client_close(self.client);
+    self.client = NULL;
+    for (int i = 0; i < 3; i++) {
+        stepping_set(server_here, ahead_ms += sizes_ms[i]);
+        late = client_without_janitor("beat_ms=50ms\nsession_ms=10s\n" MARGIN);
+        assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), i + 1);
+        assert_in_range(database_number(self.sql,
+                                        "SELECT ABS(size_us - %lld) DIV 1000 FROM tl_clock_step "
+                                        "ORDER BY step_no DESC LIMIT 1",
+                                        (long long)sizes_ms[i] * 1000),
+                        0, 300);
+        tl_client_close(late);
+        /* Nothing was set since. */
+        late = client_without_janitor("beat_ms=50ms\nsession_ms=10s\n" MARGIN);
+        assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), i + 1);
+        tl_client_close(late);
+    }
+}
+
+/* What another boot, or another machine, knew says nothing. */
+static void another_boot_is_believed(void **state)
+{
+    tl_client *late;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
+    tl_client_close(self.client);
+    self.client = NULL;
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM tl_session WHERE boot_id IS "
+                                               "NOT NULL AND clock_least_us <= clock_most_us"),
+                     1);
+    database_run(self.sql, "UPDATE tl_session SET boot_id = UUID()");
+    stepping_set(server_here, 700000);
+    late = client_without_janitor("beat_ms=50ms\nsession_ms=10s\n" MARGIN);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 0);
+    tl_client_close(late);
+}
+
 /* ------------------------------------------------------- behind the low-water mark -- */
 
 /* It asks, and is killed before its first beat. */
@@ -316,7 +409,8 @@ static void what_a_dead_process_held_is_found(void **state)
                      1);
     database_run(self.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) "
                            "WHERE ended_at IS NULL");
-    cron = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n");
+    /* It does not see the clock set, since that would begin the marks anew. */
+    cron = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\nclock_margin_ms=1h\n");
     assert_status(tl_reap(cron, &reaped), TL_OK);
     assert_int_equal(reaped.opened, 1);
     tl_client_close(cron);
@@ -331,8 +425,12 @@ int main(int count, char **arguments)
         TEST(a_window_is_not_stretched),
         TEST(no_lane_is_due_in_a_month),
         TEST(fresh_trades_are_not_purged),
+        TEST(a_purge_by_hand_takes_nothing_fresh),
+        TEST(a_purge_by_hand_before_anybody_lived),
         TEST(nothing_is_armed_by_another_clock),
         TEST(a_step_while_nobody_lived),
+        TEST(any_step_while_nobody_lived_is_known),
+        TEST(another_boot_is_believed),
         TEST(what_a_dead_process_held_is_found),
     };
 

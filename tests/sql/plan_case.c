@@ -30,6 +30,7 @@
 #define ALIVE S(ALIVE_TEXT)
 #define DEAD S("d0000000-0000-4000-8000-000000000001")
 #define SILENT S("c0000000-0000-4000-8000-000000000001")
+#define BOOT S("b0000000-0000-4000-8000-000000000001")
 #define NEW_SESSION S("e0000000-0000-4000-8000-000000000001")
 /* 2021-01-01, where plan_data.sql sets the low-water mark; and the year 2096. */
 #define LOW_WATER N(1609459200000000)
@@ -227,7 +228,7 @@ const plan_case plan_cases[] = {
      VALUES(low_water_move, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER))},
     /* the server's clock: the procedures' own statements are by key, or walk a page */
     {&sql_clock_look, "", 1, FEW, PLAN_KEYS, .values = NULL},
-    {&sql_clock_open, "", 1, 60, PLAN_WALK, .values = NULL},
+    {&sql_clock_open, "", 1, 60, PLAN_WALK, VALUES(clock_open, .boot_id = BOOT)},
     {&sql_clock_future, "", 1, 3100, PLAN_KEYS, VALUES(clock_future, .op_code = RETRY)},
     {&sql_clock_last, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_clock_steps, "", 0, FEW, PLAN_WALK, .values = NULL},
@@ -240,7 +241,9 @@ const plan_case plan_cases[] = {
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      VALUES(session_insert, .session_id = NEW_SESSION, .program = S("p"), .host = S("h"),
       .pid = N(1), .connection_name = LOG, .timeout_ms = N(10000))},
-    {&sql_session_beat, "", 1, FEW, PLAN_KEYS, VALUES(session_beat, .session_id = ALIVE)},
+    {&sql_session_beat, "", 1, FEW, PLAN_KEYS,
+     VALUES(session_beat, .session_id = ALIVE, .boot_id = BOOT, .clock_us = N(9),
+      .clock_least_us = N(1), .clock_most_us = N(2), .clock_steps = N(0))},
     {&sql_session_ended, "", 1, FEW, PLAN_KEYS, VALUES(session_ended, .session_id = DEAD)},
     {&sql_session_end, "", 1, FEW, PLAN_KEYS,
      VALUES(session_end, .settled = N(1), .session_id = ALIVE)},
@@ -458,7 +461,14 @@ const plan_case plan_cases[] = {
      VALUES(doctor_overdue, .op_code = OP, .from_us = LOW_WATER, .to_us = N(NEVER))},
     {&sql_doctor_conflicts, "", 1, 40100, PLAN_WALK, .values = NULL},
     {&sql_doctor_parts, "", 1, 600, PLAN_NONE, .values = NULL},
-    {&sql_migrate_parts, "", EVERY_PART, 600, PLAN_NONE, .values = NULL},
+    {&sql_migrate_objects, "", EVERY_PART, 600, PLAN_NONE, .values = NULL},
+    {&sql_migrate_same_trigger, "", 1, 600, PLAN_NONE,
+     VALUES(migrate_same_trigger, .name = S("trade_lock_kept"), .definition = S(""))},
+    {&sql_migrate_same_routine, "", 1, 600, PLAN_NONE,
+     VALUES(migrate_same_routine, .name = S("tl_purge"), .other = S("tl_purge"))},
+    {&sql_migrate_same_view, "", 1, 600, PLAN_NONE,
+     VALUES(migrate_same_view, .name = S("trade_lock_log"), .other = S("trade_lock_log"))},
+    {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, VALUES(migrate_done, .version = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_variables, "", 15, 100, PLAN_NONE, .values = NULL},
     {&sql_doctor_grants, "", 2, FEW, PLAN_NONE, .values = NULL},

@@ -1,5 +1,5 @@
 /* Migrations: many at once, after a crash in the middle, and what a client refuses. */
-#include "support/database.h"
+#include "was.h"
 
 #include "sql_text.h"
 
@@ -103,52 +103,205 @@ static void test_many_at_once(void **state)
 
 /* ----------------------------------------------------- a crash in the middle -- */
 
-/* Where the next statement of a migration begins: a line that starts with one of the words that
- * start statements, but for the body of a trigger. */
-static const char *next_statement(const char *from)
-{
-    const char *create = strstr(from, ";\n\nCREATE "), *view = strstr(from, ";\n\nINSERT ");
-    const char *comment = strstr(from, ";\n\n--"), *next = NULL;
-    const char *const found[] = {create, view, comment};
-
-    for (size_t i = 0; i < 3; i++)
-        if (found[i] != NULL && (next == NULL || found[i] < next))
-            next = found[i];
-    return next != NULL ? next + 1 : NULL;
-}
-
-static void crash_after(const database *where, const char *text, size_t size)
+static char *describe(const database *where)
 {
     MYSQL *connection = database_connect(where);
+    char *text = was_describe(connection);
 
-    database_run(connection, "%.*s", (int)size, text);
     mysql_close(connection);
+    return text;
+}
+
+/* A database as an earlier version left it; version 0: an empty one. */
+static database *database_was(unsigned version)
+{
+    database *where = database_new_empty(server_shared(), NULL);
+    MYSQL *connection = database_connect(where);
+
+    if (version > 0)
+        was_make(connection, version);
+    mysql_close(connection);
+    return where;
+}
+
+/* The size of the statement: it ends with a line that ends in ";" and is no comment. */
+static size_t statement_size(const char *text)
+{
+    const char *line = text;
+
+    for (;;) {
+        const size_t size = strcspn(line, "\n");
+
+        if (line[size] == '\0' ||
+            (size > 0 && line[size - 1] == ';' && strncmp(line, "--", 2) != 0))
+            return (size_t)(line + size - text);
+        line += size + 1;
+    }
+}
+
+/* From one cut to the next: each statement of a migration, and some of the schema objects. */
+#define ALL_DONE 0
+#define AMONG_TABLES 1
+#define AMONG_OBJECTS 15
+
+/* Runs what a migration from that version runs, and stops after so many statements. */
+static unsigned run_some(MYSQL *connection, unsigned version, unsigned most)
+{
+    for (size_t i = 0; i < sql_migrations_count; i++)
+        for (const char *text = sql_migrations[i].text;
+             sql_migrations[i].number > version && text[strspn(text, "\n")] != '\0';
+             text += statement_size(text)) {
+            if (most-- == 0)
+                return AMONG_TABLES;
+            database_run(connection, "%.*s", (int)statement_size(text), text);
+        }
+    for (size_t i = 0; i < sql_objects_count; i++) {
+        if (most-- == 0)
+            return AMONG_OBJECTS;
+        database_run(connection, "%s", sql_objects[i].text);
+    }
+    return ALL_DONE;
+}
+
+/* As a database that `tradelock migrate` made at once; to be freed with free(). */
+static char *describe_fresh(void)
+{
+    database *where = database_was(0);
+    struct migrator m = {.where = where};
+    char *text;
+
+    migrate(&m);
+    assert_int_equal(m.status, TL_OK);
+    text = describe(where);
+    database_free(where);
+    return text;
+}
+
+/* It ends as expected from wherever it stopped; how many statements were cut after. */
+static unsigned cut_after_each(unsigned version, const char *expected)
+{
+    unsigned more = AMONG_TABLES, cuts = 0;
+
+    for (unsigned cut = 1; more != ALL_DONE; cut += more, cuts++) {
+        database *where = database_was(version);
+        MYSQL *connection = database_connect(where);
+        struct migrator m = {.where = where};
+        char *found;
+
+        was_as_command(connection);
+        more = run_some(connection, version, cut);
+        mysql_close(connection);
+        assert_int_not_equal(open_status(where), TL_OK);
+        migrate(&m);
+        if (m.status != TL_OK)
+            print_error("after %u statements: %s\n", cut, tl_error_message());
+        assert_int_equal(m.status, TL_OK);
+        assert_int_equal(m.migrated.from, version);
+        assert_complete(where);
+        assert_int_equal(open_status(where), TL_OK);
+        found = describe(where);
+        was_assert_same(expected, found);
+        free(found);
+        database_free(where);
+    }
+    return cuts;
 }
 
 static void test_crash_in_the_middle(void **state)
 {
-    const char *text = sql_migrations[0].text;
-    unsigned cuts = 0;
+    char *expected = describe_fresh();
+    unsigned fresh = cut_after_each(0, expected), upgrade = cut_after_each(8, expected);
 
     (void)state;
-    for (const char *cut = next_statement(text); cut != NULL; cut = next_statement(cut)) {
-        database *where = database_new_empty(server_shared(), NULL);
-        struct migrator m = {.where = where};
+    print_message("cut after each of %u and %u statements\n", fresh, upgrade);
+    assert_true(upgrade >= sql_objects_count / AMONG_OBJECTS + 4 && fresh > upgrade);
+    free(expected);
+}
 
-        crash_after(where, text, (size_t)(cut - text));
-        assert_int_not_equal(open_status(where), TL_OK);
+/* ------------------------------------------------------------ from earlier versions -- */
+
+/* Also where an old program declared a restore: it stays declared. */
+static void test_each_version_ends_the_same(void **state)
+{
+    char *expected = describe_fresh();
+
+    (void)state;
+    for (unsigned version = 8; version <= 11; version += 3) {
+        database *where = database_was(version);
+        struct migrator m = {.where = where};
+        MYSQL *connection = database_connect(where);
+        char *found;
+
+        database_run(connection, "UPDATE tl_schema SET restored_at = UTC_TIMESTAMP(6)");
         migrate(&m);
-        if (m.status != TL_OK)
-            print_error("after %u statements: %s\n", cuts + 1, tl_error_message());
         assert_int_equal(m.status, TL_OK);
-        assert_int_equal(m.migrated.from, 0);
-        assert_complete(where);
-        assert_int_equal(open_status(where), TL_OK);
+        assert_int_equal(m.migrated.from, version);
+        assert_int_equal(m.migrated.mended, 0);
+        found = describe(where);
+        was_assert_same(expected, found);
+        free(found);
+        assert_int_equal(database_number(connection, "SELECT tl_restored()"), 1);
+        if (version == 8)
+            assert_int_equal(database_number(connection,
+                                             "SELECT COUNT(*) FROM tl_restore r JOIN tl_schema s "
+                                             "ON s.restore_no = r.restore_no AND s.accepted_no = 0 "
+                                             "WHERE r.step = 'declared' AND r.restore_no = 1"),
+                             1);
+        mysql_close(connection);
         database_free(where);
-        cuts++;
     }
-    print_message("cut after %u statements\n", cuts);
-    assert_true(cuts >= 8);
+    free(expected);
+}
+
+static char *created_at(MYSQL *connection)
+{
+    return database_text(connection,
+                         "SELECT GROUP_CONCAT(trigger_name, ' ', created ORDER BY trigger_name) "
+                         "FROM information_schema.triggers WHERE trigger_schema = DATABASE()");
+}
+
+/* A trigger that is right is not touched by an upgrade; whatever differs is made anew. */
+static void test_what_is_right_is_left_alone(void **state)
+{
+    static const char *const changes[] = {
+        "CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock FOR EACH ROW BEGIN "
+        "END",
+        "ALTER PROCEDURE tl_purge SQL SECURITY INVOKER",
+        "CREATE OR REPLACE FUNCTION tl_account_name(account VARCHAR(38) CHARACTER SET utf8mb4 "
+        "COLLATE utf8mb4_bin) RETURNS VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin "
+        "DETERMINISTIC NO SQL SQL SECURITY INVOKER RETURN NULLIF(LEFT(account, "
+        "CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '')",
+        "CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_lock_state AS SELECT r.*, 'free' AS "
+        "state FROM resource_lock r",
+        "CREATE OR REPLACE SQL SECURITY DEFINER VIEW trade_lock_first AS SELECT * FROM "
+        "trade_lock_past",
+    };
+    database *where = database_was(11);
+    MYSQL *connection = database_connect(where);
+    char *before = created_at(connection), *after, *expected, *found;
+    struct migrator m = {.where = where};
+
+    (void)state;
+    migrate(&m);
+    assert_int_equal(m.status, TL_OK);
+    after = created_at(connection);
+    assert_string_equal(before, after);
+    expected = describe(where);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        database_run(connection, "%s", changes[i]);
+        migrate(&m);
+        assert_int_equal(m.status, TL_OK);
+        if (m.migrated.mended != 1)
+            fail_msg("mended %u after %s", m.migrated.mended, changes[i]);
+        found = describe(where);
+        was_assert_same(expected, found);
+        free(found);
+    }
+    free(before);
+    free(after);
+    free(expected);
+    mysql_close(connection);
+    database_free(where);
 }
 
 static void test_a_second_time_changes_nothing(void **state)
@@ -215,9 +368,9 @@ static void test_what_was_dropped_is_missed_and_made_anew(void **state)
                                      " WHERE routine_schema = DATABASE())"
                                      " + (SELECT COUNT(*) FROM information_schema.views"
                                      " WHERE table_schema = DATABASE())"),
-                     sql_parts_count);
-    for (size_t i = 0; i < sql_parts_count; i++) {
-        const struct sql_part *part = &sql_parts[i];
+                     sql_objects_count);
+    for (size_t i = 0; i < sql_objects_count; i++) {
+        const struct sql_object *part = &sql_objects[i];
 
         database_run(connection, "DROP %s %s", part->kind, part->name);
         doctored = ask_doctor(where);
@@ -229,11 +382,11 @@ static void test_what_was_dropped_is_missed_and_made_anew(void **state)
             fail_msg("%s: %s", part->name, tl_error_message());
         assert_int_equal(m.migrated.mended, 1);
     }
-    for (size_t i = 0; i < sql_parts_count; i++)
-        database_run(connection, "DROP %s %s", sql_parts[i].kind, sql_parts[i].name);
+    for (size_t i = 0; i < sql_objects_count; i++)
+        database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     migrate(&m);
     assert_int_equal(m.status, TL_OK);
-    assert_int_equal(m.migrated.mended, sql_parts_count);
+    assert_int_equal(m.migrated.mended, sql_objects_count);
     doctored = ask_doctor(where);
     assert_int_equal(doctored.level, TL_FINDING_OK);
     assert_complete(where);
@@ -322,6 +475,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_crash_in_the_middle),
+        cmocka_unit_test(test_each_version_ends_the_same),
+        cmocka_unit_test(test_what_is_right_is_left_alone),
         cmocka_unit_test(test_a_second_time_changes_nothing),
         cmocka_unit_test(test_what_was_dropped_is_missed_and_made_anew),
         cmocka_unit_test(test_versions),

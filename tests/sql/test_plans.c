@@ -1,5 +1,5 @@
 /*
- * Every statement of sql/query on a large table: how the server plans it, and what it really reads
+ * Every statement of sql/ on a large table: how the server plans it, and what it really reads
  * when it is run.  A statement without a case here fails the test.
  */
 #include "plan_case.h"
@@ -251,7 +251,7 @@ static void test_parts_of_one_database(void **state)
     char text[1024];
     int one = 0;
 
-    snprintf(text, sizeof text, "EXPLAIN %s", sql_migrate_parts.text);
+    snprintf(text, sizeof text, "EXPLAIN %s", sql_migrate_objects.text);
     if (run_plain(bench, text, &plan) != DB_DONE)
         server_panic("%s", db_error(bench->connection));
     for (size_t row = 0; row < plan.rows; row++) {
@@ -300,7 +300,7 @@ static void grow(struct bench *bench)
  * statement anew at each execution, and not always as well. */
 static unsigned judge_reads(struct bench *bench, const plan_case *c)
 {
-    const unsigned wanted = c->rows == EVERY_PART ? (unsigned)sql_parts_count : c->rows;
+    const unsigned wanted = c->rows == EVERY_PART ? (unsigned)sql_objects_count : c->rows;
     unsigned rows = 0, reads = 0, bad = 0;
 
     for (int turn = 0; turn < TURNS; turn++) {

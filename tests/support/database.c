@@ -50,6 +50,10 @@ static void migrate(const database *self)
 
     for (size_t i = 0; i < sql_migrations_count; i++)
         database_run(connection, "%s", sql_migrations[i].text);
+    for (size_t i = 0; i < sql_objects_count; i++)
+        database_run(connection, "%s", sql_objects[i].text);
+    database_run(connection, "UPDATE tl_schema SET version = %u",
+                 sql_migrations[sql_migrations_count - 1].number);
     mysql_close(connection);
 }
 

@@ -42,7 +42,7 @@ static struct {
                       {"reclaims and their endings", 0, 0}}};
 
 /* In every other round there are only asks and successes of which little is told, so that groups
- * have the plain form of their statement. */
+ * have the short form of their statement. */
 static int is_plain(long round)
 {
     return round % 2 == 1;

@@ -81,7 +81,7 @@ static void expect_new(const char *what, size_t count)
     told = now;
 }
 
-/* What the plain forms take for granted is so, alone and in groups: only who may send has a time to
+/* What the short forms take for granted is so, alone and in groups: only who may send has a time to
  * do it in, and only a mutex forgets its holder. */
 static void expect_forms(void)
 {

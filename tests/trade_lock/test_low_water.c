@@ -476,6 +476,31 @@ static void test_the_doctor_looks_further(void **state)
     assert_int_equal(late, 1);
 }
 
+#define BRIEF "beat_ms=20ms\nsession_ms=60s\npool_wait_ms=5s\nread_timeout_s=60\n"
+
+/* However short its rounds are, a janitor comes by what stands behind a row that it cannot open. */
+static void test_rounds_that_are_short(void **state)
+{
+    MYSQL *keeper = database_connect(f.db);
+
+    (void)state;
+    database_run(keeper, "START TRANSACTION");
+    insert_row(keeper, "SHORT", "short-kept", "P", -3000000);
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                        "step, thread_no, token, fence, rev, next_run_at, created_at, "
+                        "updated_at) SELECT 'short', seq, 'SHORT', 'S', 'Y', 'ask', UUID(), "
+                        "RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6) - INTERVAL 2900 - seq DIV 5 "
+                        "SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_2500");
+    insert_row(f.sql, "SHORT", "short-behind", "P", -120000);
+    database_set(f.db, BRIEF);
+    janitor = client_new(&f, 0);
+    await_opened("short-behind");
+    database_run(keeper, "ROLLBACK");
+    tl_client_close(janitor);
+    database_set(f.db, LASTING);
+    mysql_close(keeper);
+}
+
 #define HASTY "beat_ms=100ms\nsession_ms=300ms\nread_timeout_s=60\n"
 #define OPERATIONS "(SELECT COUNT(*) FROM trade_lock_low_water WHERE op_code LIKE 'OP-%%')"
 
@@ -570,6 +595,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_mutexes_in_groups),
         cmocka_unit_test(test_lists), /* it ends the janitor */
         cmocka_unit_test(test_the_doctor_looks_further),
+        cmocka_unit_test(test_rounds_that_are_short),
         cmocka_unit_test(test_a_new_operation_within_a_round),
         cmocka_unit_test(test_many_operations),
     };

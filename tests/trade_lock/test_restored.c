@@ -630,6 +630,103 @@ static void test_accepting_is_repeated(void **state)
     await_answer("repeated", TL_GRANTED);
 }
 
+/* ----------------------------------------------------------------- real deadlocks -- */
+
+#define HEAVY_ROWS 3000
+
+static void declare_it(void)
+{
+    CREW_STATUS(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+}
+
+static void propose_it(void)
+{
+    CREW_STATUS(tl_restore_accept(f.other, "ann", "compared", NULL), TL_PARKED);
+}
+
+static void accept_it(void)
+{
+    CREW_STATUS(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+}
+
+struct deadlock {
+    MYSQL *heavy;
+    void (*operate)(void);
+    uint64_t repeats;
+};
+
+/* Until the operator's transaction waits for the heavier one, or was undone since it would. */
+static void await_the_meeting(const struct deadlock *d)
+{
+    tl_stats now = {.version = TL_STATS_VERSION};
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    long long waits = 0;
+
+    do {
+        CREW_CHECK(crew_now_ms() < end_ms);
+        CREW_STATUS(tl_client_stats(f.other, &now), TL_OK);
+        waits = database_number(f.sql, "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN "
+                                       "information_schema.processlist p ON p.id = "
+                                       "x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' "
+                                       "AND p.db = DATABASE()");
+    } while (waits == 0 && now.repeats == d->repeats);
+}
+
+static void operate_or_cross(void *context, int number)
+{
+    const struct deadlock *d = context;
+
+    if (number == 0) {
+        d->operate();
+        return;
+    }
+    await_the_meeting(d);
+    database_run(d->heavy, "SELECT one FROM tl_schema FOR UPDATE");
+    database_run(d->heavy, "ROLLBACK");
+}
+
+/* Each has what the other wants: the operator the schema's row, and a transaction that is so heavy
+ * that the server would give the operator's up, with 1213. */
+static void cross(const char *locks, void (*operate)(void))
+{
+    tl_stats before = {.version = TL_STATS_VERSION};
+    struct deadlock d = {database_connect(f.db), operate, 0};
+
+    assert_status(tl_client_stats(f.other, &before), TL_OK);
+    d.repeats = before.repeats;
+    database_run(d.heavy,
+                 "SET tx_isolation = 'REPEATABLE-READ'; BEGIN; "
+                 "INSERT INTO weight (n) SELECT seq FROM seq_1_to_%d; %s",
+                 HEAVY_ROWS, locks);
+    crew_threads(2, operate_or_cross, &d);
+    assert_status(tl_client_stats(f.other, &before), TL_OK);
+    assert_true(before.repeats > d.repeats);
+    mysql_close(d.heavy);
+}
+
+/* It never waits for a row, so it is in no deadlock, but comes again until the other one is done. */
+static void test_a_heavier_transaction_is_outlived(void **state)
+{
+    tl_lock *lock = queued_then_claimed("d1");
+    const long long rows = database_number(f.sql, "SELECT COUNT(*) FROM tl_restore");
+
+    (void)state;
+    database_run(f.sql, "CREATE OR REPLACE TABLE weight (n INT PRIMARY KEY) ENGINE = InnoDB");
+    cross("SELECT * FROM tl_restore FOR UPDATE", declare_it);
+    assert_int_equal(is_restored(), 1);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 1);
+    cross("SELECT * FROM tl_restore FOR UPDATE", propose_it);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 2);
+    database_run(f.sql, "DELETE FROM tl_restore WHERE step = 'proposed' ORDER BY "
+                        "restore_no DESC LIMIT 1");
+    database_propose(f.sql);
+    cross("SELECT serial_no FROM trade_lock WHERE serial_no = 'd1' FOR UPDATE", accept_it);
+    assert_int_equal(is_restored(), 0);
+    database_run(f.sql, "DROP TABLE weight");
+    tl_lock_free(lock);
+    await_answer("outlived", TL_GRANTED);
+}
+
 static void test_accepting_takes_two(void **state)
 {
     tl_restore r = {.version = TL_RESTORE_VERSION};
@@ -816,6 +913,7 @@ int main(void)
         cmocka_unit_test(test_a_look_that_failed),
         cmocka_unit_test(test_accepting_takes_two),
         cmocka_unit_test(test_accepting_is_repeated),
+        cmocka_unit_test(test_a_heavier_transaction_is_outlived),
         cmocka_unit_test(test_refused_armings_are_no_attempts),
         cmocka_unit_test(test_a_payment_without_a_row),
         cmocka_unit_test(test_a_holder_without_a_row),

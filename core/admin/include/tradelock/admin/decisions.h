@@ -2,7 +2,7 @@
  * admin/decisions.h - what two operators decide about a trade that no rule can decide.
  *
  * One operator proposes, another confirms: two accounts of the database, told apart by the server
- * (sql/schema/0004_resolution.sql).  A proposal that nobody confirms changes nothing, ever.
+ * (sql/object/operator.sql).  A proposal that nobody confirms changes nothing, ever.
  *
  * The confirmation raises the fence, and clears the conflict or makes the retry lane due.  Then
  * whoever has the workflow registered carries the decision out, with the business rows in the

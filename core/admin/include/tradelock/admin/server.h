@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct tl_migrated {
     unsigned from, to; /* versions of the schema */
-    unsigned mended;   /* triggers, functions and views that were missing */
+    unsigned mended; /* triggers, functions and views that were missing or not as they should be */
 } tl_migrated;
 
 /*

@@ -13,5 +13,3 @@ RETURN CONCAT_WS('\n',
         FROM information_schema.routines WHERE routine_schema = DATABASE()),
     (SELECT GROUP_CONCAT('view ', table_name SEPARATOR '\n')
         FROM information_schema.views WHERE table_schema = DATABASE()));
-
-UPDATE tl_schema SET version = GREATEST(version, 8) WHERE one = 1;

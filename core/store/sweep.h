@@ -1,0 +1,44 @@
+/*
+ * The janitor's statements.  All take the same struct, so that one function can run each of them on
+ * a borrowed connection; which of its fields count says each.
+ */
+#ifndef TL_STORE_SWEEP_H
+#define TL_STORE_SWEEP_H
+
+#include "store/store.h"
+
+/* Rows of dead sessions that are read at once. */
+#define STORE_SWEEP_BATCH 256
+
+typedef struct store_sweep {
+    const char *session_id;
+    const char *op_code;
+    store_stretch stretch;
+    store_operation operation;
+    int empty, hidden;
+    db_result rows; /* whoever has some read frees them */
+} store_sweep;
+
+/* operation: becomes the next one. */
+db_answer store_sweep_operation(db *connection, store_sweep *s);
+/* Of op_code: brings the end of the stretch near; empty: no row stands in it. */
+db_answer store_sweep_stretch(db *connection, store_sweep *s);
+/* hidden: an open transaction has a row of op_code's stretch.  For a connection that does not wait
+ * for rows. */
+db_answer store_sweep_look_hidden(db *connection, store_sweep *s);
+/* rows of op_code's stretch: (cust_no, serial_no, fence, log_no, next_run in microseconds). */
+db_answer store_sweep_overdue(db *connection, store_sweep *s);
+/* The same of any session that is ended, neither settled nor swept: (cust_no, serial_no, fence,
+ * log_no, session_id). */
+db_answer store_sweep_dead(db *connection, store_sweep *s);
+/* The mark of op_code, from the stretch's beginning to its end, unless another moves it. */
+db_answer store_sweep_move(db *connection, store_sweep *s);
+
+/* rows: (session_id, settled) of ended sessions that are not swept. */
+db_answer store_sweep_sessions(db *connection, store_sweep *s);
+/* session_id is swept. */
+db_answer store_sweep_swept(db *connection, store_sweep *s);
+/* rows: (resource), perhaps more than once, of holders of session_id; NULL: whose time is over. */
+db_answer store_sweep_holders(db *connection, store_sweep *s);
+
+#endif

@@ -1,0 +1,135 @@
+-- Many processes see one step: whoever knew of as many as there are records it.  Janitors
+-- look through everything again: a row may since have been written before their marks.  Each
+-- step has a beginning of its own for these, so that a janitor who read one before, and is
+-- late, does not move it.
+CREATE OR REPLACE PROCEDURE tl_clock_stepped(IN known INT UNSIGNED, IN size BIGINT,
+    IN before_us BIGINT UNSIGNED,
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE recorded INT UNSIGNED;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    SELECT steps INTO recorded FROM tl_clock WHERE one = 1 FOR UPDATE;
+    IF recorded = known THEN
+        INSERT INTO tl_clock_step (step_no, size_us, earliest_at, noticed_at, actor, account)
+        VALUES (known + 1, size, UTC_TIMESTAMP(6) - INTERVAL before_us MICROSECOND,
+            UTC_TIMESTAMP(6), who, USER());
+        UPDATE tl_clock SET steps = known + 1 WHERE one = 1;
+        UPDATE trade_lock_low_water SET low_water =
+            CAST('1970-01-01' AS DATETIME(6)) + INTERVAL known + 2 MICROSECOND;
+    END IF;
+    COMMIT;
+END;
+
+-- One page of the rows in the order of their key learns of the oldest step that is not
+-- settled, each row once, whoever dies in between: how far it has come is written with the
+-- rows.  In `settled`: how many steps are left, how many rows were changed, and 0 when another
+-- process is at it.
+--   A trade in process: its last send may be under way for one hold from now, and "no such
+-- payment" is counted anew.  Of a clock that was set back the deadline comes as much
+-- earlier, so that it is no later than it was; it never comes later.  A holder has its hold.
+--   A lane that waits for a moment of a clock that was set back waits for as much less, and
+-- is due where it is not certain by which clock it was written.
+CREATE OR REPLACE PROCEDURE tl_clock_settle(IN most INT UNSIGNED, IN thread UUID,
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT settled VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE due, done INT UNSIGNED DEFAULT NULL;
+    DECLARE rows_changed INT UNSIGNED DEFAULT 0;
+    DECLARE mine TINYINT DEFAULT 1;
+    DECLARE size BIGINT DEFAULT 0;
+    DECLARE since DATETIME(6);
+    DECLARE cust, last_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE serial, last_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE op, last_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    -- Whoever is at it goes on; nobody waits.
+    SELECT c.steps, c.settled, c.cust_no, c.serial_no, c.op_code
+        INTO due, done, cust, serial, op
+        FROM tl_clock c WHERE c.one = 1 FOR UPDATE SKIP LOCKED;
+    IF due IS NULL THEN
+        SET due = 1, done = 0, mine = 0;
+    ELSEIF done < due THEN
+        SELECT s.size_us, s.earliest_at INTO size, since
+            FROM tl_clock_step s WHERE s.step_no = done + 1;
+        -- By which clock a row was written is certain of rows from before the step, while it
+        -- is the only one.
+        IF done + 1 < due THEN
+            SET since = CAST('1970-01-01' AS DATETIME(6));
+        END IF;
+        SELECT t.cust_no, t.serial_no, t.op_code INTO last_cust, last_serial, last_op
+            FROM trade_lock t FORCE INDEX (PRIMARY)
+            WHERE t.cust_no >= cust AND (t.cust_no > cust OR (t.cust_no = cust
+                AND (t.serial_no > serial OR (t.serial_no = serial AND t.op_code > op))))
+            ORDER BY t.cust_no, t.serial_no, t.op_code
+            LIMIT 1 OFFSET most;
+        UPDATE trade_lock FORCE INDEX (PRIMARY)
+        SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
+            not_found_since = NULL,
+            deadline_at = deadline_at + INTERVAL LEAST(size, 0) MICROSECOND,
+            send_until = IF(send_until IS NULL, NULL, UTC_TIMESTAMP(6)
+                + INTERVAL tl_hold_us(created_at, first_max_hold_until, updated_at,
+                    max_hold_until, send_until, since) MICROSECOND),
+            max_hold_until = IF(max_hold_until IS NULL, NULL, UTC_TIMESTAMP(6)
+                + INTERVAL tl_hold_us(created_at, first_max_hold_until, updated_at,
+                    max_hold_until, NULL, since) MICROSECOND),
+            next_run_at = IF(next_run_at IS NULL, NULL, GREATEST(max_hold_until, SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND
+                + INTERVAL 5 SECOND)),
+            updated_at = UTC_TIMESTAMP(6)
+        WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
+                AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
+            AND (last_cust IS NULL OR (cust_no <= last_cust AND (cust_no < last_cust
+                OR serial_no < last_serial
+                OR (serial_no = last_serial AND op_code <= last_op))))
+            AND lane = 'S' AND status = 'P' AND repeatable = 0;
+        SET rows_changed = ROW_COUNT();
+        IF size < 0 THEN
+            UPDATE trade_lock FORCE INDEX (PRIMARY)
+            SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
+                next_run_at = IF(updated_at < since,
+                    next_run_at + INTERVAL size MICROSECOND, UTC_TIMESTAMP(6)),
+                updated_at = UTC_TIMESTAMP(6)
+            WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
+                    AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
+                AND (last_cust IS NULL OR (cust_no <= last_cust AND (cust_no < last_cust
+                    OR serial_no < last_serial
+                    OR (serial_no = last_serial AND op_code <= last_op))))
+                AND lane = 'R' AND status = 'F' AND next_run_at > UTC_TIMESTAMP(6);
+            SET rows_changed = rows_changed + ROW_COUNT();
+        END IF;
+        UPDATE tl_clock c
+        SET c.settled = c.settled + (last_cust IS NULL),
+            c.cust_no = COALESCE(last_cust, ''), c.serial_no = COALESCE(last_serial, ''),
+            c.op_code = COALESCE(last_op, '')
+        WHERE c.one = 1;
+        SET due = due - (last_cust IS NULL);
+    END IF;
+    COMMIT;
+    SET settled = CONCAT_WS(' ', due - done, rows_changed, mine);
+END;
+
+-- The longest that a trade was ever held for, as its row tells it, at most the longest that
+-- there is.  What was left of the last send when the row was written counts where one clock
+-- wrote both.
+CREATE OR REPLACE FUNCTION tl_hold_us(made DATETIME(6), first_until DATETIME(6),
+    written DATETIME(6), held_until DATETIME(6), sent_until DATETIME(6), since DATETIME(6))
+RETURNS BIGINT NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURN LEAST(604800000000, GREATEST(0,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, made, first_until), 0),
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, written, held_until), 0),
+    IF(written < since, COALESCE(TIMESTAMPDIFF(MICROSECOND, written, sent_until), 0), 0)));

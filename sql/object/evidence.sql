@@ -1,0 +1,75 @@
+-- Who filed evidence, and when, is the server's to say.
+CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
+FOR EACH ROW
+SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
+        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+
+-- What a piece of evidence does to the trade, in the same statement, SQL typed by hand
+-- included.  Success of this epoch is remembered; success that contradicts the row, and a
+-- payment that is pending though it failed, set the conflict.  Token and fence stay, since the
+-- holder is not disturbed.  A waiting or parked lane of this epoch becomes due at once.
+CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
+FOR EACH ROW
+BEGIN
+    DECLARE now_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin;
+    DECLARE own, success, contradicts, seen TINYINT DEFAULT 0;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET now_status = NULL;
+
+    SELECT status, epoch = NEW.epoch AND (NEW.channel_key IS NULL OR channel_key IS NULL
+        OR channel_key = NEW.channel_key)
+    INTO now_status, own
+    FROM trade_lock
+    WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
+    FOR UPDATE;
+    IF now_status IS NOT NULL THEN
+        SET success = NEW.outcome = 'SUCCEEDED',
+            contradicts = (success AND (NOT own OR now_status = 'F'))
+                OR (NEW.outcome = 'PENDING' AND NEW.final AND now_status = 'F'),
+            seen = own AND now_status = 'P'
+                AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING');
+        IF contradicts OR seen THEN
+            UPDATE trade_lock FORCE INDEX (PRIMARY)
+            SET step = 'evidence', rev = rev + 1,
+                thread_no = COALESCE(NEW.thread_no, thread_no),
+                success_epoch = IF(success AND own, epoch, success_epoch),
+                conflict = conflict OR contradicts, seen_by_channel = seen_by_channel OR seen,
+                actor = NULL, updated_at = UTC_TIMESTAMP(6)
+            WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
+                AND op_code = NEW.op_code;
+        END IF;
+        IF own AND now_status = 'P' THEN
+            UPDATE trade_lock FORCE INDEX (PRIMARY)
+            SET step = 'evidence', rev = rev + 1, fence = fence + 1,
+                thread_no = COALESCE(NEW.thread_no, thread_no),
+                next_run_at = UTC_TIMESTAMP(6), actor = NULL, updated_at = UTC_TIMESTAMP(6)
+            WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
+                AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
+                AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
+        END IF;
+    END IF;
+END;
+
+-- A payment that the channel made and that has no row here any more: success of a trade
+-- whose row went with what was lost, as a web-hook, a statement or an operator knows it.  The
+-- row is made as a success, so that nobody is granted it again; what else was lost with it
+-- (contents, business rows) nobody knows here.  The evidence stands in the same transaction.
+CREATE OR REPLACE PROCEDURE tl_file_paid(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN paid_epoch INT UNSIGNED,
+    IN paid_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
+    IN ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN thread UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+        token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
+        created_at, updated_at)
+    SELECT cust, serial, op, 'S', 'Y', 'filed', thread, RANDOM_BYTES(16),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), paid_epoch, 1,
+        paid_epoch, paid_key, ref,
+        'lost in a restore and filed since; its business rows were not booked',
+        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+    FROM tl_schema WHERE one = 1 AND tl_restored();
+END;

@@ -1,0 +1,250 @@
+-- An account as a person: its name without the host, since one name from two hosts is one
+-- person; NULL for an account without a name, which anybody may use.
+CREATE OR REPLACE FUNCTION tl_account_name(
+    account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+RETURNS VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURN NULLIF(LEFT(account, CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '');
+
+-- Typed by hand or by the command: a confirmation needs a proposal of somebody else, about
+-- the row as it is now; what was not carried out was confirmed.
+CREATE OR REPLACE TRIGGER trade_resolution_inserted BEFORE INSERT ON trade_resolution
+FOR EACH ROW
+BEGIN
+    DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    SET NEW.decided_at = SYSDATE(6)
+        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    IF tl_account_name(NEW.account) IS NULL THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'an operator has an account with a name';
+    END IF;
+    IF NEW.part < 3 AND NOT EXISTS (SELECT 1 FROM trade_lock WHERE cust_no = NEW.cust_no
+        AND serial_no = NEW.serial_no AND op_code = NEW.op_code AND rev = NEW.rev
+        AND fence = NEW.fence AND epoch = NEW.epoch) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the trade is not as the operators saw it';
+    END IF;
+    IF NEW.part = 3 AND (NEW.verdict <> 'F' OR NEW.worker <> 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'only a worker refuses a decision, and only that a trade failed';
+    END IF;
+    IF NEW.part > 1 THEN
+        SET proposer = (SELECT account FROM trade_resolution WHERE cust_no = NEW.cust_no
+            AND serial_no = NEW.serial_no AND op_code = NEW.op_code AND rev = NEW.rev
+            AND verdict = NEW.verdict AND part = NEW.part - 1);
+        IF proposer IS NULL THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'nothing was proposed that could be confirmed';
+        END IF;
+        IF NEW.part = 2 AND tl_account_name(proposer) = tl_account_name(NEW.account) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'whoever proposed a decision cannot confirm it';
+        END IF;
+    END IF;
+END;
+
+-- The second half carries the decision out, in the same statement: there is no decision
+-- without its step, and no such step without both halves.  Each is bound to the revision that
+-- both saw.
+--   clear   the conflict goes; of a failure the success is forgotten too, or it could never
+--           be tried anew
+--   paid    the row is P again, without a holder and with the success on it, so that no
+--           failure can be written and nothing can be sent; its lane is due, and the
+--           workflow's own program ends it as Y together with its business rows.  Another
+--           trade of an exclusive customer that is in process refuses it by its unique key
+--   failed  it stays P, and its lane is due with all attempts before it: the workflow's own
+--           program asks the channel and ends it as F together with its business rows.  From
+--           here on nothing is armed (arm.sql).  Never while somebody holds it or could still
+--           send, and never against evidence of success
+-- The reason is told to operators: in trade_resolution, and on the retry row, which no
+-- customer hears of.
+CREATE OR REPLACE TRIGGER trade_resolution_confirmed AFTER INSERT ON trade_resolution
+FOR EACH ROW
+BEGIN
+    DECLARE step_token BINARY(16) DEFAULT RANDOM_BYTES(16);
+    DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT CONCAT(NEW.op_code, _ascii '_RETRY');
+    DECLARE changed INT DEFAULT 1;
+    IF NEW.part = 2 AND NEW.verdict = 'C' THEN
+        UPDATE trade_lock FORCE INDEX (PRIMARY)
+        SET step = 'resolve clear', thread_no = NEW.thread_no, log_no = NEW.log_no,
+            token = step_token, fence = fence + 1, rev = rev + 1, conflict = 0,
+            success_epoch = IF(status = 'F', NULL, success_epoch), actor = NEW.actor,
+            updated_at = UTC_TIMESTAMP(6)
+        WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
+            AND op_code = NEW.op_code AND rev = NEW.rev AND conflict = 1
+            AND (status <> 'P' OR session_id IS NULL);
+        SET changed = ROW_COUNT();
+    ELSEIF NEW.part = 2 AND NEW.verdict = 'Y' THEN
+        UPDATE trade_lock FORCE INDEX (PRIMARY)
+        SET step = 'resolve paid', thread_no = NEW.thread_no, log_no = NEW.log_no,
+            token = step_token, fence = fence + 1, rev = rev + 1, status = 'P',
+            session_id = NULL, max_hold_until = NULL, next_run_at = NULL, conflict = 0,
+            success_epoch = epoch, proof = '-', retryable = 0, result = NULL,
+            actor = NEW.actor, updated_at = UTC_TIMESTAMP(6)
+        WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
+            AND op_code = NEW.op_code AND rev = NEW.rev AND status = 'F'
+            AND conflict = 1;
+        SET changed = ROW_COUNT();
+        -- A lane of a failed trade is closed, or another's that stood alone.
+        INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+            log_no, token, fence, rev, epoch, next_run_at, remark, actor, created_at,
+            updated_at)
+        VALUES (NEW.cust_no, NEW.serial_no, retry_op, 'R', 'F', 'resolve paid',
+            NEW.thread_no, NEW.log_no, step_token,
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), NEW.epoch,
+            UTC_TIMESTAMP(6), NEW.reason, NEW.actor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE attempts = 0, claims = 0, parked = NULL, repeatable = 0,
+            status = 'F', step = VALUES(step), thread_no = VALUES(thread_no),
+            log_no = VALUES(log_no), session_id = NULL, token = VALUES(token),
+            fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
+            next_run_at = VALUES(next_run_at), remark = VALUES(remark),
+            actor = VALUES(actor), updated_at = VALUES(updated_at);
+    ELSEIF NEW.part = 2 AND NEW.verdict = 'F' THEN
+        UPDATE trade_lock s
+        STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
+            AND r.op_code = retry_op
+        SET s.step = 'resolve failed', s.thread_no = NEW.thread_no, s.log_no = NEW.log_no,
+            s.token = step_token, s.fence = s.fence + 1, s.rev = s.rev + 1,
+            s.actor = NEW.actor, s.updated_at = UTC_TIMESTAMP(6),
+            r.step = 'resolve failed', r.thread_no = NEW.thread_no, r.log_no = NEW.log_no,
+            r.token = step_token, r.fence = r.fence + 1, r.rev = r.rev + 1,
+            r.actor = NEW.actor, r.remark = NEW.reason, r.parked = NULL, r.attempts = 0,
+            r.claims = LEAST(r.claims, 1), r.next_run_at = UTC_TIMESTAMP(6),
+            r.updated_at = UTC_TIMESTAMP(6)
+        WHERE s.cust_no = NEW.cust_no AND s.serial_no = NEW.serial_no
+            AND s.op_code = NEW.op_code AND s.rev = NEW.rev AND s.status = 'P'
+            AND s.session_id IS NULL
+            AND (s.success_epoch IS NULL OR s.success_epoch <> s.epoch)
+            AND (s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
+            AND r.status = 'F' AND r.epoch = s.epoch
+            AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL);
+        SET changed = ROW_COUNT();
+    END IF;
+    IF changed = 0 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the trade is not one of which that can be decided';
+    END IF;
+END;
+
+-- A worker does not carry out what was decided, and says why.  Once; nothing happens where
+-- nothing was confirmed.
+CREATE OR REPLACE PROCEDURE tl_resolution_refused(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN decided BIGINT UNSIGNED,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN by_thread UUID, IN by_log UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
+    reason, actor, thread_no, log_no, worker, account)
+SELECT d.cust_no, d.serial_no, d.op_code, d.rev, d.verdict, 3, d.fence, d.epoch, why,
+    'worker', by_thread, by_log, 1, USER()
+FROM trade_resolution d
+WHERE d.cust_no = cust AND d.serial_no = serial AND d.op_code = op AND d.rev = decided
+    AND d.verdict = 'F' AND d.part = 2
+ON DUPLICATE KEY UPDATE part = 3;
+
+-- An operator makes a waiting or parked lane due now.  Both rows in one statement, sync row
+-- first; the sync row's fence is the one that the operator saw, and a step that came in
+-- between makes this one change nothing.  A row that was parked as poison is run alone once
+-- more: claims falls to 1, not to 0.  A lane that was never opened, since the holder died and
+-- no janitor has come by, is opened, due at once.  Nothing is decided by it: the worker asks.
+CREATE OR REPLACE PROCEDURE tl_operator_retry(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN seen BIGINT UNSIGNED, IN by_thread UUID, IN by_log UUID, IN step_token BINARY(16),
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT CONCAT(op, _ascii '_RETRY');
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+
+    IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'an operator says who, and why';
+    END IF;
+    START TRANSACTION;
+    UPDATE trade_lock s
+    STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
+        AND r.op_code = retry_op
+    SET s.step = 'operator', s.thread_no = by_thread, s.log_no = by_log,
+        s.token = step_token, s.fence = s.fence + 1, s.rev = s.rev + 1, s.actor = who,
+        s.updated_at = UTC_TIMESTAMP(6),
+        r.step = 'operator', r.thread_no = by_thread, r.log_no = by_log,
+        r.token = step_token, r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = who,
+        r.remark = why, r.parked = NULL, r.claims = LEAST(r.claims, 1),
+        r.next_run_at = UTC_TIMESTAMP(6), r.updated_at = UTC_TIMESTAMP(6)
+    WHERE s.cust_no = cust AND s.serial_no = serial AND s.op_code = op AND s.status = 'P'
+        AND s.fence = seen AND s.session_id IS NULL AND r.status = 'F'
+        AND r.epoch = s.epoch AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL);
+    IF ROW_COUNT() = 0 THEN
+        -- Death is final and was committed before, so reading the session without a lock is
+        -- enough; the fence proves that the row is the one that was seen.
+        UPDATE trade_lock FORCE INDEX (PRIMARY)
+        SET step = 'reap', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
+            token = step_token, fence = fence + 1, rev = rev + 1, actor = who,
+            updated_at = UTC_TIMESTAMP(6)
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op AND status = 'P'
+            AND fence = seen AND lane = 'S' AND repeatable = 0
+            AND (session_id IS NULL OR next_run_at IS NOT NULL)
+            AND (max_hold_until IS NULL OR max_hold_until <= UTC_TIMESTAMP(6)
+                OR session_id IS NULL
+                OR NOT EXISTS (SELECT 1 FROM tl_session x
+                    WHERE x.session_id = trade_lock.session_id AND x.ended_at IS NULL));
+        INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+            log_no, token, fence, rev, epoch, next_run_at, remark, actor, created_at,
+            updated_at)
+        SELECT s.cust_no, s.serial_no, retry_op, 'R', 'F', s.step, s.thread_no, s.log_no,
+            s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), s.epoch,
+            UTC_TIMESTAMP(6), why, who, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+        FROM trade_lock s
+        WHERE s.cust_no = cust AND s.serial_no = serial AND s.op_code = op
+            AND s.status = 'P' AND s.token = step_token
+        ON DUPLICATE KEY UPDATE
+            attempts = IF(trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'
+                AND trade_lock.next_run_at IS NULL AND trade_lock.parked IS NULL), 0,
+                trade_lock.attempts),
+            claims = IF(trade_lock.epoch <> VALUES(epoch) OR (trade_lock.status = 'F'
+                AND trade_lock.next_run_at IS NULL AND trade_lock.parked IS NULL), 0,
+                trade_lock.claims),
+            parked = IF(trade_lock.epoch <> VALUES(epoch), NULL, trade_lock.parked),
+            repeatable = 0, status = 'F', step = VALUES(step),
+            thread_no = VALUES(thread_no), log_no = VALUES(log_no), session_id = NULL,
+            token = VALUES(token), fence = trade_lock.fence + 1,
+            rev = trade_lock.rev + 1, epoch = VALUES(epoch),
+            next_run_at = VALUES(next_run_at), remark = VALUES(remark),
+            actor = VALUES(actor), updated_at = VALUES(updated_at);
+    END IF;
+    COMMIT;
+END;
+
+CREATE OR REPLACE TRIGGER audit_closing_inserted BEFORE INSERT ON audit_closing
+FOR EACH ROW
+BEGIN
+    DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    SET NEW.closed_at = SYSDATE(6)
+        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    IF tl_account_name(NEW.account) IS NULL THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'an operator has an account with a name';
+    END IF;
+    IF NEW.part = 2 THEN
+        SET proposer = (SELECT account FROM audit_closing
+            WHERE finding = NEW.finding AND part = 1);
+        IF proposer IS NULL THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'nobody has proposed to close this finding';
+        END IF;
+        IF tl_account_name(proposer) = tl_account_name(NEW.account) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'whoever proposed to close a finding cannot confirm it';
+        END IF;
+    END IF;
+END;

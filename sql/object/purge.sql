@@ -1,0 +1,235 @@
+-- Purging: no account of ours may remove a row, so what may be removed is decided here, with the
+-- rights of the account that ran the migration.  In pages, in the order of the key, never within a
+-- day; rows that somebody is at are stepped over.  A key that comes again begins with the server's
+-- microseconds, above every fence that the purged one had.
+
+-- Before which moment a row is certainly older than that, whatever the clock did since.  A clock
+-- that is set forward makes rows look older.  The jumps on record since are taken off.  One that
+-- nobody has seen yet shows by two other moments, the earliest of which counts: what the time would
+-- be had it not been set since the server was started, as UUID() has it, whose moments follow the
+-- server's monotonic clock; and the last that a process wrote of itself, as in clock_open.sql.
+CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
+RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE now_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE all_us, since_us BIGINT DEFAULT 0;
+    DECLARE steady CHAR(36) CHARACTER SET ascii DEFAULT UUID();
+    DECLARE steady_at, alive_at, over_at DATETIME(6);
+
+    IF older_ms < 86400000 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'nothing younger than a day is purged';
+    END IF;
+    IF (SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the server''s clock was set: nothing is purged until that is settled';
+    END IF;
+    SET all_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
+        WHERE s.size_us > 0);
+    SET since_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
+        WHERE s.size_us > 0 AND s.noticed_at >= now_at
+            - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND);
+    SET steady_at = IF(SUBSTR(steady, 15, 1) = '1', CAST('1582-10-15' AS DATETIME(6))
+        + INTERVAL CONV(CONCAT(SUBSTR(steady, 16, 3), SUBSTR(steady, 10, 4),
+            SUBSTR(steady, 1, 8)), 16, 10) DIV 10 MICROSECOND, now_at);
+    SET alive_at = (SELECT MAX(GREATEST(COALESCE(x.ended_at, x.started_at),
+            x.alive_until - INTERVAL x.timeout_ms * 1000 MICROSECOND))
+        FROM tl_session x FORCE INDEX (to_sweep) WHERE x.swept_at IS NULL);
+    SET over_at = (SELECT MAX(x.swept_at) FROM tl_session x FORCE INDEX (to_sweep));
+    RETURN LEAST(now_at - INTERVAL since_us MICROSECOND, steady_at,
+            COALESCE(GREATEST(alive_at, over_at), alive_at, over_at, now_at))
+        - INTERVAL older_ms * 1000 MICROSECOND;
+END;
+
+-- A finished trade goes with everything that belongs to it: both rows, their history, the
+-- evidence and what operators decided, in one transaction.  Never one in process, never one in
+-- conflict, and never one that changed, or could still be sent or tried anew, since the cut.
+-- One call looks at a page of rows and says in `purged`: how many trades it removed, how many rows
+-- it looked at, and the last one's key.
+CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE removed, seen, ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+    DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin DEFAULT after_cust;
+    DECLARE serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT after_serial;
+    DECLARE op, other VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT after_op;
+    DECLARE page CURSOR FOR
+        SELECT cust_no, serial_no, op_code FROM trade_lock
+        WHERE cust_no >= after_cust AND (cust_no > after_cust OR (cust_no = after_cust
+            AND (serial_no > after_serial
+                OR (serial_no = after_serial AND op_code > after_op))))
+        ORDER BY cust_no, serial_no, op_code
+        LIMIT most;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET finished = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    OPEN page;
+    walk: LOOP
+        FETCH page INTO cust, serial, op;
+        IF finished THEN
+            LEAVE walk;
+        END IF;
+        SET seen = seen + 1;
+        SET other = CONCAT(op, _ascii '_RETRY');
+        -- The row that decides: a sync row, or a retry row that stands alone.
+        SELECT COUNT(*) INTO ripe FROM trade_lock t
+        WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
+            AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
+            AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
+            AND (t.send_until IS NULL OR t.send_until < cut)
+            AND (t.deadline_at IS NULL OR t.deadline_at < UTC_TIMESTAMP(6))
+        FOR UPDATE SKIP LOCKED;
+        IF ripe = 1 AND RIGHT(op, 6) = _ascii '_RETRY' THEN
+            SELECT COUNT(*) INTO in_use FROM trade_lock t
+            WHERE t.cust_no = cust AND t.serial_no = serial
+                AND t.op_code = LEFT(op, CHAR_LENGTH(op) - 6);
+        ELSEIF ripe = 1 THEN
+            SELECT COUNT(*) INTO in_use FROM trade_lock t
+            WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = other
+                AND (t.status = 'P' OR t.parked IS NOT NULL OR t.next_run_at IS NOT NULL
+                    OR t.updated_at >= cut)
+            FOR UPDATE;
+        END IF;
+        IF ripe = 1 AND in_use = 0 THEN
+            DELETE FROM trade_lock
+            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+            DELETE FROM trade_lock_past
+            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+            DELETE FROM trade_evidence
+            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+            DELETE FROM trade_resolution
+            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+            SET removed = removed + 1;
+        END IF;
+    END LOOP;
+    CLOSE page;
+    COMMIT;
+    SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op);
+END;
+
+-- A mutex: unlocked, or its holder's last moment is over, and nothing happened for so
+-- long.  Whoever asks at the same moment meets the row's lock, and answers busy.
+CREATE OR REPLACE PROCEDURE tl_purge_resources(IN older_ms BIGINT UNSIGNED,
+    IN most INT UNSIGNED,
+    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE removed, seen, ripe INT UNSIGNED DEFAULT 0;
+    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+    DECLARE name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT after_name;
+    DECLARE page CURSOR FOR
+        SELECT r.resource FROM resource_lock r
+        WHERE r.resource > after_name ORDER BY r.resource LIMIT most;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET finished = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    OPEN page;
+    walk: LOOP
+        FETCH page INTO name;
+        IF finished THEN
+            LEAVE walk;
+        END IF;
+        SET seen = seen + 1;
+        SELECT COUNT(*) INTO ripe FROM resource_lock r
+        WHERE r.resource = name AND r.updated_at < cut
+            AND (r.status = 'U' OR r.max_hold_until < cut)
+            AND (r.free_at IS NULL OR r.free_at < cut)
+        FOR UPDATE SKIP LOCKED;
+        IF ripe = 1 THEN
+            DELETE FROM resource_lock WHERE resource = name;
+            DELETE FROM resource_log WHERE resource = name;
+            SET removed = removed + 1;
+        END IF;
+    END LOOP;
+    CLOSE page;
+    COMMIT;
+    SET purged = CONCAT_WS(' ', removed, seen, name);
+END;
+
+-- A read-write lock: the gate, which nobody is at, and holders' rows that are all free (the
+-- dead are the janitor's) since so long.  Behind the gate nobody is granted anything
+-- meanwhile; an ask that waits for it finds it gone, and makes it anew.
+CREATE OR REPLACE PROCEDURE tl_purge_rw(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE removed, seen, ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+    DECLARE name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT after_name;
+    DECLARE page CURSOR FOR
+        SELECT g.resource FROM rw_lock g
+        WHERE g.resource > after_name ORDER BY g.resource LIMIT most;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET finished = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    OPEN page;
+    walk: LOOP
+        FETCH page INTO name;
+        IF finished THEN
+            LEAVE walk;
+        END IF;
+        SET seen = seen + 1;
+        SELECT COUNT(*) INTO ripe FROM rw_lock g
+        WHERE g.resource = name AND g.created_at < cut
+        FOR UPDATE SKIP LOCKED;
+        IF ripe = 1 THEN
+            SELECT COUNT(*) INTO in_use FROM resource_holder h
+            WHERE h.resource = name AND (h.status <> 'F' OR h.updated_at >= cut);
+        END IF;
+        IF ripe = 1 AND in_use = 0 THEN
+            DELETE FROM resource_holder WHERE resource = name;
+            DELETE FROM resource_holder_log WHERE resource = name;
+            DELETE FROM rw_lock WHERE resource = name;
+            SET removed = removed + 1;
+        END IF;
+    END LOOP;
+    CLOSE page;
+    COMMIT;
+    SET purged = CONCAT_WS(' ', removed, seen, name);
+END;
+
+-- A session goes when it has ended, and was swept, before the time given: what it held in
+-- the retry lane's care was opened by then.  Rows that still name it (a mutex nobody has
+-- taken over since, or what a dead process commits late) find no session, which means the
+-- same as an ended one.  So nothing has to be searched for holders.
+CREATE OR REPLACE PROCEDURE tl_purge_sessions(IN older_ms BIGINT UNSIGNED,
+    IN most INT UNSIGNED, OUT purged INT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+
+    DELETE FROM tl_session
+    WHERE swept_at < cut AND ended_at < cut
+    ORDER BY swept_at, ended_at
+    LIMIT most;
+    SET purged = ROW_COUNT();
+END;

@@ -1,0 +1,91 @@
+-- A release in a group (resource_group.sql) changes the row that was granted; a row that
+-- is gone is lost, not made.  After the INSERT, since a trigger before it is also run for
+-- every row that is there already.
+CREATE OR REPLACE TRIGGER resource_lock_inserted AFTER INSERT ON resource_lock
+FOR EACH ROW
+BEGIN
+    IF NEW.step = _ascii 'release' THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to unlock';
+    END IF;
+    INSERT INTO resource_log
+    VALUES (NEW.resource, NEW.rev,
+        SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+        NEW.fence, NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark,
+        NEW.actor, USER());
+END;
+
+-- A refused ask changes nothing: rev stays, and there is no trace.  Where rev was counted by
+-- hand, down or to nothing, it is counted here instead.
+CREATE OR REPLACE TRIGGER resource_lock_updated BEFORE UPDATE ON resource_lock
+FOR EACH ROW
+BEGIN
+    IF NOT (NEW.resource <=> OLD.resource) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    -- Two questions one in the other, since the long one is prepared anew for every row.
+    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
+        IF NOT (NEW.rev <=> OLD.rev
+            AND NEW.status <=> OLD.status AND NEW.step <=> OLD.step
+            AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
+            AND NEW.session_id <=> OLD.session_id AND NEW.token <=> OLD.token
+            AND NEW.fence <=> OLD.fence AND NEW.lease_until <=> OLD.lease_until
+            AND NEW.max_hold_until <=> OLD.max_hold_until AND NEW.free_at <=> OLD.free_at
+            AND NEW.payload <=> OLD.payload AND NEW.remark <=> OLD.remark
+            AND NEW.actor <=> OLD.actor AND NEW.locked_at <=> OLD.locked_at
+            AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at) THEN
+            SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+        END IF;
+    END IF;
+END;
+
+-- After the row was changed, so that the history holds what is there: what the trigger above
+-- is given may still be cut or refused.
+CREATE OR REPLACE TRIGGER resource_lock_logged AFTER UPDATE ON resource_lock
+FOR EACH ROW
+BEGIN
+    IF NEW.rev <> OLD.rev THEN
+        INSERT INTO resource_log
+        VALUES (NEW.resource, NEW.rev,
+            SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+            NEW.step, NEW.status, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+            NEW.fence, NEW.lease_until, NEW.max_hold_until, NEW.free_at, NEW.remark,
+            NEW.actor, USER());
+    END IF;
+END;
+
+CREATE OR REPLACE TRIGGER resource_lock_deleted AFTER DELETE ON resource_lock
+FOR EACH ROW
+INSERT INTO resource_log
+VALUES (OLD.resource, OLD.rev + 1,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
+    OLD.lease_until, OLD.max_hold_until, OLD.free_at, OLD.remark, OLD.actor, USER());
+
+-- Whether a step with this token was ever committed; the application's only right on the
+-- log.
+CREATE OR REPLACE FUNCTION tl_resource_token_seen(
+    name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN EXISTS (SELECT 1 FROM resource_log WHERE resource = name AND token = wanted);
+
+-- What a row means now.
+--   held     its holder lives: by its session, or by its own lease; and max_hold is not over
+--   kept     nobody holds it, and its minimum hold is not over
+--   expired  its holder is dead or too late; whoever asks next takes it over
+--   free
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_lock_state AS
+SELECT r.*, x.program, x.host, x.pid, UTC_TIMESTAMP(6) AS now_at,
+    CASE
+        WHEN r.status = 'L' AND r.max_hold_until > UTC_TIMESTAMP(6)
+            AND IF(r.lease_until IS NULL, x.session_id IS NOT NULL AND x.ended_at IS NULL,
+                r.lease_until > UTC_TIMESTAMP(6)) THEN 'held'
+        WHEN r.free_at > UTC_TIMESTAMP(6) THEN 'kept'
+        WHEN r.status = 'L' THEN 'expired'
+        ELSE 'free'
+    END AS state
+FROM resource_lock r
+LEFT JOIN tl_session x ON x.session_id = r.session_id;

@@ -1,0 +1,184 @@
+-- What tells one server from another: a copy that was promoted or restored elsewhere has
+-- another host, id or directory.
+CREATE OR REPLACE FUNCTION tl_identity()
+RETURNS VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+NO SQL SQL SECURITY INVOKER
+RETURN CONCAT_WS(' ', @@hostname, @@server_id, @@datadir);
+
+-- Whether steps may be missing in this database, and nobody has accepted that: the only
+-- place that says so.
+CREATE OR REPLACE FUNCTION tl_restored() RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN COALESCE((SELECT restore_no <> accepted_no OR restored_at IS NOT NULL
+    OR COALESCE(identity <> CONCAT_WS(' ', @@hostname, @@server_id, @@datadir), 0)
+    FROM tl_schema WHERE one = 1), 1);
+
+-- Typed by hand or by the command: what opens a restore gets the next number; a proposal is
+-- about the one that is open, and is confirmed by somebody else, on the same server.
+CREATE OR REPLACE TRIGGER tl_restore_inserted BEFORE INSERT ON tl_restore
+FOR EACH ROW
+BEGIN
+    DECLARE last_no, done_no BIGINT UNSIGNED;
+    DECLARE known, proposed_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+    SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
+    FROM tl_schema WHERE one = 1 FOR UPDATE;
+    SET NEW.was = known, NEW.identity = tl_identity();
+    IF NEW.step IN ('declared', 'found') THEN
+        SET NEW.restore_no = last_no + 1;
+    ELSE
+        IF tl_account_name(NEW.account) IS NULL THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'an operator has an account with a name';
+        END IF;
+        IF last_no = done_no OR NEW.restore_no <> last_no THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'no such restore is declared or found';
+        END IF;
+    END IF;
+    IF NEW.step = 'confirmed' THEN
+        SELECT MAX(account), MAX(identity) INTO proposer, proposed_on
+        FROM tl_restore WHERE restore_no = NEW.restore_no AND step = 'proposed';
+        IF proposer IS NULL THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'nothing was proposed that could be confirmed';
+        END IF;
+        IF tl_account_name(proposer) = tl_account_name(NEW.account) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'whoever proposed a decision cannot confirm it';
+        END IF;
+        IF proposed_on <> NEW.identity THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'it was proposed on another server';
+        END IF;
+    END IF;
+END;
+
+CREATE OR REPLACE TRIGGER tl_restore_opened AFTER INSERT ON tl_restore
+FOR EACH ROW
+BEGIN
+    IF NEW.step IN ('declared', 'found') THEN
+        UPDATE tl_schema SET restore_no = NEW.restore_no,
+            restored_at = COALESCE(restored_at, UTC_TIMESTAMP(6))
+        WHERE one = 1;
+    END IF;
+END;
+
+-- Whoever finds that the database is not the one that was accepted writes it down, so that
+-- it is known to each copy that is made of this one.  Only accepting ends it.  accepted: the
+-- last number that whoever calls saw accepted; when another one was since, it looks again.
+CREATE OR REPLACE PROCEDURE tl_restore_found(IN accepted BIGINT UNSIGNED,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE last_no, done_no BIGINT UNSIGNED;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    SELECT restore_no, accepted_no INTO last_no, done_no
+    FROM tl_schema WHERE one = 1 FOR UPDATE;
+    IF done_no = accepted AND (last_no = done_no OR NOT EXISTS (SELECT 1 FROM tl_restore
+        WHERE restore_no = last_no AND step IN ('declared', 'found')
+            AND identity = tl_identity())) THEN
+        INSERT INTO tl_restore (step, reason, account) VALUES ('found', why, USER());
+    END IF;
+    COMMIT;
+END;
+
+-- Accepting, once both halves exist; within the transaction that writes the second one.
+-- After a restore neither "nothing was sent" nor "it was sent once" is known of anything any
+-- more: every trade in process is one in doubt that was sent for once more than is recorded,
+-- and twice at least, so that no decline is taken for that of the only send; and whose last
+-- send may be under way for one max_hold, its own or the settings'; a "no such
+-- payment" of earlier does not count.  Every holder is fenced out, the living too: what it
+-- may have armed, or who may have taken over from it, is in what was lost, so it could take
+-- a decline for the end of the only send.  What it learns comes as evidence; its lane is
+-- open, and due.
+-- Who held which mutex or read-write lock in what was lost nobody knows either: each is
+-- taken from its holder, and every fence goes above all that can have been given since it
+-- began with the server's microseconds.
+-- Walks the tables, once, by a decision of two operators.
+CREATE OR REPLACE PROCEDURE tl_restore_accept(IN hold_ms BIGINT UNSIGNED, IN thread UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE last_no, done_no, doubted BIGINT UNSIGNED;
+    DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+    IF @@in_transaction = 0 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a restore is accepted in one transaction';
+    END IF;
+    SELECT restore_no, accepted_no INTO last_no, done_no
+    FROM tl_schema WHERE one = 1 FOR UPDATE;
+    SELECT c.actor, c.reason INTO decider, why
+    FROM tl_restore p JOIN tl_restore c ON c.restore_no = p.restore_no AND c.step = 'confirmed'
+    WHERE p.restore_no = last_no AND p.step = 'proposed'
+        AND tl_account_name(p.account) <> tl_account_name(c.account)
+        AND p.identity = tl_identity() AND c.identity = tl_identity();
+    IF last_no = done_no OR why IS NULL THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'two operators accept a restore, and they did not';
+    END IF;
+
+    UPDATE trade_lock
+    SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
+        fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
+        send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
+            UTC_TIMESTAMP(6) + INTERVAL GREATEST(COALESCE(hold_ms, 0) * 1000, LEAST(604800000000, GREATEST(
+                COALESCE(TIMESTAMPDIFF(MICROSECOND, created_at, first_max_hold_until), 0),
+                COALESCE(TIMESTAMPDIFF(MICROSECOND, updated_at, max_hold_until), 0))))
+                MICROSECOND),
+        session_id = NULL, max_hold_until = NULL, next_run_at = NULL, not_found_since = NULL,
+        actor = decider, remark = why, updated_at = UTC_TIMESTAMP(6)
+    WHERE lane = 'S' AND status = 'P' AND repeatable = 0;
+    SET doubted = ROW_COUNT();
+    INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+        token, fence, rev, epoch, next_run_at, remark, actor, created_at, updated_at)
+    SELECT s.cust_no, s.serial_no, CONCAT(s.op_code, _ascii '_RETRY'), 'R', 'F', s.step,
+        s.thread_no, s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), s.epoch,
+        UTC_TIMESTAMP(6), s.remark, s.actor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+    FROM trade_lock s
+    LEFT JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
+        AND r.op_code = CONCAT(s.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin)
+    WHERE s.lane = 'S' AND s.status = 'P' AND s.repeatable = 0
+        AND NOT COALESCE(r.repeatable = 0 AND r.status = 'F' AND r.epoch = s.epoch
+            AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0)
+    ON DUPLICATE KEY UPDATE
+        attempts = IF(trade_lock.epoch = VALUES(epoch) AND trade_lock.status = 'P',
+            trade_lock.attempts, 0),
+        claims = 0,
+        parked = IF(trade_lock.epoch = VALUES(epoch), trade_lock.parked, NULL),
+        repeatable = 0, status = 'F', step = VALUES(step), thread_no = VALUES(thread_no),
+        log_no = NULL, session_id = NULL, max_hold_until = NULL, token = VALUES(token),
+        fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
+        next_run_at = VALUES(next_run_at), remark = VALUES(remark), actor = VALUES(actor),
+        updated_at = VALUES(updated_at);
+    UPDATE resource_lock
+    SET status = 'U', step = 'restored', thread_no = thread, log_no = NULL,
+        session_id = NULL, lease_until = NULL, max_hold_until = NULL,
+        token = RANDOM_BYTES(16), fence = GREATEST(fence,
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + 1,
+        rev = rev + 1, remark = why, actor = decider, updated_at = UTC_TIMESTAMP(6);
+    UPDATE resource_holder
+    SET status = 'F', step = 'restored', thread_no = thread, log_no = NULL,
+        session_id = NULL, token = RANDOM_BYTES(16), fence = GREATEST(fence,
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + 1,
+        rev = rev + 1, over_at = NULL, max_hold_until = NULL, remark = why,
+        actor = decider, released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6);
+    -- All is looked through again.  The rows stay: a mark that is moved from where it no
+    -- longer is must be seen.
+    UPDATE trade_lock_low_water
+    SET low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL 1 MICROSECOND;
+    UPDATE tl_restore SET doubtful = doubted WHERE restore_no = last_no AND step = 'confirmed';
+    UPDATE tl_schema
+    SET accepted_no = last_no, accepted_at = UTC_TIMESTAMP(6), identity = tl_identity(),
+        restored_at = NULL,
+        server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
+    WHERE one = 1;
+END;

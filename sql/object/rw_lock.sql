@@ -1,0 +1,62 @@
+CREATE OR REPLACE TRIGGER resource_holder_inserted AFTER INSERT ON resource_holder
+FOR EACH ROW
+INSERT INTO resource_holder_log
+VALUES (NEW.resource, NEW.slot, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+    NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
+
+-- Every step of the library raises rev; whatever does not was typed by hand.
+CREATE OR REPLACE TRIGGER resource_holder_updated BEFORE UPDATE ON resource_holder
+FOR EACH ROW
+BEGIN
+    IF NOT (NEW.resource <=> OLD.resource AND NEW.slot <=> OLD.slot) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
+        SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+    END IF;
+END;
+
+-- After the row was changed, so that the history holds what is there.
+CREATE OR REPLACE TRIGGER resource_holder_logged AFTER UPDATE ON resource_holder
+FOR EACH ROW
+INSERT INTO resource_holder_log
+VALUES (NEW.resource, NEW.slot, NEW.rev,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+    NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
+
+CREATE OR REPLACE TRIGGER resource_holder_deleted AFTER DELETE ON resource_holder
+FOR EACH ROW
+INSERT INTO resource_holder_log
+VALUES (OLD.resource, OLD.slot, OLD.rev + 1,
+    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+    OLD.kind, OLD.status, 'deleted', OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
+    OLD.fence, OLD.over_at, OLD.remark, OLD.actor, USER());
+
+-- Whether a holder's step with this token was ever committed; the application's only
+-- right on the log.
+CREATE OR REPLACE FUNCTION tl_holder_token_seen(
+    name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    number SMALLINT UNSIGNED, wanted BINARY(16))
+RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN EXISTS (SELECT 1 FROM resource_holder_log
+    WHERE resource = name AND slot = number AND token = wanted);
+
+-- What a holder's row means now; a dead one is freed by the janitor, or by the first ask
+-- that it stands in the way of.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_holder_state AS
+SELECT h.*, x.program, x.host, x.pid, UTC_TIMESTAMP(6) AS now_at,
+    CASE
+        WHEN h.status = 'F' THEN 'free'
+        WHEN h.over_at <= UTC_TIMESTAMP(6)
+            OR (h.by_session = 1 AND (x.session_id IS NULL OR x.ended_at IS NOT NULL))
+            THEN 'dead'
+        WHEN h.status = 'W' THEN 'waiting'
+        WHEN h.status = 'D' THEN 'done'
+        ELSE 'held'
+    END AS state
+FROM resource_holder h
+LEFT JOIN tl_session x ON x.session_id = h.session_id;
