@@ -158,15 +158,19 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
         error_clear(); /* what was said of the loss */
 }
 
-/* 0: with no time left the next try could only say so, and not what went wrong. */
+/* 0: with no time left the next try could only say so, and not what went wrong.  As the time runs
+ * out the pauses get shorter, so that all of it is used. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
-    int64_t again_ms = clock_deadline(random_jitter_ms(*pause_ms, 100));
+    const int64_t left_ms = clock_left_ms(deadline_ms);
+    int64_t wait_ms = random_jitter_ms(*pause_ms, 100);
 
-    if (again_ms >= deadline_ms)
+    if (left_ms == 0)
         return 0;
+    if (wait_ms > left_ms / 2)
+        wait_ms = left_ms / 2;
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(again_ms);
+    clock_sleep_until_ms(clock_deadline(wait_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
     error_clear(); /* what the last try said */
     return 1;
