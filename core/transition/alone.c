@@ -16,8 +16,7 @@
 #define REPEAT_MIN_MS 2
 #define REPEAT_MAX_MS 100
 
-/* Nothing was written; but what may have happened before stays in doubt. */
-static void fail(task *t, tl_status status)
+void task_fail(task *t, tl_status status)
 {
     t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
     t->status = t->doubt.is_open ? TL_UNKNOWN : status;
@@ -38,7 +37,7 @@ int task_judge_passing(task *t, const db *connection)
 
     if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
         return 0;
-    fail(t, db_error_status(connection, DB_ERROR, t->name));
+    task_fail(t, db_error_status(connection, DB_ERROR, t->name));
     t->stage = TASK_AGAIN;
     return 1;
 }
@@ -59,7 +58,7 @@ static void judge(task *t, db *connection, db_answer answer)
         t->verdict = VERDICT_DECIDING;
         return;
     }
-    fail(t, db_error_status(connection, answer, t->name));
+    task_fail(t, db_error_status(connection, answer, t->name));
     if (repeats || answer == DB_NOT_SENT)
         t->stage = TASK_AGAIN;
 }
@@ -92,7 +91,7 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     assert(t->stage != TASK_OVER && !alone_is_lost(t));
     t->stage = TASK_OVER;
     if (status != TL_OK) {
-        fail(t, status);
+        task_fail(t, status);
         /* "Too many connections" may pass within the time too. */
         if (status == TL_UNREACHABLE || status == TL_OVERLOADED)
             t->stage = TASK_AGAIN;
@@ -103,7 +102,7 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     if (status == TL_OK)
         try_on(t, connection);
     else
-        fail(t, status);
+        task_fail(t, status);
     pool_put(engine->connections, connection);
 }
 
