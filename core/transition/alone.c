@@ -158,15 +158,21 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
         error_clear(); /* what was said of the loss */
 }
 
-/* 0: with no time left the next try could only say so, and not what went wrong. */
+/* The last pauses are shorter, so that all of the time is used.  0: with no time left the next try
+ * could only say so, and not what went wrong. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
-    int64_t again_ms = clock_deadline(random_jitter_ms(*pause_ms, 100));
+    const int64_t left_ms = clock_left_ms(deadline_ms);
+    int64_t this_ms = random_jitter_ms(*pause_ms, 100);
 
-    if (again_ms >= deadline_ms)
+    if (this_ms >= left_ms)
+        this_ms = left_ms / 2;
+    if (this_ms < REPEAT_MIN_MS) {
+        clock_sleep_until_ms(deadline_ms);
         return 0;
+    }
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(again_ms);
+    clock_sleep_until_ms(clock_deadline(this_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
     error_clear(); /* what the last try said */
     return 1;
