@@ -35,7 +35,7 @@ struct filing {
 /* The conflict was with one of the two unique keys. */
 static int is_duplicate(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
+    return answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE;
 }
 
 static int says_success(const tl_evidence *e)

@@ -33,9 +33,9 @@ tl_status task_check_lock(const transition_engine *engine, const task *t)
 
 int task_judge_passing(task *t, const db *connection)
 {
-    const db_error_class class = db_error_classify(db_errno(connection));
+    const db_error_kind kind = db_error_kind_of(db_errno(connection));
 
-    if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
+    if (kind != DB_KIND_GONE && kind != DB_KIND_OVERLOADED)
         return 0;
     task_fail(t, db_error_status(connection, DB_ERROR, t->name));
     t->stage = TASK_AGAIN;
@@ -46,7 +46,7 @@ int task_judge_passing(task *t, const db *connection)
 static void judge(task *t, db *connection, db_answer answer)
 {
     int lost = answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer);
-    int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    int repeats = answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 
     if (lost && !t->kind->reads) {
         task_doubt(t, connection);
