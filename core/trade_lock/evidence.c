@@ -134,8 +134,7 @@ static int judge(task *t, const db *connection)
 {
     if (!is_duplicate(connection, DB_ERROR))
         return task_judge_passing(t, connection);
-    t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
+    task_fail(t, error_set(TL_TRY_AGAIN, "somebody else has just made the row"));
     t->stage = TASK_AGAIN;
     return 1;
 }

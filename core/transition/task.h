@@ -168,6 +168,8 @@ tl_status task_check_lock(const transition_engine *engine, const task *t);
 /* A `judge` for tasks that may wait: tries again, as after an outage, when the server ended the
  * connection or is overloaded. */
 int task_judge_passing(task *t, const db *connection);
+/* Called in `judge`: this run wrote nothing; an earlier one that is in doubt stays in doubt. */
+void task_fail(task *t, tl_status status);
 /* Called in `run`: it is not known whether the task was committed.  The connection is spoilt. */
 void task_doubt(task *t, db *connection);
 /* Called in a batch's `run`: nothing was written for this task, and it goes on alone, on its own
