@@ -69,10 +69,10 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
     switch (way) {
     case STORE_NOWAIT:
         return db_run_nowait(connection, as_ruled, values, as_ruled->values, result);
-    case STORE_GUARDED:
-    case STORE_GUARDED_NOWAIT:
+    case STORE_CALLBACK_TX:
+    case STORE_CALLBACK_TX_NOWAIT:
         return db_callback_tx_begin(connection, as_ruled, values, as_ruled->values,
-                                    way == STORE_GUARDED_NOWAIT, result);
+                                    way == STORE_CALLBACK_TX_NOWAIT, result);
     default:
         return db_run(connection, as_ruled, values, as_ruled->values, result);
     }

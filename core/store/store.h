@@ -1,6 +1,6 @@
 /*
- * The statements, bound to their parameters.  No policy: what a verdict means is decided
- * above.  Every function is one round trip, but a claim or reclaim whose row is read after it.
+ * The statements, bound to their parameters.  No policy: what a verdict means is decided above.
+ * Every function is one round trip, but a claim or reclaim whose row is read after it.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -13,16 +13,16 @@ typedef enum store_way {
                      before that is read: not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for openings */
-    /* The first statement of the transaction that business rows go into (db_callback_tx_begin): asks,
-     * reclaims and endings.  The second does not wait for a row lock. */
-    STORE_GUARDED,
-    STORE_GUARDED_NOWAIT
+    /* The first statement of the transaction that business rows go into (db_callback_tx_begin):
+     * asks, reclaims and endings.  The second does not wait for a row lock. */
+    STORE_CALLBACK_TX,
+    STORE_CALLBACK_TX_NOWAIT
 } store_way;
 
 /* Runs the step. */
 db_answer store_step(db *connection, step *s, store_way way);
 
-/* DB_ERROR of the class REPEAT when an open transaction holds the row. */
+/* DB_ERROR of the kind DB_KIND_REPEAT while an open transaction holds the row. */
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
                          const char *op_code);
 

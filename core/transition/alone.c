@@ -1,7 +1,7 @@
 /*
- * One task alone: tried, tried again while the server undoes it, settled when its answer is lost.
- * The only loop of that kind: every kind of task goes through it.  It uses connections of the pool
- * and settle.c, and knows no other task.
+ * Carries out one task alone: tries it, tries again while the server undoes it, and settles it when
+ * its answer is lost.  Every kind of task goes through this one loop.  It uses connections of the
+ * pool and settle.c, and knows no other task.
  */
 #include "transition/alone.h"
 
@@ -64,7 +64,7 @@ static void judge(task *t, db *connection, db_answer answer)
         t->stage = TASK_AGAIN;
 }
 
-/* What the server said is judged before the rollback says something else. */
+/* The answer is judged before the rollback overwrites the connection's error. */
 static void conclude(task *t, db *connection, db_answer answer)
 {
     if (answer != DB_DONE)
@@ -72,7 +72,7 @@ static void conclude(task *t, db *connection, db_answer answer)
     else if (t->verdict == VERDICT_UNKNOWN)
         t->stage = TASK_AGAIN;
     else
-        t->doubt.is_open = 0; /* whatever an earlier run came to, this one was answered */
+        t->doubt.is_open = 0; /* this run was answered, whatever became of an earlier one */
     if (db_in_transaction(connection))
         (void)db_rollback(connection);
     if (t->kind->after != NULL)
@@ -115,7 +115,7 @@ int alone_is_over(const task *t)
     return t->stage == TASK_OVER && !alone_is_lost(t);
 }
 
-/* It provably did not happen: the same token may be written now. */
+/* The task provably did not happen, so the same token may be written now. */
 static void undone(task *t)
 {
     const doubt *d = &t->doubt;
@@ -133,8 +133,8 @@ static void undone(task *t)
         t->kind->undone(t);
 }
 
-/* Whether it happened is not asked, only that it cannot happen any more: what is run next must not
- * be undone by it. */
+/* For a task that may simply be run again: only makes sure that the lost run cannot happen later,
+ * and undo the next one. */
 static void end_lost(transition_engine *engine, task *t, int64_t deadline_ms)
 {
     if (task_end(engine, &t->doubt, clock_left_ms(deadline_ms)))
@@ -154,11 +154,11 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
     if (t->verdict == VERDICT_REFUSED)
         undone(t);
     else if (t->verdict != VERDICT_UNKNOWN)
-        error_clear(); /* what was said of the loss */
+        error_clear(); /* the words about the loss */
 }
 
-/* The last pauses are shorter, so that all of the time is used.  0: with no time left the next try
- * could only say so, and not what went wrong. */
+/* The last pauses are shorter, so that all of the time is used.  0: no time is left, and the last
+ * try's words say best what went wrong. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
     const int64_t left_ms = clock_left_ms(deadline_ms);

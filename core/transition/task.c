@@ -2,8 +2,8 @@
  * The engine's front: what makes one, and what a task is given to.  A task that may share a
  * statement goes to the queue (group.c), any other is carried out alone (alone.c).
  *
- * The files of this room stand in one line, and each knows only those behind it:
- * task -> group -> batch -> alone -> settle -> engine.h.
+ * The files of this room stand in one line, and each knows only those behind it: task -> group ->
+ * batch -> alone -> settle -> engine.h.
  */
 #include "transition/task.h"
 
