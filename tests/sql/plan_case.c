@@ -74,7 +74,8 @@ const plan_case plan_cases[] = {
     /* asks */
     {&sql_ask_insert, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
-      .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000)},
+      .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000,
+      .amount_minor = 1050, .currency = "EUR")},
     {&sql_ask_insert_short, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
       .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000)},
@@ -262,7 +263,7 @@ const plan_case plan_cases[] = {
     {&sql_file_gone, "", 1, FEW, PLAN_NONE,
      VALUES(file_gone, KEY("new"), .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .epoch = N(1), .sends = N(1), .hold_ms = N(60000), .seen = N(1), .success_epoch = N(1),
-      .exclusive = N(0))},
+      .exclusive = N(0), .amount_minor = N(1050), .currency = S("EUR"))},
     {&sql_resolve_lock, "", 1, FEW, PLAN_KEYS, VALUES(resolve_lock, KEY("O7"), .retry_op = RETRY)},
     {&sql_resolve_insert, "", 1, FEW, PLAN_NONE,
      VALUES(resolve_insert, KEY("O7"), .rev = N(1000), .verdict = S("F"), .part = N(1),
@@ -478,6 +479,7 @@ const plan_case plan_cases[] = {
     {&sql_right_delete_log, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_forge, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_read_resolution, "", 0, FEW, PLAN_NONE, .values = NULL},
+    {&sql_right_write_amount, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_write_first, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_write_log, "", 0, FEW, PLAN_NONE, .values = NULL},
 };
