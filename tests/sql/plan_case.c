@@ -450,7 +450,7 @@ const plan_case plan_cases[] = {
       .actor = S("ann"))},
     {&sql_restore_carry_out, "", 58455, 2000000, PLAN_NONE,
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
-    {&sql_restore_trades, "", 7, 1000000, PLAN_WALK, .values = NULL},
+    {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
