@@ -138,7 +138,8 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     take_over(watch, &found, &look);
     before_us = look.after_us - watch->steady.at_us + margin_us(client);
     size_us = judge(client, &found, &look);
-    if (size_us == 0 && opening && found.behind_us > margin_us(client)) {
+    /* What was written by a clock that was set forward and back in between tells of more. */
+    if (opening && found.behind_us > margin_us(client) && -found.behind_us < size_us) {
         size_us = -found.behind_us;
         before_us = LONG_AGO_US;
     }

@@ -103,8 +103,9 @@ tl_status lock_wait(lock_handle *h, int64_t wait_ms, lock_ask_fn ask, void *cont
     if (w == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for waiting");
     *w = (struct waiting){.count = h->grant->count, .ask = ask, .context = context};
-    status = take_turns(h, w, deadline_ms);
-    if (status == TL_OK)
+    /* What an earlier ask came to is found out first: its lock may be what the others wait for. */
+    status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(w) : TL_BUSY;
+    if (may_pass(status) && (status = take_turns(h, w, deadline_ms)) == TL_OK)
         status = ask_in_turns(h, w, deadline_ms);
     leave_turns(w);
     return status;

@@ -49,6 +49,10 @@ typedef struct step {
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
     int64_t least_us, most_us;        /* of ARM: between which the server's clock must be */
+    /* Of FINISH_RETRY: a failure that rests on moments of the row, and how many jumps of the
+     * server's clock were known before the row was claimed. */
+    int by_time;
+    uint32_t clock_steps;
     int exclusive, retryable;
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;

@@ -75,7 +75,7 @@ static tl_status arm_refused(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
-    if (lock_still_holds(lock) && !clock_watch_fits(lock->base.client, &lock->view, before_us))
+    if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
         return clock_watch_check(lock->base.client);
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "

@@ -1,6 +1,7 @@
 /* An ending as a step, and what the server's answer to it means. */
 #include "trade_lock/lock.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -124,8 +125,25 @@ static const char *open_word(tl_outcome outcome)
  * settled, since the claim. */
 static int clock_was_set(const tl_lock *lock)
 {
-    return lock->options.lane == TL_LANE_RETRY &&
-           clock_watch_steps(lock->base.client) != lock->clock_steps;
+    return lock->options.lane == TL_LANE_RETRY && !lock_is_timely(lock);
+}
+
+/* Whether a failure rests on what the row said of moments: nothing was found when the grace was
+ * over, nothing was sent when the deadline had passed, every send was over when a decline was heard
+ * or the operators' decision is booked.  A decline of a send of this hold is an answer, and so is a
+ * cancel receipt. */
+static int rests_on_moments(const tl_lock *lock, tl_proof proof)
+{
+    switch (proof) {
+    case TL_PROOF_NOT_FOUND:
+    case TL_PROOF_NEVER_LEFT:
+    case TL_PROOF_OPERATORS:
+        return 1;
+    case TL_PROOF_DECLINED:
+        return lock->own_sends == 0;
+    default:
+        return 0;
+    }
 }
 
 static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -171,6 +189,8 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
+    s->by_time = s->kind == STEP_FINISH_RETRY && rests_on_moments(lock, ending->proof);
+    s->clock_steps = lock->clock_steps;
     s->retryable = ending->retryable != 0;
     s->channel_ref = ending->channel_ref;
     s->result = ending->result;
@@ -205,6 +225,13 @@ tl_status ending_applied(tl_lock *lock)
              lock->grant.fence, "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
              status == TL_PARKED ? lock->park_reason : "");
     return status;
+}
+
+/* Of a claim whose row was read anew. */
+static void note_clock(tl_lock *lock, int64_t before_us)
+{
+    if (lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock))
+        (void)lock_view_fits(lock, before_us);
 }
 
 int lock_still_holds(const tl_lock *lock)
@@ -269,11 +296,26 @@ static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **ro
     return status;
 }
 
-static tl_status still_held(tl_lock *lock, const tl_ending *ending)
+/* Without success evidence only the clock refuses such a failure, or that there is no decision:
+ * then the clock is looked at. */
+static int clock_refused(tl_lock *lock, const step *s)
+{
+    tl_client *client = lock->base.client;
+
+    if (!s->by_time || lock->inside.success_epoch == lock->epoch)
+        return 0;
+    return s->proof != TL_PROOF_OPERATORS || clock_watch_look(client) != TL_OK ||
+           clock_watch_check(client) != TL_OK || !lock_is_timely(lock);
+}
+
+static tl_status still_held(tl_lock *lock, const step *s)
 {
     handle_become(&lock->base, LOCK_HELD);
-    if (ending->outcome == TL_OUTCOME_FAILURE && ending->proof == TL_PROOF_OPERATORS &&
-        lock->inside.success_epoch != lock->epoch)
+    if (clock_refused(lock, s))
+        return error_set(TL_ASK_CHANNEL, "the server's clock was set since before the claim, and "
+                                         "this failure rests on moments of the row; the lock is "
+                                         "still held");
+    if (s->proof == TL_PROOF_OPERATORS && lock->inside.success_epoch != lock->epoch)
         return error_set(TL_INVALID, "no two operators decided that this trade "
                                      "failed; the lock is still held");
     return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
@@ -282,6 +324,7 @@ static tl_status still_held(tl_lock *lock, const tl_ending *ending)
 
 tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
+    const int64_t before_us = clock_boottime_us();
     const shared_row *row;
     tl_view held;
     tl_status status = read_beside(lock, &held, &row);
@@ -290,7 +333,8 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
         return status;
     if (lock_still_holds(lock)) {
         shared_row_release(row);
-        return still_held(lock, ending);
+        note_clock(lock, before_us);
+        return still_held(lock, &t->step);
     }
     status = met_another(lock, ending, t, &held);
     shared_row_release(row);
@@ -299,11 +343,13 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
 
 tl_status settled_not_done(tl_lock *lock)
 {
+    const int64_t before_us = clock_boottime_us();
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
+        note_clock(lock, before_us);
         handle_become(&lock->base, LOCK_HELD);
         return TL_GRANTED;
     }

@@ -25,7 +25,8 @@ int ask_is_mine(const tl_lock *lock)
 /* A grant under way. */
 struct granting {
     const step_task *t;
-    int was_read; /* the row was */
+    int was_read;      /* the row was */
+    int64_t before_ms; /* CLOCK_BOOTTIME, from before the row was read */
 };
 
 /*
@@ -43,6 +44,7 @@ static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mi
     if (status != TL_OK)
         return status;
     g->was_read = 1;
+    g->before_ms = before_ms;
     *mine = ask_is_mine(lock) || (is_last_here(lock) && life_left_ms(h->life) > 0);
     offer->before_ms = before_ms;
     offer->left_ms = (lock->view.max_hold_until_us - lock->view.now_us) / 1000;
@@ -89,9 +91,9 @@ static tl_status granted(lock_handle *h, void *granting)
     if (!g->was_read)
         lock_view_granted(lock, g->t);
     lock->own_sends = 0;
-    if (lock->options.lane == TL_LANE_RETRY)
-        lock->clock_steps = clock_watch_steps(h->client);
-    else if (!lock->options.not_sent)
+    if (g->t->step.kind == STEP_CLAIM)
+        (void)lock_view_fits(lock, g->before_ms * 1000);
+    if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
         lock_count_send(lock, 0, 0);
     log_grant(lock);
     return TL_GRANTED;
@@ -121,7 +123,7 @@ const lock_method trade_method = {
 
 tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
-    struct granting granting = {.t = t};
+    struct granting granting = {.t = t, .before_ms = before_ms};
     /* A step that was settled may have been committed long ago: what is left of its max_hold is
      * read, not assumed. */
     lock_offer offer = {.unread = t->step.fence == 0 || t->task.settled,

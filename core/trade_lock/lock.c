@@ -105,6 +105,8 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
 
     memset(t, 0, sizeof *t);
     handle_begin(&lock->base, fresh_token);
+    if (fresh_token && (kind == STEP_CLAIM || kind == STEP_ASK_REPEATABLE))
+        lock->clock_steps = clock_watch_steps(lock->base.client);
     if (lock->base.doubt.is_open)
         t->task.doubt = lock->base.doubt;
     s->kind = kind;
@@ -222,6 +224,19 @@ tl_status lock_read(tl_lock *lock)
     if (row->rows.rows == 1)
         view_read(&lock->view, &lock->inside, &row->rows, 0);
     return TL_OK;
+}
+
+int lock_view_fits(tl_lock *lock, int64_t before_us)
+{
+    if (clock_watch_fits(lock->base.client, &lock->view, before_us))
+        return 1;
+    lock->clock_steps = LOCK_CLOCK_DOUBT;
+    return 0;
+}
+
+int lock_is_timely(const tl_lock *lock)
+{
+    return clock_watch_steps(lock->base.client) == lock->clock_steps;
 }
 
 tl_status lock_read_with(tl_lock *lock, step_task *t)

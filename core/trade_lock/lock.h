@@ -8,6 +8,8 @@
 #include <tradelock/lane.h>
 
 #define PARK_REASON_MAX 63
+/* No such number of jumps is ever on record. */
+#define LOCK_CLOCK_DOUBT UINT32_MAX
 
 struct tl_lock {
     lock_handle base;
@@ -35,7 +37,9 @@ struct tl_lock {
     /* How many sends the row had with the first of them, and what send_until was before it;
      * known_sends 0: of more than one it is not known. */
     uint32_t known_sends;
-    uint32_t clock_steps; /* of the server's clock, as this process knew it at the grant */
+    /* How many jumps of the server's clock this process knew of before it asked on the retry lane;
+     * LOCK_CLOCK_DOUBT once the row was read by a clock that is not believed. */
+    uint32_t clock_steps;
     int64_t send_before_us;
     doubt opening;          /* a dead holder's opening whose fate is not known */
     int64_t armed_until_ms; /* as the grant's until_ms, of an arming whose fate is not known */
@@ -89,6 +93,12 @@ void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
+/* Notes in clock_steps whether the server told the view, after that moment of CLOCK_BOOTTIME, by a
+ * clock that is believed.  What it says of moments is good for a failure only then. */
+int lock_view_fits(tl_lock *lock, int64_t before_us);
+/* The same since before the row was claimed: neither the row's moments nor its "now" were told by
+ * another clock. */
+int lock_is_timely(const tl_lock *lock);
 /* Makes room for the row that the step reads as it grants. */
 tl_status lock_read_with(tl_lock *lock, step_task *t);
 /* The view of a hold that was just granted: the step's row where it has one, else from what is

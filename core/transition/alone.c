@@ -66,12 +66,8 @@ static void judge(task *t, db *connection, db_answer answer)
 }
 
 /* What the server said is judged before the rollback says something else. */
-static void try_on(task *t, db *connection)
+static void conclude(task *t, db *connection, db_answer answer)
 {
-    db_answer answer;
-
-    t->verdict = VERDICT_APPLIED;
-    answer = t->kind->run(t, connection);
     if (answer != DB_DONE)
         judge(t, connection, answer);
     else if (t->verdict == VERDICT_UNKNOWN)
@@ -101,10 +97,12 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     }
     if (t->kind->check != NULL && !t->doubt.is_open)
         status = t->kind->check(engine, t);
-    if (status == TL_OK)
-        try_on(t, connection);
-    else
+    if (status == TL_OK) {
+        t->verdict = VERDICT_APPLIED;
+        conclude(t, connection, t->kind->run(t, connection));
+    } else {
         fail(t, status);
+    }
     pool_put(engine->connections, connection);
 }
 
@@ -160,15 +158,19 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
         error_clear(); /* what was said of the loss */
 }
 
-/* 0: with no time left the next try could only say so, and not what went wrong. */
+/* 0: with no time left the next try could only say so, and not what went wrong.  As the time runs
+ * out the pauses get shorter, so that all of it is used. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
-    int64_t again_ms = clock_deadline(random_jitter_ms(*pause_ms, 100));
+    const int64_t left_ms = clock_left_ms(deadline_ms);
+    int64_t wait_ms = random_jitter_ms(*pause_ms, 100);
 
-    if (again_ms >= deadline_ms)
+    if (left_ms == 0)
         return 0;
+    if (wait_ms > left_ms / 2)
+        wait_ms = left_ms / 2;
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(again_ms);
+    clock_sleep_until_ms(clock_deadline(wait_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
     error_clear(); /* what the last try said */
     return 1;

@@ -27,8 +27,8 @@
 #include <stdatomic.h>
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
- * is worth what its statement costs as long as the groups are short: with 16 to 64 callers it makes
- * a fifth more cycles. */
+ * is worth what its statement costs as long as the groups are short: with 16 callers it makes a
+ * fifth more cycles. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_STEPS 96

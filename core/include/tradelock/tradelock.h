@@ -700,7 +700,10 @@ inline tl_ending tl_ending_initial()
  *                    what the ending knew is filed as evidence.
  *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is
  *                    still held: end it with TL_OUTCOME_UNKNOWN.
- *     TL_ASK_CHANNEL A failure was refused, since a restore is open.  The lock is still held.
+ *     TL_ASK_CHANNEL A failure was refused, since a restore is open; or, of a compensating attempt,
+ *                    since it rests on moments of the row (not found, never left, a decline that
+ *                    this hold's own send did not hear, operators) and the server's clock was set
+ *                    since before the claim.  The lock is still held: put it back, ask anew.
  *     TL_CALLBACK_FAILED
  *                    As for tl_lock_finish_with() (<tradelock/callback.h>), of an ending that was
  *                    left unknown there.
