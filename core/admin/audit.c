@@ -238,7 +238,7 @@ static int audit_all(void *context)
     if (status == TL_OK)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
-                             "reading the steps of the clock");
+                             "reading the clock jumps");
     /* First the rows, then their history: one that is changed for the first time meanwhile is read
      * twice, and never not at all. */
     if (status == TL_OK)

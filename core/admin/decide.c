@@ -47,7 +47,7 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
         d->decided_failed = row->decision == TL_DECISION_FAILED;
     if ((char)row->decision != half->decision || row->fence != half->fence)
         return;
-    if (row->own && row->confirms == (half->part == STORE_CONFIRMATION) &&
+    if (row->own && row->confirms == (half->which == STORE_CONFIRMATION) &&
         (row->confirms || row->rev == half->rev))
         d->own_done = 1;
     if (row->confirms)
@@ -170,7 +170,7 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
 
 static tl_status judge_half(const struct deciding *d)
 {
-    if (d->half.part == STORE_PROPOSAL)
+    if (d->half.which == STORE_PROPOSAL)
         return d->proposed
                    ? error_set(TL_BUSY, "%s has proposed that already: confirm it", d->proposer)
                    : TL_OK;
@@ -257,12 +257,13 @@ static tl_status check(const tl_resolution *r)
     return read_check_person(r->actor, r->reason);
 }
 
-static tl_status decide(tl_client *client, const tl_resolution *r, int part)
+static tl_status decide(tl_client *client, const tl_resolution *r, int which)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-    struct deciding d = {.half = {.part = part, .thread_no = thread_no}};
+    struct deciding d = {.half = {.which = which, .thread_no = thread_no}};
     static const task_kind kind = {.run = run_half, .read = read_half};
-    task t = {.kind = &kind, .name = part == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
+    task t = {
+        .kind = &kind, .name = which == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
     tl_status status;
 
     error_clear();
@@ -281,7 +282,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     d.half.decision = (char)r->decision;
     d.half.actor = r->actor;
     d.half.reason = r->reason;
-    d.half.although_pending = part == STORE_CONFIRMATION && r->although_pending;
+    d.half.although_pending = which == STORE_CONFIRMATION && r->although_pending;
     task_run(client->transitions, &t, client->config.commit_ms);
     if (t.verdict == VERDICT_APPLIED)
         return d.status;

@@ -30,7 +30,7 @@ static int look_at_all(void *context)
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_clock(d);
     if (status == TL_OK && d->schema == TL_OK)
-        status = doctor_parts(d);
+        status = doctor_schema_objects(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_restore(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)

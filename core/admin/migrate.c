@@ -12,7 +12,7 @@
 #include "client/client.h"
 #include "client/schema.h"
 #include "client/server.h"
-#include "admin/parts.h"
+#include "admin/schema_objects.h"
 #include "admin/statements.h"
 
 #include "sql_text.h"
@@ -87,7 +87,7 @@ static tl_status apply(db *connection, const struct sql_migration *migration)
 static int is_there(const db_result *there, const struct sql_object *object)
 {
     for (size_t row = 0; row < there->rows; row++)
-        if (parts_has(db_get_text(there, row, 0), object->kind, object->name))
+        if (schema_objects_have(db_get_text(there, row, 0), object->kind, object->name))
             return 1;
     return 0;
 }

@@ -144,8 +144,8 @@ static void run_round(void *context)
     if (client->rounds++ % SEARCH_ROUNDS == 0)
         (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
-        clock_watch_settle(client, client->config.session_ms) != TL_OK) {
-        log_line(&client->logger, TL_WARNING, NULL, 0, "a step of the clock: %s",
+        clock_watch_adjust(client, client->config.session_ms) != TL_OK) {
+        log_line(&client->logger, TL_WARNING, NULL, 0, "after a clock jump: %s",
                  tl_error_message());
         return;
     }
@@ -491,7 +491,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status != TL_OK)
         return status;
     status = check_may_open(client);
-    /* A step of the server's clock before, and one while the others are observed. */
+    /* One look for a clock jump now, and one while the other sessions are observed. */
     if (status == TL_OK)
         status = clock_watch_open(client);
     if (status == TL_OK)
@@ -503,7 +503,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK)
         status = clock_watch_search(client);
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
-        status = clock_watch_settle(client, TL_HOLD_MAX_MS);
+        status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
                                &cursor, &done.opened, &done.freed);

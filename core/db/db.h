@@ -120,7 +120,7 @@ void db_abandon(db *connection);
 const char *db_name(const db *connection);
 uint64_t db_thread_id(const db *connection);
 int db_usable(const db *connection); /* open, clean, not in a transaction */
-/* By the server's last word, or by what was asked of it in a guarded transaction (below); on a
+/* By the server's last word, or by what was asked of it in a callback transaction (below); on a
  * caller's connection also when autocommit is off.  After an error that rolled the transaction back
  * (1213, 1020) it still says yes, so that a statement that must not commit by itself on a caller's
  * connection needs the condition "AND @@in_transaction = 1", which the server evaluates. */
@@ -150,7 +150,7 @@ int db_ping(db *connection);
  * executed without being cached. */
 tl_status db_borrow(db **out, struct st_mysql *caller);
 struct st_mysql *db_raw(db *connection);
-/* The same for a callback in a guarded transaction, and when it has returned. */
+/* The same for a callback in a callback transaction, and when it has returned. */
 struct st_mysql *db_lend(db *connection);
 void db_take_back(db *connection);
 
@@ -192,19 +192,22 @@ db_answer db_rollback(db *connection);
 void db_undo(db *connection);
 
 /*
- * A transaction that lets somebody else's statements in (guard.c).  It begins with a statement,
- * outside any transaction, and its commit first releases a savepoint that was set before; a
- * callback that committed or rolled back has lost that.  Then the commit is not tried, the error is
- * ERROR_NO_SAVEPOINT, and the connection counts as broken: so too where the connection has lost its
- * name.  Each is one round trip, once the statement was prepared and the guard set, which stays for
- * the next such transaction; anything else that is run in between costs a round trip more.
- * Whatever was said or is known of it, a transaction that began ends with db_commit_guarded() or
- * db_rollback(): before that the connection is not usable for anything else.
+ * The callback transaction (callback_tx.c): a callback runs statements of its own in it.
+ *
+ * It begins with a statement, outside any transaction.  Its commit first releases a savepoint that
+ * was set before; a callback that committed or rolled back has lost that savepoint.  Then nothing is
+ * committed, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken.  The same happens
+ * when the connection has lost its name.
+ *
+ * Beginning and committing are one round trip each, once the statements are prepared and the
+ * savepoint is set.  Both stay for the next callback transaction; anything else that is run in
+ * between costs one round trip more.  A transaction that began ends with db_callback_tx_commit() or
+ * db_rollback(), whatever an answer said; before that the connection is usable for nothing else.
  */
 #define ERROR_NO_SAVEPOINT 1305
-db_answer db_run_guarded(db *connection, const struct sql_text *statement, const db_value *values,
-                         size_t count, int nowait, db_result *result);
-db_answer db_commit_guarded(db *connection);
+db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
+                               const db_value *values, size_t count, int nowait, db_result *result);
+db_answer db_callback_tx_commit(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);
 /* After the commit or the rollback: what the callback changed of the session, a variable's name or
@@ -225,18 +228,18 @@ int db_row_is_taken(const db *connection);
  * call. */
 const char *db_duplicate_key(const db *connection);
 
-/* What may be done about the last DB_ERROR: one table (db/error_class.c). */
-typedef enum db_error_class {
-    DB_CLASS_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
-    DB_CLASS_DUPLICATE,  /* 1062 */
-    DB_CLASS_READ_ONLY,  /* 1290, 1792, 1836 */
-    DB_CLASS_OVERLOADED, /* 1040, 1203, 1226 */
-    DB_CLASS_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
-    DB_CLASS_SCHEMA,     /* 1049, 1054, 1146, 1305 */
-    DB_CLASS_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
-    DB_CLASS_OTHER
-} db_error_class;
-db_error_class db_error_classify(unsigned number);
+/* What may be done about the last DB_ERROR: one table (db/error_kind.c). */
+typedef enum db_error_kind {
+    DB_KIND_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
+    DB_KIND_DUPLICATE,  /* 1062 */
+    DB_KIND_READ_ONLY,  /* 1290, 1792, 1836 */
+    DB_KIND_OVERLOADED, /* 1040, 1203, 1226 */
+    DB_KIND_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
+    DB_KIND_SCHEMA,     /* 1049, 1054, 1146, 1305 */
+    DB_KIND_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
+    DB_KIND_OTHER
+} db_error_kind;
+db_error_kind db_error_kind_of(unsigned number);
 /* The status and one clear sentence for the last error of the connection. */
 tl_status db_error_status(const db *connection, db_answer answer, const char *doing);
 /* The same after a read, or what may be done again: with its answer lost, the server is

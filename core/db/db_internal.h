@@ -44,18 +44,18 @@ struct db_column {
 /* What the trigger of trade_lock says of a failure while a restore is open. */
 #define ERROR_RESTORED 31001
 
-/* Of the transaction that lets somebody else's statements in (guard.c).  What the server says of
- * its state is not believed then: whoever has the connection can change it. */
-enum db_guard {
-    GUARD_NONE, /* autocommit is on */
-    GUARD_SET,  /* autocommit is off, and the savepoint set */
-    GUARD_BEGUN /* the first statement was sent; until a commit or a rollback was answered */
+/* The state of the callback transaction (callback_tx.c).  What the server says of its own state is
+ * not believed then: a callback that has the connection can change it. */
+enum db_callback_tx {
+    CALLBACK_TX_NONE,  /* autocommit is on */
+    CALLBACK_TX_READY, /* autocommit is off, and the savepoint set */
+    CALLBACK_TX_BEGUN  /* the first statement was sent; until a commit or a rollback was answered */
 };
 
-/* What the server told of the session since a guarded transaction began (guard.c). */
+/* What the server told of the session since a callback transaction began (callback_tx.c). */
 struct db_told {
     int lent;         /* a callback has the connection now */
-    int autocommit;   /* the guard's own setting of it, so that the rest was told too */
+    int autocommit;   /* told by our own commit or rollback, so that the rest was told too */
     char changed[64]; /* by the callback: a variable, or what else; "" */
 };
 
@@ -65,7 +65,7 @@ struct db {
     int broken;      /* never used again */
     int rolled_back; /* perhaps, by the last error */
     int in_block;    /* the statement under way is one */
-    enum db_guard guard;
+    enum db_callback_tx callback_tx;
     struct db_told told;
     int begins;          /* the statement under way only begins a transaction */
     int preparing;       /* the request under way runs nothing yet */
@@ -97,7 +97,7 @@ typedef int (*db_trip)(db *connection, void *what);
 db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
                         void *what);
 
-/* By the server's last word, whatever the guard. */
+/* By the server's last word, also in a callback transaction. */
 int db_server_in_transaction(const db *connection);
 
 /* Whether libmariadb may be asked anything: even making and freeing a statement throws away results
@@ -148,13 +148,13 @@ int db_prepare(db *connection, const struct sql_text *statement);
 /* Whether the connection was reset since this was prepared. */
 int db_was_reset(db *connection, const struct sql_text *statement);
 
-/* -- guard.c -- */
+/* -- callback_tx.c -- */
 
 /* Has the server's words about the session kept; before connecting. */
 void db_listen(db *connection);
 /* Switches autocommit on again. */
-db_answer db_unguard(db *connection);
-db_answer db_rollback_guarded(db *connection);
+db_answer db_callback_tx_leave(db *connection);
+db_answer db_callback_tx_rollback(db *connection);
 
 /* -- arrays.c -- */
 
@@ -163,7 +163,7 @@ db_answer db_rollback_guarded(db *connection);
 void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count,
                      const unsigned char *marks, size_t mark_count);
 
-/* -- error_class.c -- */
+/* -- error_kind.c -- */
 
 /* Whether the connection's last error, as the answer of a COMMIT, of a block, or of a statement
  * that commits by itself, leaves open whether it took place. */

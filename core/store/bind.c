@@ -76,8 +76,8 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
         return db_run_nowait(connection, as_ruled, values, as_ruled->values, result);
     case STORE_GUARDED:
     case STORE_GUARDED_NOWAIT:
-        return db_run_guarded(connection, as_ruled, values, as_ruled->values,
-                              way == STORE_GUARDED_NOWAIT, result);
+        return db_callback_tx_begin(connection, as_ruled, values, as_ruled->values,
+                                    way == STORE_GUARDED_NOWAIT, result);
     default:
         return db_run(connection, as_ruled, values, as_ruled->values, result);
     }

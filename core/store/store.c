@@ -96,7 +96,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
     .boot_id = db_text((clock)->boot_id), .clock_us = KNOWN(clock, db_int((clock)->at_us)),        \
     .clock_least_us = KNOWN(clock, db_int((clock)->least_us)),                                     \
     .clock_most_us = KNOWN(clock, db_int((clock)->most_us)),                                       \
-    .clock_steps = KNOWN(clock, db_uint((clock)->steps))
+    .clock_steps = KNOWN(clock, db_uint((clock)->jumps))
 
 db_answer store_session_insert(db *connection, const store_session *session)
 {

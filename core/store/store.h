@@ -13,7 +13,7 @@ typedef enum store_way {
                      before that is read: not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for openings */
-    /* The first statement of the transaction that business rows go into (db_run_guarded): asks,
+    /* The first statement of the transaction that business rows go into (db_callback_tx_begin): asks,
      * reclaims and endings.  The second does not wait for a row lock. */
     STORE_GUARDED,
     STORE_GUARDED_NOWAIT
@@ -74,7 +74,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
 typedef struct store_session_clock {
     const char *boot_id;
     int64_t at_us, least_us, most_us;
-    uint32_t steps;
+    uint32_t jumps;
 } store_session_clock;
 
 /* Sessions; affected tells. */

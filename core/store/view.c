@@ -1,3 +1,4 @@
+/* Reads a row of trade_lock_state into a tl_view.  Touches the result only. */
 #include "store/view.h"
 
 #include "base/text.h"

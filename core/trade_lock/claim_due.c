@@ -331,7 +331,9 @@ static tl_status claim(struct batch *b)
     task_run(engine, &t, wait_ms);
     if (t.verdict == VERDICT_UNKNOWN && b->claim_count > 0)
         task_settle(engine, &t, wait_ms);
-    if (t.verdict == VERDICT_UNKNOWN && b->claim_count == 0)
+    if (t.verdict == VERDICT_REFUSED)
+        drop_claims(b); /* settled just now: they did not happen */
+    if ((t.verdict == VERDICT_UNKNOWN || t.verdict == VERDICT_REFUSED) && b->claim_count == 0)
         return error_set(TL_TRY_AGAIN, "claiming due work: the answer was lost; nothing of it was "
                                        "claimed");
     if (t.verdict == VERDICT_UNKNOWN)

@@ -35,7 +35,7 @@ struct filing {
 /* The conflict was with one of the two unique keys. */
 static int is_duplicate(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
+    return answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE;
 }
 
 static int says_success(const tl_evidence *e)
@@ -134,8 +134,7 @@ static int judge(task *t, const db *connection)
 {
     if (!is_duplicate(connection, DB_ERROR))
         return task_judge_passing(t, connection);
-    t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
+    task_fail(t, error_set(TL_TRY_AGAIN, "somebody else has just made the row"));
     t->stage = TASK_AGAIN;
     return 1;
 }

@@ -1,3 +1,4 @@
+/* What a trade lock knows without a round trip, and freeing it.  Touches the handle only. */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /*
  * Business rows in the library's own transactions: with the row that becomes P, and with the
  * ending.  The lock's statement begins the transaction; then the callback; then the commit, which
- * shows whether the callback ended the transaction behind our back (db/guard.c).  All of it is one
+ * shows whether the callback ended the transaction behind our back (db/callback_tx.c).  All of it is one
  * task of a kind of its own, which the engine repeats and settles as it does any step.
  */
 #include "trade_lock/lock.h"
@@ -200,7 +200,7 @@ static db_answer left_unread(struct with *w)
 
 static db_answer commit(struct with *w)
 {
-    db_answer answer = db_commit_guarded(w->connection);
+    db_answer answer = db_callback_tx_commit(w->connection);
 
     if (answer != DB_NOT_SENT && w->fn != NULL) {
         w->t->task.doubt.rows = ROWS_SENT;

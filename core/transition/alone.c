@@ -16,8 +16,7 @@
 #define REPEAT_MIN_MS 2
 #define REPEAT_MAX_MS 100
 
-/* Nothing was written; but what may have happened before stays in doubt. */
-static void fail(task *t, tl_status status)
+void task_fail(task *t, tl_status status)
 {
     t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
     t->status = t->doubt.is_open ? TL_UNKNOWN : status;
@@ -34,11 +33,11 @@ tl_status task_check_lock(const transition_engine *engine, const task *t)
 
 int task_judge_passing(task *t, const db *connection)
 {
-    const db_error_class class = db_error_classify(db_errno(connection));
+    const db_error_kind kind = db_error_kind_of(db_errno(connection));
 
-    if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
+    if (kind != DB_KIND_GONE && kind != DB_KIND_OVERLOADED)
         return 0;
-    fail(t, db_error_status(connection, DB_ERROR, t->name));
+    task_fail(t, db_error_status(connection, DB_ERROR, t->name));
     t->stage = TASK_AGAIN;
     return 1;
 }
@@ -47,7 +46,7 @@ int task_judge_passing(task *t, const db *connection)
 static void judge(task *t, db *connection, db_answer answer)
 {
     int lost = answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer);
-    int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    int repeats = answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 
     if (lost && !t->kind->reads) {
         task_doubt(t, connection);
@@ -60,7 +59,7 @@ static void judge(task *t, db *connection, db_answer answer)
         t->verdict = VERDICT_DECIDING;
         return;
     }
-    fail(t, db_error_status(connection, answer, t->name));
+    task_fail(t, db_error_status(connection, answer, t->name));
     if (repeats || lost || answer == DB_NOT_SENT)
         t->stage = TASK_AGAIN;
 }
@@ -89,7 +88,7 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     assert(t->stage != TASK_OVER && !alone_is_lost(t));
     t->stage = TASK_OVER;
     if (status != TL_OK) {
-        fail(t, status);
+        task_fail(t, status);
         /* "Too many connections" may pass within the time too. */
         if (status == TL_UNREACHABLE || status == TL_OVERLOADED)
             t->stage = TASK_AGAIN;
@@ -101,7 +100,7 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
         t->verdict = VERDICT_APPLIED;
         conclude(t, connection, t->kind->run(t, connection));
     } else {
-        fail(t, status);
+        task_fail(t, status);
     }
     pool_put(engine->connections, connection);
 }
@@ -158,19 +157,21 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
         error_clear(); /* what was said of the loss */
 }
 
-/* 0: with no time left the next try could only say so, and not what went wrong.  As the time runs
- * out the pauses get shorter, so that all of it is used. */
+/* The last pauses are shorter, so that all of the time is used.  0: with no time left the next try
+ * could only say so, and not what went wrong. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
     const int64_t left_ms = clock_left_ms(deadline_ms);
-    int64_t wait_ms = random_jitter_ms(*pause_ms, 100);
+    int64_t this_ms = random_jitter_ms(*pause_ms, 100);
 
-    if (left_ms == 0)
+    if (this_ms >= left_ms)
+        this_ms = left_ms / 2;
+    if (this_ms < REPEAT_MIN_MS) {
+        clock_sleep_until_ms(deadline_ms);
         return 0;
-    if (wait_ms > left_ms / 2)
-        wait_ms = left_ms / 2;
+    }
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(clock_deadline(wait_ms));
+    clock_sleep_until_ms(clock_deadline(this_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
     error_clear(); /* what the last try said */
     return 1;

@@ -83,7 +83,7 @@ int step_task_judge(task *t, const db *connection)
 {
     const step_kind kind = step_of(t)->kind;
 
-    if (db_error_classify(db_errno(connection)) != DB_CLASS_DUPLICATE ||
+    if (db_error_kind_of(db_errno(connection)) != DB_KIND_DUPLICATE ||
         (kind != STEP_ASK && kind != STEP_RECLAIM))
         return 0;
     t->verdict = strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0

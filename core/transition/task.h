@@ -169,6 +169,8 @@ tl_status task_check_lock(const transition_engine *engine, const task *t);
 /* A judge that fits what is patient: an error of the server that ends the connection, or says that
  * it is overloaded, is tried again as an outage is. */
 int task_judge_passing(task *t, const db *connection);
+/* From `judge`: this run wrote nothing; but what may have happened before stays in doubt. */
+void task_fail(task *t, tl_status status);
 /* From `run`: whether it was committed is not known.  The connection is done with. */
 void task_doubt(task *t, db *connection);
 /* From a batch's `run`: it goes on alone, on its own thread, which finds words of its own; nothing

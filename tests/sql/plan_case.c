@@ -147,7 +147,7 @@ const plan_case plan_cases[] = {
       .thread_no = THREAD_TEXT, .log_no = LOG_TEXT, .token = FRESH_BYTES,
       .held_fence = 1000, .held_token = TOKEN_7_BYTES)},
     {&sql_finish_retry, "by time", 2, FEW, PLAN_KEYS,
-     STEP(STEP_FINISH_RETRY, ROW("K7"), .retry_op = "WITHDRAW_RETRY", .status = 'F', .proof = 'N',
+     STEP(STEP_FINISH_RETRY, ROW("K7"), .retry_op = "WITHDRAW_RETRY", .status = 'Y',
       .thread_no = THREAD_TEXT, .log_no = LOG_TEXT, .token = FRESH_BYTES, .held_fence = 1000,
       .held_token = TOKEN_7_BYTES, .by_time = 1)},
     {&sql_finish_retry_many, "", 2, FEW, PLAN_KEYS,

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/tap.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -846,6 +848,57 @@ static void test_a_payment_without_a_row(void **state)
     assert_done("p1", TL_ASK_RECLAIM, "whatever it was");
 }
 
+struct filer {
+    tl_client *client;
+    tl_evidence evidence;
+    tl_status status;
+};
+
+static void *file_it(void *context)
+{
+    struct filer *filer = context;
+
+    filer->status = tl_evidence_add(filer->client, &filer->evidence);
+    return NULL;
+}
+
+/* Its first answer is lost, and its second try meets the row that somebody else made, when its time
+ * is over: what became of the first is not known. */
+static void test_a_filing_that_is_outrun(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(f.db, tap_socket(line), "commit_ms=2s\n");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    struct filer filer = {.evidence = paid("p2")};
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    pthread_t thread;
+
+    (void)state;
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&filer.client, &options), TL_OK);
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    /* The row is looked for, made, locked, and the evidence inserted; then looked for, and made. */
+    tap_rule(line, "p2", 3, TAP_LOSE_ANSWER, 0);
+    tap_rule(line, "p2", 4, TAP_DELAY_REQUEST, 0);
+    assert_int_equal(pthread_create(&thread, NULL, file_it, &filer), 0);
+    while (!tap_done(line) && crew_now_ms() < end_ms)
+        crew_sleep_ms(5);
+    assert_true(tap_done(line));
+    assert_status(tl_evidence_add(f.other, &filer.evidence), TL_OK);
+    crew_sleep_ms(2200);
+    tap_release(line);
+    pthread_join(thread, NULL);
+    assert_status(filer.status, TL_UNKNOWN);
+    assert_row(&f, "p2", "gone", "WITHDRAW", "Y 1 1");
+    tl_client_close(filer.client);
+    remove(file);
+    free(file);
+    tap_free(line);
+    accept_now();
+    await_answer("outrun", TL_GRANTED);
+}
+
 static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof, const char *row,
                         int success)
 {
@@ -894,7 +947,7 @@ static void test_a_holder_without_a_row(void **state)
     assert_audit("h1", 0);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declared_and_accepted),
@@ -916,8 +969,10 @@ int main(void)
         cmocka_unit_test(test_a_heavier_transaction_is_outlived),
         cmocka_unit_test(test_refused_armings_are_no_attempts),
         cmocka_unit_test(test_a_payment_without_a_row),
+        cmocka_unit_test(test_a_filing_that_is_outrun),
         cmocka_unit_test(test_a_holder_without_a_row),
     };
 
+    crew_arguments(count, arguments);
     return server_run_tests(tests, setup, teardown);
 }
