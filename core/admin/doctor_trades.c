@@ -243,6 +243,17 @@ static tl_status judge_table_rights(doctor *d)
 }
 
 /* What came with a newer schema a service has only once the roles were granted anew. */
+static db_answer judge_missing_right(doctor *d, store_right_of right, const char *what)
+{
+    db_answer answer = store_right(d->connection, right);
+
+    if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
+                    "%s may not %s: run `tradelock migrate --grants` as an administrator",
+                    d->account, what);
+    return answer;
+}
+
 static tl_status judge_missing_rights(doctor *d)
 {
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
@@ -251,13 +262,13 @@ static tl_status judge_missing_rights(doctor *d)
     if (answer == DB_ERROR)
         return TL_OK;
     if (answer == DB_DONE)
-        answer = store_right(d->connection, STORE_RIGHT_READ_RESOLUTION);
-    if (answer == DB_ERROR)
-        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
-                    "%s may not read trade_resolution or call tl_account_name, so no "
-                    "compensating attempt of it can end a trade: run `tradelock migrate "
-                    "--grants` as an administrator",
-                    d->account);
+        answer = judge_missing_right(d, STORE_RIGHT_READ_RESOLUTION,
+                                     "read trade_resolution or call tl_account_name, so no "
+                                     "compensating attempt of it can end a trade");
+    if (answer == DB_DONE || answer == DB_ERROR)
+        answer = judge_missing_right(d, STORE_RIGHT_WRITE_AMOUNT,
+                                     "write the amount of a trade, so no workflow of it is "
+                                     "granted one");
     return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
 }
 

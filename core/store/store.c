@@ -179,7 +179,9 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
         .fingerprint = db_bytes(gone->fingerprint, TL_FINGERPRINT),
         .channel = db_text(gone->channel), .channel_key = db_text(e->channel_key),
         .channel_ref = db_text(e->channel_ref),
-        .payload = db_bytes(gone->payload, gone->payload_size), .remark = db_text(e->remark));
+        .payload = db_bytes(gone->payload, gone->payload_size),
+        .amount_minor = gone->currency != NULL ? db_int(gone->amount_minor) : db_null(),
+        .currency = db_text(gone->currency), .remark = db_text(e->remark));
 
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }

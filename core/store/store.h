@@ -108,7 +108,9 @@ typedef struct store_gone {
     const unsigned char *fingerprint;
     const void *payload;
     size_t payload_size;
-    int64_t hold_ms; /* for so long its sender may still send */
+    int64_t amount_minor;
+    const char *currency; /* NULL: not said */
+    int64_t hold_ms;      /* for so long its sender may still send */
     uint32_t sends;
     int success, seen, exclusive;
     uint8_t token[16];

@@ -283,4 +283,9 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     v->payload = lock->payload;
     v->payload_size = lock->options.payload_size;
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
+    if (t->step.kind == STEP_ASK) {
+        v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
+        v->amount_minor = lock->options.amount_minor;
+        text_copy(v->currency, sizeof v->currency, lock->currency);
+    }
 }

@@ -29,6 +29,7 @@ struct tl_lock {
     int has_fingerprint;
     char channel[TL_CHANNEL_MAX + 1], channel_key[TL_CHANNEL_KEY_MAX + 1];
     char remark[TL_REMARK_MAX + 1], actor[64];
+    char currency[TL_CURRENCY + 1]; /* "": no amount was said */
 
     /* The hold, beside its grant. */
     uint32_t epoch;
