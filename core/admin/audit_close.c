@@ -1,6 +1,6 @@
 /*
  * Two accounts close what an audit found, as they decide about a trade: one appends its half to
- * audit_closing, another confirms.  Who is who the server says.
+ * audit_closing, another confirms.  The server tells the accounts.
  */
 #include "client/read.h"
 

@@ -1,6 +1,7 @@
 /*
- * The doctor: everything the guarantees rest on, asked of the server itself.  It looks with the
- * account that it is given, so it is best run with the account of the service.
+ * The doctor: asks the server for everything that the guarantees need.  It looks with the account
+ * that it is given, so run it with the account of the service.  Writes nothing but a probe, which
+ * it rolls back.
  */
 #include "admin/doctor.h"
 

@@ -1,4 +1,5 @@
-/* An ending as a step, and what the server's answer to it means. */
+/* Makes a step of an ending, and says what the server's answer to it means.  Reads the row where
+ * that answer does not tell; touches the handle. */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
@@ -15,8 +16,8 @@ int ending_is_final(const tl_lock *lock, const tl_ending *ending)
         return 1;
     if (ending->outcome != TL_OUTCOME_FAILURE)
         return 0;
-    /* On the retry lane a plain failure without proof means "again"; a standalone retry row has
-     * nothing else to say. */
+    /* On the retry lane a failure without proof means "try again"; a standalone retry row has no
+     * other failure. */
     return ending->proof != TL_PROOF_NONE || lock_is_standalone(lock);
 }
 
@@ -27,8 +28,8 @@ static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
                                      "TL_OUTCOME_UNKNOWN");
     if (strcmp(tl_proof_name(ending->proof), "?") == 0)
         return error_set(TL_INVALID, "proof %d is not known", (int)ending->proof);
-    /* A compensating attempt carries out what they decided; the statement looks whether they did.
-     * They decide of trades, and a standalone row is none. */
+    /* A compensating attempt carries out what two operators decided; the statement checks that they
+     * did.  They decide about trades only, and a standalone row is none. */
     if (ending->proof == TL_PROOF_OPERATORS &&
         (lock->options.lane != TL_LANE_RETRY || lock_is_standalone(lock)))
         return error_set(TL_INVALID, "two operators decide with the command, not a holder");
@@ -121,16 +122,16 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
-/* What send_until was before an arming says nothing once the server's clock was set, and that was
- * settled, since the claim. */
+/* Whether the clock jumped since the claim.  What send_until was before an arming is then worth
+ * nothing. */
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY && !lock_is_timely(lock);
 }
 
-/* Whether a failure rests on what the row said of moments: nothing was found when the grace was
- * over, nothing was sent when the deadline had passed, every send was over when a decline was heard
- * or the operators' decision is booked.  A decline of a send of this hold is an answer, and so is a
+/* Whether a failure rests on moments of the row: the grace is over and nothing was found; the
+ * deadline has passed and nothing was sent; or every send was over when a decline was heard or the
+ * operators' decision is booked.  A decline of this hold's own send needs no moment, nor does a
  * cancel receipt. */
 static int rests_on_moments(const tl_lock *lock, tl_proof proof)
 {
@@ -153,7 +154,7 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
         ending->outcome == TL_OUTCOME_RETRY_LATER || ending->outcome == TL_OUTCOME_NOT_SENT;
 
     s->name = open_word(ending->outcome);
-    /* A hold that sent nothing has nothing to take back: the sends of others stay. */
+    /* Only own sends are taken back: the sends of others stay. */
     s->unsend = did_nothing && lock->own_sends > 0;
     s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
@@ -227,7 +228,7 @@ tl_status ending_applied(tl_lock *lock)
     return status;
 }
 
-/* Of a claim whose row was read anew. */
+/* Notes by which clock the row was read, for a claim. */
 static void note_clock(tl_lock *lock, int64_t before_us)
 {
     if (lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock))
@@ -250,7 +251,7 @@ static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view 
                                                    : "was taken over");
 }
 
-/* The row was not read: the view is what the holder knew of it. */
+/* The row was not read: the view still says what the holder knew. */
 tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
 {
     const tl_view held = lock->view;
@@ -259,8 +260,8 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
     return too_late(lock, ending, &held);
 }
 
-/* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it was
- * taken for, its token says that it was carried out. */
+/* The row is somebody else's, or this very ending changed it: the ending's token in the history
+ * proves that it was carried out, whatever an earlier try was taken for. */
 static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_task *t,
                              const tl_view *held)
 {
@@ -274,8 +275,8 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_
     return too_late(lock, ending, held);
 }
 
-/* Reads the row and keeps what the holder knew of it, whose payload is in *row: it may be all that
- * is left. */
+/* Reads the row, and keeps in *held what the holder knew of it (payload in *row), which may be all
+ * that is left. */
 static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **row)
 {
     const int had_fingerprint = lock->inside.has_fingerprint;
@@ -296,8 +297,8 @@ static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **ro
     return status;
 }
 
-/* Without success evidence only the clock refuses such a failure, or that there is no decision:
- * then the clock is looked at. */
+/* Whether a clock jump refused the failure.  Without success evidence the only other reason is that
+ * there is no decision of operators. */
 static int clock_refused(tl_lock *lock, const step *s)
 {
     tl_client *client = lock->base.client;

@@ -1,5 +1,5 @@
-/* A grant of a trade's lock, and the table of this kind of lock.  The row is read where the step's
- * answer does not tell, or came too late. */
+/* Takes a grant of a trade's lock, and has the table of this kind of lock.  The row is read if the
+ * step's answer does not tell, or came too late. */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The last step at the row is this handle's, and nobody has gone on from there. */
+/* Whether the last step on the row is this handle's, and nobody has gone on from there. */
 static int is_last_here(const tl_lock *lock)
 {
     return lock->view.status == 'P' &&
@@ -25,14 +25,14 @@ int ask_is_mine(const tl_lock *lock)
 /* A grant under way. */
 struct granting {
     const step_task *t;
-    int was_read;      /* the row was */
+    int was_read;      /* the row was read */
     int64_t before_ms; /* CLOCK_BOOTTIME, from before the row was read */
 };
 
 /*
- * The hold as the row has it, where the step's own answer does not tell or is too old: a step that
- * was settled, a claim of a batch, a reclaim that names no fence and carries business rows, a
- * thread that was stopped.  A hold whose time is over is one as long as nobody else has taken it.
+ * Reads the hold from the row, if the step's own answer does not tell or is too old: after a
+ * settled step, a claim in a batch, a reclaim with business rows that names no fence, or in a
+ * thread that was stopped.  A hold whose time is over still counts until somebody else takes it.
  */
 static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mine)
 {
@@ -69,8 +69,8 @@ static void in_doubt(lock_handle *h, const void *granting)
     h->doubt.rows = ((const struct granting *)granting)->t->task.doubt.rows;
 }
 
-/* A worker's thread that claims has no work of its own; the claim goes on with the trade's, which
- * the row says. */
+/* Logs the grant.  A worker's thread has no log UUID of its own, so a claim is logged under the
+ * trade's, which the row names. */
 static void log_grant(const tl_lock *lock)
 {
     tl_key key = lock_key(lock);
