@@ -269,12 +269,15 @@ tl_status clock_watch_adjust(tl_client *client, int64_t budget_ms)
     return status;
 }
 
-tl_status clock_watch_check(const tl_client *client)
+tl_status clock_watch_unclear(void)
 {
-    if (!atomic_load(&client->clock.unclear))
-        return TL_OK;
     return error_set(TL_TRY_AGAIN, "the server's clock was set, and the trades in process "
                                    "are not looked through yet");
+}
+
+tl_status clock_watch_check(const tl_client *client)
+{
+    return atomic_load(&client->clock.unclear) ? clock_watch_unclear() : TL_OK;
 }
 
 /* How far moments of the row lie after the latest that they can be. */

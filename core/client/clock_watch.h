@@ -57,6 +57,8 @@ tl_status clock_watch_adjust(struct tl_client *client, int64_t budget_ms);
 
 /* TL_OK; TL_TRY_AGAIN with a sentence while nothing may rest on the server's clock. */
 tl_status clock_watch_check(const struct tl_client *client);
+/* That answer, for whoever knows by itself that nothing may: never TL_OK. */
+tl_status clock_watch_unclear(void);
 
 /* Whether the view's moments are possible: now_us, which the server told after before_us of
  * CLOCK_BOOTTIME, is where its clock must be, and none of the others is too far ahead.  If not,

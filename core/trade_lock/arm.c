@@ -75,8 +75,9 @@ static tl_status arm_refused(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
+    /* Whatever a look that began before the jump says of the clock meanwhile. */
     if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
-        return clock_watch_check(lock->base.client);
+        return clock_watch_unclear();
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
                                         "the deadline forbids another send");

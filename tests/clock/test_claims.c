@@ -13,6 +13,7 @@
 #include "workflows/cmocka_all.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -140,6 +141,38 @@ static void a_row_that_is_read_again_is_doubted(void **state)
     tl_lock_free(lock);
 }
 
+/* The linker puts it before the library's own. */
+int __real_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us);
+int __wrap_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us);
+static int looked_before;
+
+int __wrap_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
+{
+    int fits = __real_clock_watch_fits(client, view, before_us);
+
+    if (looked_before)
+        atomic_store(&client->clock.unclear, 0);
+    return fits;
+}
+
+/* A heartbeat looked before the jump, and says only now that all is well.  Nothing was armed, so
+ * nothing may be sent. */
+static void what_was_not_armed_is_not_sent(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    lock = claim_by_key();
+    stepping_set(server_here, JUMP_MS);
+    looked_before = 1;
+    assert_status(tl_lock_arm(lock, 30000), TL_TRY_AGAIN);
+    looked_before = 0;
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'arm'"), 0);
+    tl_lock_free(lock);
+}
+
 /* It was set forward and back: no look sees that, but the row was read in between. */
 static void a_jump_there_and_back_is_remembered(void **state)
 {
@@ -237,6 +270,7 @@ int main(int count, char **arguments)
         TEST(a_settled_jump_ends_no_grace),        TEST(what_rests_on_moments_is_refused),
         TEST(a_row_that_is_read_again_is_doubted), TEST(a_jump_there_and_back_is_remembered),
         TEST(an_answer_is_booked_by_any_clock),    TEST(a_claim_beside_the_record_is_given_back),
+        TEST(what_was_not_armed_is_not_sent),
     };
 
     crew_arguments(count, arguments);
