@@ -42,6 +42,7 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const 
     a->seen.channel_ref = a->channel_ref;
     a->seen.payload = a->payload;
     a->seen.payload_size = payload_size;
+    a->seen.currency = a->currency;
     return TL_OK;
 }
 
@@ -60,11 +61,22 @@ int64_t attempt_since_ms(const workflow *of, const tl_lock *lock)
     return now_ms + tl_lock_remaining_ms(lock) - of->given.policy.max_hold_ms;
 }
 
+void attempt_show_amount(attempt *a, int64_t amount_minor, const char *currency)
+{
+    a->seen.amount_minor = amount_minor;
+    copy_text(a->currency, sizeof a->currency, currency != NULL ? currency : "");
+}
+
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
 {
     a->seen.epoch = view->epoch;
     a->seen.number = view->attempts;
     a->seen.sends = view->sends;
+    /* 0: the row was not read, and its trade had been shown before (run.c). */
+    if (view->created_us != 0) {
+        a->seen.created_us = view->created_us;
+        attempt_show_amount(a, view->amount_minor, view->currency);
+    }
     a->deadline_at_ms = 0;
     if (view->deadline_us > 0)
         a->deadline_at_ms = since_ms + (view->deadline_us - view->now_us) / 1000;

@@ -15,6 +15,7 @@ typedef struct attempt {
     char cust_no[TL_CUST_MAX + 1];
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
+    char currency[TL_CURRENCY + 1];
     void *payload;
     int64_t deadline_at_ms; /* by schedule_now_ms(); 0: none */
     tl_reply reply;         /* of the callback that was called last */
@@ -29,6 +30,8 @@ void attempt_free(attempt *a);
  * was stopped for since. */
 int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
 
+/* What the row says, or the request that is about to make it; currency NULL or "": nothing. */
+void attempt_show_amount(attempt *a, int64_t amount_minor, const char *currency);
 /* Takes over what the row says, which it said since then. */
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 

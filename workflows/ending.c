@@ -186,9 +186,10 @@ static tl_status give_up_contradicted(ending *e)
     return run_in_budget(e);
 }
 
-/* Nothing fails before a restored server is accepted: what was lost may have sent once more. What
- * the channel said of this send is kept, and the trade is looked at by schedule. */
-static tl_status give_up_restored(ending *e)
+/* Nothing fails before a restored server is accepted: what was lost may have sent once more; nor by
+ * moments that two clocks told. What the channel said of this send is kept, and the trade is looked
+ * at by schedule. */
+static tl_status give_up_for_now(ending *e)
 {
     const tl_policy *policy = &e->attempt->workflow->given.policy;
     const uint32_t number = e->attempt->seen.number;
@@ -199,8 +200,8 @@ static tl_status give_up_restored(ending *e)
     /* A compensating attempt may ask again; the first one has its answer only once. */
     if (number == 0)
         file_outcome(e, 0);
-    tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored", said.remark,
-                    said.remark[0] != '\0' ? "; " : "", tl_proof_text(proof));
+    tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored, or its clock set",
+                    said.remark, said.remark[0] != '\0' ? "; " : "", tl_proof_text(proof));
     ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(policy, number, 0));
     e->findings.not_counted = 1;
     e->findings.cancel_tried = proof == TL_PROOF_CANCELLED;
@@ -217,7 +218,7 @@ tl_status ending_run(ending *e)
     else if (e->final && status == TL_EVIDENCE)
         status = give_up_contradicted(e);
     else if (e->final && status == TL_ASK_CHANNEL)
-        status = give_up_restored(e);
+        status = give_up_for_now(e);
     if (status == TL_PARKED)
         tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0, "parked for a person: %s",
                       e->what.park_reason != NULL ? e->what.park_reason : "as before");

@@ -249,6 +249,8 @@ static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64
     options.fingerprint = request->fingerprint;
     options.channel = w->channel.name;
     options.channel_key_chars = w->channel.key_chars;
+    options.amount_minor = request->amount_minor;
+    options.currency = request->currency;
     options.remark = request->remark;
     options.actor = request->actor;
     return tl_lock_new(&run->lock, run->workflows->client, &request->key, &options);
@@ -270,6 +272,8 @@ static int look_at_failure(void *context, const tl_view *view)
     if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict || !view->retryable)
         return 0;
     reclaim->fence = view->fence;
+    reclaim->run->attempt.seen.created_us = view->created_us;
+    attempt_show_amount(&reclaim->run->attempt, view->amount_minor, view->currency);
     reclaim->status = reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
     return 0;
 }
@@ -360,6 +364,7 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows, const tl_
         run_free(run);
         return status;
     }
+    attempt_show_amount(&run->attempt, request->amount_minor, request->currency);
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

@@ -1,6 +1,6 @@
 /*
- * The proof, after the fact, that the promises were kept.  Nothing is believed but rows, their
- * history, and what the channel says that it paid.
+ * Proves afterwards that the promises were kept.  It believes only the rows, their history, and the
+ * channel's statement of what it paid.  Reads only.
  */
 #include "admin/audit_history.h"
 
@@ -104,7 +104,7 @@ static size_t match(struct comparison *c, const store_audit_place *at, const cha
             continue;
         matched++;
         c->paid[i].has_row = 1;
-        /* Earlier epochs had other keys, which the row has no more. */
+        /* The row no longer has the keys of earlier epochs. */
         if (epoch == 1 && p->channel_key != NULL && channel_key[0] != '\0' &&
             strcmp(p->channel_key, channel_key) != 0)
             audit_report(c->audit, "foreign-key", at,
@@ -238,9 +238,9 @@ static int audit_all(void *context)
     if (status == TL_OK)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
-                             "reading the steps of the clock");
-    /* First the rows, then their history: one that is changed for the first time meanwhile is read
-     * twice, and never not at all. */
+                             "reading the clock jumps");
+    /* First the rows, then their history: a row that is changed for the first time meanwhile is
+     * read twice, but never missed. */
     if (status == TL_OK)
         status = check_rows(c);
     if (status == TL_OK && !c->audit->stopped)

@@ -1,20 +1,19 @@
 /*
  * Two accounts close what an audit found, as they decide about a trade: one appends its half to
- * audit_closing, another confirms.  Who is who the server says.
+ * audit_closing, another confirms.  The server tells the accounts.
  */
 #include "client/read.h"
 
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/audit_pages.h"
+#include "store/decision.h"
 #include "transition/task.h"
 
 #include <tradelock/admin/audit.h>
 
 #include <string.h>
 
-#define PART_PROPOSAL 1
-#define PART_CONFIRMATION 2
 #define DUPLICATE_KEY 1062
 
 struct closing {
@@ -35,7 +34,7 @@ static tl_status judge_proposed(const db_result *row)
 
 static tl_status judge(const struct closing *c, const db_result *row)
 {
-    int confirms = c->half.part == PART_CONFIRMATION;
+    int confirms = c->half.which == STORE_CONFIRMATION;
 
     if (row->rows == 0)
         return confirms ? error_set(TL_NOT_FOUND, "nobody has proposed to close this finding")
@@ -55,7 +54,8 @@ static void look_own(struct closing *c, const db_result *row)
 {
     c->own_done =
         row->rows == 1 &&
-        db_get_int(row, 0, c->half.part == PART_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) != 0;
+        db_get_int(row, 0, c->half.which == STORE_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) !=
+            0;
 }
 
 static db_answer run_half(task *t, db *connection)
@@ -142,7 +142,7 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
     if (status != TL_OK)
         return status;
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
-    c.half.part = closing->confirms ? PART_CONFIRMATION : PART_PROPOSAL;
+    c.half.which = closing->confirms ? STORE_CONFIRMATION : STORE_PROPOSAL;
     c.half.rule = closing->rule;
     c.half.key = &closing->key;
     c.half.rev = closing->rev;

@@ -1,7 +1,7 @@
 /*
- * The history of every row, step by step: what one step may follow another.  What a step replaces
- * is kept by triggers that no application account can get round, each step one rev above the one
- * before; so a step that is missing, or that nobody was entitled to, shows.
+ * Checks the history of every row, step by step: which step may follow which.  Triggers that no
+ * application account can get round keep what a step replaces, each step one rev above the one
+ * before.  So a missing step shows, and so does one that nobody was entitled to.  Reads only.
  */
 #include "admin/audit_history.h"
 
@@ -31,7 +31,7 @@ struct history {
     struct entry last;
     int has_last;       /* last is a step of the row that is being read */
     uint64_t first_rev; /* of its life */
-    int successes;      /* since the row was granted as a mutex, or made */
+    int successes;      /* since the row was granted as repeatable, or made */
     int decided_failed; /* by two operators, in this epoch */
 };
 
@@ -135,7 +135,7 @@ static int holder_was_dead(const struct history *h, const struct entry *e)
            (last->ended_us != 0 && is_later(h, last->ended_us, e));
 }
 
-/* A mutex is taken over from a holder that is dead; everything else is opened first. */
+/* A repeatable trade is taken over from a dead holder; any other row is opened first. */
 static int hold_was_over(const struct history *h, const struct entry *e)
 {
     return is_step(e, "reask") && holder_was_dead(h, e);

@@ -1,3 +1,5 @@
+/* The statements of an audit, bound to their values: pages of rows, history, closings.  Reads, but
+ * for the halves of a closing. */
 #include "admin/audit_pages.h"
 
 #include "store/bind.h"
@@ -35,7 +37,7 @@ db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDIN
 db_answer store_audit_close(db *connection, const store_closing *c)
 {
     return SQL_RUN(connection, NULL, audit_close, .finding = db_bytes(c->finding, STORE_FINDING),
-                   .part = db_int(c->part), .rule = db_text(c->rule),
+                   .part = db_int(c->which), .rule = db_text(c->rule),
                    .cust_no = db_text(c->key->cust_no), .serial_no = db_text(c->key->serial_no),
                    .op_code = db_text(c->key->op_code != NULL ? c->key->op_code : ""),
                    .rev = db_uint(c->rev), .reason = db_text(c->reason), .actor = db_text(c->actor),

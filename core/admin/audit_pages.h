@@ -79,7 +79,7 @@ db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDIN
 /* One half of closing a finding. */
 typedef struct store_closing {
     uint8_t finding[STORE_FINDING];
-    int part; /* 1 the proposal, 2 the confirmation */
+    int which; /* a store_half */
     const char *rule, *actor, *reason, *thread_no;
     const tl_key *key;
     uint64_t rev;

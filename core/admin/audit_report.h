@@ -13,7 +13,7 @@ typedef struct audit {
     tl_audit_counts *counts;
     int stopped;
     tl_status closings; /* of reading what was closed */
-    db_result back;     /* the steps back of the server's clock */
+    db_result back;     /* the jumps back of the server's clock */
 } audit;
 
 /* Reports one violation of the row named by the place. */

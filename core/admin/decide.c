@@ -1,12 +1,12 @@
 /*
  * Two operators decide what no rule can: one proposes, another confirms.
  *
- * Each half is one transaction that locks both rows of the trade first, looks whether they
- * are those that the operator saw, and appends its half to trade_resolution; a trigger on the
- * confirmation changes the rows as well.  Who is who the server says, not this process:
- * the account comes from a column default, and triggers refuse a confirmation by whoever
- * proposed.  A half that was appended is found again when its answer was lost, so each may
- * be repeated, and a process that dies between the two leaves a proposal and nothing else.
+ * Each half is one transaction.  It locks both rows of the trade, checks that they are as the
+ * operator saw them, and appends its half to trade_resolution.  A trigger on the confirmation
+ * changes the rows as well.  The server tells the account, by a column default; triggers refuse a
+ * confirmation by the account that proposed.  A half that was appended is found again if its answer
+ * was lost, so each half may be repeated.  A process that dies between the two leaves a proposal
+ * and nothing else.
  */
 #include "admin/statements.h"
 #include "client/read.h"
@@ -25,9 +25,9 @@
 struct deciding {
     store_resolution half;
     char retry_op[TL_OP_MAX + 1];
-    /* What the transaction came to: TL_OK, or why it wrote nothing. */
+    /* TL_OK, or why the transaction wrote nothing. */
     tl_status status;
-    /* Of the halves there are about this decision. */
+    /* What the halves say that are there already. */
     int own_done, proposed, own_proposal, proposed_before, decided_failed;
     char proposer[256];
 };
@@ -47,7 +47,7 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
         d->decided_failed = row->decision == TL_DECISION_FAILED;
     if ((char)row->decision != half->decision || row->fence != half->fence)
         return;
-    if (row->own && row->confirms == (half->part == STORE_CONFIRMATION) &&
+    if (row->own && row->confirms == (half->which == STORE_CONFIRMATION) &&
         (row->confirms || row->rev == half->rev))
         d->own_done = 1;
     if (row->confirms)
@@ -88,8 +88,8 @@ static tl_status judge_clear(const db_result *row)
                                        "to clear");
 }
 
-/* Evidence is about an epoch, and filed for the wrong one it would be a false success: so every
- * sentence names the epoch. */
+/* Every sentence names the epoch: evidence that is filed for the wrong one would be a false
+ * success. */
 static tl_status judge_paid_in_process(const db_result *row, unsigned epoch)
 {
     if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
@@ -170,7 +170,7 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
 
 static tl_status judge_half(const struct deciding *d)
 {
-    if (d->half.part == STORE_PROPOSAL)
+    if (d->half.which == STORE_PROPOSAL)
         return d->proposed
                    ? error_set(TL_BUSY, "%s has proposed that already: confirm it", d->proposer)
                    : TL_OK;
@@ -204,7 +204,7 @@ static db_answer write_half(struct deciding *d, db *connection)
     return answer;
 }
 
-/* One half, with its commit; or nothing, and d->status says why. */
+/* Writes one half and commits; or writes nothing, and d->status says why. */
 static db_answer run_half(task *t, db *connection)
 {
     struct deciding *d = t->context;
@@ -222,7 +222,7 @@ static db_answer run_half(task *t, db *connection)
         d->half.rev = db_get_uint(&row, 0, RESOLVE_REV);
         answer = read_halves(d, connection);
     }
-    /* This very half, committed by an earlier call: its row may have moved on since. */
+    /* An earlier call committed this very half; the row may have changed since. */
     if (answer == DB_DONE && d->status == TL_OK && !d->own_done) {
         d->status = judge_row(d, &row);
         if (d->status == TL_OK)
@@ -257,12 +257,13 @@ static tl_status check(const tl_resolution *r)
     return read_check_person(r->actor, r->reason);
 }
 
-static tl_status decide(tl_client *client, const tl_resolution *r, int part)
+static tl_status decide(tl_client *client, const tl_resolution *r, int which)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-    struct deciding d = {.half = {.part = part, .thread_no = thread_no}};
+    struct deciding d = {.half = {.which = which, .thread_no = thread_no}};
     static const task_kind kind = {.run = run_half, .read = read_half};
-    task t = {.kind = &kind, .name = part == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
+    task t = {
+        .kind = &kind, .name = which == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
     tl_status status;
 
     error_clear();
@@ -281,7 +282,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int part)
     d.half.decision = (char)r->decision;
     d.half.actor = r->actor;
     d.half.reason = r->reason;
-    d.half.although_pending = part == STORE_CONFIRMATION && r->although_pending;
+    d.half.although_pending = which == STORE_CONFIRMATION && r->although_pending;
     task_run(client->transitions, &t, client->config.commit_ms);
     if (t.verdict == VERDICT_APPLIED)
         return d.status;

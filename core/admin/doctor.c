@@ -1,6 +1,7 @@
 /*
- * The doctor: everything the guarantees rest on, asked of the server itself.  It looks with the
- * account that it is given, so it is best run with the account of the service.
+ * The doctor: asks the server for everything that the guarantees need.  It looks with the account
+ * that it is given, so run it with the account of the service.  Writes nothing but a probe, which
+ * it rolls back.
  */
 #include "admin/doctor.h"
 
@@ -30,7 +31,7 @@ static int look_at_all(void *context)
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_clock(d);
     if (status == TL_OK && d->schema == TL_OK)
-        status = doctor_parts(d);
+        status = doctor_schema_objects(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_restore(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)

@@ -230,16 +230,16 @@ tl_status doctor_server(doctor *d)
     return status;
 }
 
-/* A step of the clock that is on record. */
+/* The last clock jump on record. */
 tl_status doctor_clock(doctor *d)
 {
-    enum { STEPS, UNSETTLED, SIZE, AGE, ACTOR };
+    enum { JUMPS, UNSETTLED, SIZE, AGE, ACTOR };
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_clock_last(d->connection, &r),
-                                   "asking for steps of the clock");
+    tl_status status =
+        read_status(d->connection, store_clock_last(d->connection, &r), "asking for clock jumps");
     char found[64];
 
-    if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, STEPS) > 0) {
+    if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, JUMPS) > 0) {
         snprintf(found, sizeof found, "%+.3f s, %.0f s ago", (double)db_get_int(&r, 0, SIZE) / 1e6,
                  (double)db_get_int(&r, 0, AGE) / 1e6);
         if (db_get_int(&r, 0, UNSETTLED) > 0)

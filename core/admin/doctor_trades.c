@@ -1,7 +1,7 @@
-/* What stands in the database: the schema's parts, history, rights, and work that nobody does. */
+/* What stands in the database: the schema's objects, history, rights, and work that nobody does. */
 #include "admin/doctor.h"
 
-#include "admin/parts.h"
+#include "admin/schema_objects.h"
 
 #include "base/error.h"
 #include "base/random.h"
@@ -90,10 +90,10 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
     return answer;
 }
 
-static void judge_parts(doctor *d, const char *there)
+static void judge_schema_objects(doctor *d, const char *there)
 {
     char found[64], missing[256];
-    unsigned count = parts_missing(there, missing, sizeof missing);
+    unsigned count = schema_objects_missing(there, missing, sizeof missing);
 
     d->incomplete = count > 0;
     snprintf(found, sizeof found, "%zu of %zu", sql_objects_count - count, sql_objects_count);
@@ -107,28 +107,28 @@ static void judge_parts(doctor *d, const char *there)
                     missing);
 }
 
-tl_status doctor_parts(doctor *d)
+tl_status doctor_schema_objects(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
     db_answer answer = store_doctor_parts(d->connection, &r);
-    db_error_class class_ =
-        answer == DB_ERROR ? db_error_classify(db_errno(d->connection)) : DB_CLASS_OTHER;
+    db_error_kind kind =
+        answer == DB_ERROR ? db_error_kind_of(db_errno(d->connection)) : DB_KIND_OTHER;
     tl_status status = TL_OK;
 
     if (answer == DB_DONE && r.rows == 1) {
-        judge_parts(d, db_get_text(&r, 0, 0));
-    } else if (class_ == DB_CLASS_SCHEMA) {
+        judge_schema_objects(d, db_get_text(&r, 0, 0));
+    } else if (kind == DB_KIND_SCHEMA) {
         d->incomplete = 1;
         doctor_tell(d, TL_FINDING_UNSAFE, "parts", "unknown",
                     "missing: function tl_parts, and others perhaps; run `tradelock "
                     "migrate` as an administrator, which makes them anew");
-    } else if (class_ == DB_CLASS_ACCESS) {
+    } else if (kind == DB_KIND_ACCESS) {
         doctor_tell(d, TL_FINDING_WARNING, "parts", "unknown",
                     "%s may not look whether triggers, functions and views are there: "
                     "run `tradelock migrate --grants` as an administrator",
                     d->account);
     } else {
-        status = read_status(d->connection, answer, "looking for the schema's parts");
+        status = read_status(d->connection, answer, "looking for the schema's objects");
     }
     db_result_free(&r);
     return status;
@@ -243,6 +243,17 @@ static tl_status judge_table_rights(doctor *d)
 }
 
 /* What came with a newer schema a service has only once the roles were granted anew. */
+static db_answer judge_missing_right(doctor *d, store_right_of right, const char *what)
+{
+    db_answer answer = store_right(d->connection, right);
+
+    if (answer == DB_ERROR)
+        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
+                    "%s may not %s: run `tradelock migrate --grants` as an administrator",
+                    d->account, what);
+    return answer;
+}
+
 static tl_status judge_missing_rights(doctor *d)
 {
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
@@ -251,13 +262,13 @@ static tl_status judge_missing_rights(doctor *d)
     if (answer == DB_ERROR)
         return TL_OK;
     if (answer == DB_DONE)
-        answer = store_right(d->connection, STORE_RIGHT_READ_RESOLUTION);
-    if (answer == DB_ERROR)
-        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
-                    "%s may not read trade_resolution or call tl_account_name, so no "
-                    "compensating attempt of it can end a trade: run `tradelock migrate "
-                    "--grants` as an administrator",
-                    d->account);
+        answer = judge_missing_right(d, STORE_RIGHT_READ_RESOLUTION,
+                                     "read trade_resolution or call tl_account_name, so no "
+                                     "compensating attempt of it can end a trade");
+    if (answer == DB_DONE || answer == DB_ERROR)
+        answer = judge_missing_right(d, STORE_RIGHT_WRITE_AMOUNT,
+                                     "write the amount of a trade, so no workflow of it is "
+                                     "granted one");
     return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
 }
 

@@ -1,5 +1,5 @@
-/* The operators' side of the read-write locks: who reads, who writes, who waits, and taking it from
- * one of them. */
+/* Read-write locks for operators: lists who reads, writes and waits, and takes the lock from one of
+ * them. */
 #include "client/read.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 
 #define PAGE_ROWS 256
 #define LIMIT_DEFAULT 100
-/* Whoever asks keeps the gate for a moment; a transaction with "done", its row for longer. */
+/* An ask keeps the gate for a moment; a transaction with "done" keeps its row for longer. */
 #define FORCE_BUDGET_MS 2000
 
 /* -------------------------------------------------------------------- reading -- */
@@ -98,7 +98,7 @@ struct forcing {
     uint64_t changed;
 };
 
-/* Behind the gate, so that the new fence is nobody else's. */
+/* Takes the lock away behind the gate, so that the new fence is nobody else's. */
 static db_answer run_force(task *t, db *connection)
 {
     struct forcing *f = t->context;

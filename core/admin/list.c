@@ -1,18 +1,20 @@
 /*
- * Listing rows, those in process first: what a limit cuts off is what nobody has to look
- * at.  However large the table is, no statement reads more than one page: a scan in one
- * statement would hold a view of the past open that the server must keep for it.  Rows are
- * found
+ * Lists rows, those in process first, so that a limit cuts off what nobody has to look at.  Reads
+ * only.
+ *
+ * No statement reads more than one page, however large the table is: a scan in one statement would
+ * make the server keep a view of the past for it.  Rows are found
  *   - by customer, in the order of the primary key, or
- *   - by operation, in the order of the index of due work: the rows with a next moment,
- *     those that are merely held, and those that nobody works on.
- * What is in process stands in the first two, so that looking for it reads of the finished
- * trades, which keep their moment, only those from the low-water mark on.
- * A sync row without a holder has no next moment of its own; it is found
- * through its retry row (a mutex that was left in doubt has none, and stands at a moment
- * that is never due).  A retry row has a next moment, or is parked, or is a standalone lock
- * in doubt; the last two stand in the third part, among the closed retry rows of trades
- * that once needed one.
+ *   - by operation, in the order of the index of due work: first rows with a next moment, then
+ *     rows that are merely held, then rows that nobody works on.
+ *
+ * Rows in process stand in the first two groups.  Finished trades keep their moment, so looking for
+ * rows in process reads only the finished ones from the low-water mark on.
+ *
+ * A sync row without a holder has no next moment of its own, and is found through its retry row.  A
+ * repeatable trade in doubt has none; it stands at a moment that is never due.  A retry row has a
+ * next moment, or is parked, or is a standalone lock in doubt.  The last two stand in the third
+ * group, among the closed retry rows of trades that once needed one.
  */
 #include "client/read.h"
 
@@ -39,12 +41,12 @@ struct list {
     db *connection;
     unsigned left;
     int stopped;
-    /* Read once: a mark that moves between the halves would hide a row from both. */
+    /* Read once: a mark that moves between the two halves of a list would hide a row from both. */
     store_operation *operations;
     size_t operation_count, operation_space;
     int64_t low_water_us; /* of the operation that is being listed */
     db_result row;        /* the row that is shown */
-    db_result of_work;    /* of the page: keys of the rows that the log UUID leads to */
+    db_result of_work;    /* keys of the page's rows that the log UUID leads to */
 };
 
 /* ------------------------------------------------------------------ filter -- */
@@ -79,8 +81,8 @@ static int is_open(const tl_view *view)
            view->state != TL_STATE_CLOSED;
 }
 
-/* A sync row in process that neither its holder nor its retry row leads to.  Only SQL typed by hand
- * makes one. */
+/* Whether it is a sync row in process that neither its holder nor its retry row leads to.  Only SQL
+ * typed by hand makes one. */
 static int is_astray(const tl_view *view, int64_t low_water_us)
 {
     if (view->status == 'P' && view->lane == 'S' && view->session_id[0] != '\0')
@@ -100,7 +102,8 @@ static int page_row_passes(const tl_filter *f, const db_result *page, size_t row
            (!f->conflict || db_get_int(page, row, LIST_CONFLICT));
 }
 
-/* The row may have moved on since its page was read; what counts is what is shown. */
+/* Whether the row is shown.  It may have changed since its page was read; what counts is the row as
+ * it is shown. */
 static int view_passes(const tl_filter *f, const tl_view *view)
 {
     return (f->status == 0 || f->status == view->status) &&
@@ -150,7 +153,7 @@ static const char *sync_op_of(char to[TL_OP_MAX + 1], const db_result *page, siz
     return to;
 }
 
-/* Whether the row says itself that it is, or has a history that may say so. */
+/* Whether the row is of the work, or has a history that may say so. */
 static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
 {
     return strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
@@ -346,8 +349,8 @@ static db_answer customer_page(db *connection, const char *op_code, const store_
     return store_list_customer(connection, start, limit, page);
 }
 
-/* Moves the start behind the page.  Where a place is shared by many rows (the same moment, the same
- * session), the next page begins at that place and steps over those seen. */
+/* Moves the start behind the page.  If many rows share a moment or a session, the next page begins
+ * there and skips those that were seen. */
 static void advance(store_list_start *start, const db_result *page)
 {
     const size_t last = page->rows - 1;
@@ -445,7 +448,7 @@ static tl_status list_open(struct list *list, const char *op_code)
         return TL_OK;
     if (retry)
         return list_open_retry(list, op_code);
-    /* First the mutexes in doubt, at a moment that is never due. */
+    /* First the repeatable trades in doubt, at a moment that is never due. */
     status = walk_due(list, op_code, 0, 1, USE_ROWS);
     if (status == TL_OK)
         status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_ROWS);

@@ -1,18 +1,18 @@
 /*
- * Bringing the schema up to this library's version.
+ * Brings the schema up to this library's version.
  *
- * First the migrations that are missing, which change tables and what is in them; then each trigger,
- * function, procedure and view that is missing, or is not as this library makes it; last the version.
- * DDL commits by itself, so all of it can stop half way: each migration is written so that it can be
- * run again from its start.  A named lock of the server lets one migrating process in at a time; it
- * ends with its connection.
+ * First it runs the missing migrations, which change tables and their rows.  Then it makes each
+ * schema object that is missing or differs from this library's.  Last it raises the version.  DDL
+ * commits by itself, so all of it can stop half way; each migration can be run again from its
+ * start.  A named lock of the server admits one migrating process at a time, and ends with its
+ * connection.
  */
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
 #include "client/schema.h"
 #include "client/server.h"
-#include "admin/parts.h"
+#include "admin/schema_objects.h"
 #include "admin/statements.h"
 
 #include "sql_text.h"
@@ -47,8 +47,8 @@ static tl_status wait_for_turn(db *connection)
     return status;
 }
 
-/* On a connection of its own, whose closing ends the turn.  On a server that no client would trust
- * nothing is made: who migrates first would hear of it last. */
+/* Takes the turn on a connection of its own, whose closing ends it.  Makes nothing on a server that
+ * no client would trust: otherwise whoever migrates would hear of it last. */
 static tl_status take_turn(tl_client *client, db **out)
 {
     db *connection = NULL;
@@ -87,13 +87,13 @@ static tl_status apply(db *connection, const struct sql_migration *migration)
 static int is_there(const db_result *there, const struct sql_object *object)
 {
     for (size_t row = 0; row < there->rows; row++)
-        if (parts_has(db_get_text(there, row, 0), object->kind, object->name))
+        if (schema_objects_have(db_get_text(there, row, 0), object->kind, object->name))
             return 1;
     return 0;
 }
 
-/* The same definition under another name: the server has it in words of its own, which can be
- * compared with what it has of the object. */
+/* Makes the same definition under another name.  The server keeps it in its own words, which can be
+ * compared with those of the object. */
 static db_answer make_beside(db *connection, const struct sql_object *object)
 {
     const char *name = strstr(object->text, object->name);
@@ -134,7 +134,8 @@ static db_answer compare(db *connection, const struct sql_object *object, int *s
     return answer;
 }
 
-/* What is right is left alone, since replacing a trigger waits for everybody who uses its table. */
+/* Makes the object unless it is right already: replacing a trigger waits for everybody who uses its
+ * table. */
 static db_answer make(db *connection, const struct sql_object *object, const db_result *there,
                       unsigned *made)
 {
@@ -149,7 +150,8 @@ static db_answer make(db *connection, const struct sql_object *object, const db_
     return db_run_script(connection, object->name, object->text);
 }
 
-/* Triggers come last: they call functions, and services use their tables meanwhile. */
+/* Makes all objects.  Triggers come last: they call functions, and services use their tables
+ * meanwhile. */
 static tl_status make_objects(db *connection, unsigned *made)
 {
     static const char *const kinds[] = {"function", "procedure", "view", "trigger"};
@@ -175,8 +177,8 @@ static tl_status note_identity(db *connection)
                              : db_error_status(connection, answer, "noting which server this is");
 }
 
-/* Until the version is raised, which is last, no program of this version begins, and whoever
- * migrates begins again with what this one found. */
+/* Runs the missing migrations.  The version is raised last: until then no program of this version
+ * begins, and an interrupted migration starts over. */
 static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
 {
     tl_status status = TL_OK;
@@ -196,7 +198,7 @@ static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
                              : db_error_status(connection, answer, "raising the schema's version");
 }
 
-/* What a newer schema is made of is not known here. */
+/* Brings the schema up, unless it is newer: what a newer one consists of is not known here. */
 static tl_status bring_up(db *connection, tl_migrated *migrated)
 {
     schema_found found;

@@ -141,8 +141,8 @@ static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *pur
     return status;
 }
 
-/* A purge from cron is too short to see a step of the server's clock: it asks the clock of its own
- * machine. */
+/* A purge from cron is too short to see a clock jump, so it compares the server's clock with that of
+ * its own machine. */
 static tl_status compare_clocks(db *connection)
 {
     store_clock found;

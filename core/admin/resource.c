@@ -1,5 +1,5 @@
 /*
- * The operators' side of the resource locks: who has what, and taking it away.
+ * Lease mutexes for operators: lists who holds what, and takes one away.
  */
 #include "client/read.h"
 
@@ -16,7 +16,7 @@
 
 #define PAGE_ROWS 256
 #define LIMIT_DEFAULT 100
-/* Whoever asks for a resource locks its row for a moment; a guarded transaction, longer. */
+/* An ask locks the row for a moment; a transaction with a guard locks it for longer. */
 #define FORCE_BUDGET_MS 2000
 
 /* -------------------------------------------------------------------- reading -- */

@@ -104,10 +104,18 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
     tl_status status = read_status(connection, store_restore_trades(connection, &rows),
                                    "counting what is in process");
 
-    for (size_t row = 0; status == TL_OK && row < rows.rows; row++)
-        if (each(context, db_get_text(&rows, row, 0), db_get_text(&rows, row, 1),
-                 db_get_uint(&rows, row, 2)) != 0)
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        const tl_restore_count count = {
+            .op_code = db_get_text(&rows, row, 0),
+            .state = db_get_text(&rows, row, 1),
+            .count = db_get_uint(&rows, row, 2),
+            .currency = db_is_null(&rows, row, 3) ? NULL : db_get_text(&rows, row, 3),
+            .sum_minor = db_is_null(&rows, row, 4) ? NULL : db_get_text(&rows, row, 4),
+        };
+
+        if (each(context, &count) != 0)
             break;
+    }
     db_result_free(&rows);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
- * An operator's decision: a waiting or parked lane becomes due now.  It is bound to the fence that
- * the operator saw, and it is one step on both rows.  A lane that was never opened, since the
- * holder died and no janitor has come by, is opened instead, due at once.
+ * Makes a waiting or parked lane due now, for an operator.  It is one step on both rows, bound to
+ * the fence that the operator saw.  If the holder died and no janitor has opened the lane yet, the
+ * lane is opened instead, due at once.
  */
 #include "client/read.h"
 
@@ -36,7 +36,7 @@ static tl_status check(const struct retry_now *r)
     return read_check_words(r->actor, r->reason);
 }
 
-/* TL_OK: done.  TL_LOST: the rows are not what the step rests on.  Else why not. */
+/* TL_OK: done.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
 static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
@@ -96,7 +96,7 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
     return status;
 }
 
-/* Why the step found nothing to change; TL_OK: it would now. */
+/* Why the step changed nothing; TL_OK: it would succeed now. */
 static tl_status explain(const struct retry_now *r)
 {
     view_inside inside;

@@ -1,3 +1,4 @@
+/* The operators' statements, bound to their values.  Decides nothing. */
 #include "admin/statements.h"
 
 #include "base/memory.h"
@@ -229,7 +230,7 @@ db_answer store_resolve_insert(db *connection, const store_resolution *r)
 
     return SQL_RUN(connection, NULL, resolve_insert, .cust_no = db_text(r->key->cust_no),
                    .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
-                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->part),
+                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->which),
                    .fence = db_uint(r->fence), .epoch = db_uint(r->epoch),
                    .reason = db_text(r->reason), .actor = db_text(r->actor),
                    .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),

@@ -1,9 +1,9 @@
 /*
- * Asks and endings that are submitted and completed later.
+ * Carries out asks and endings that were submitted, and completes them later.
  *
- * One thread takes everything that was submitted while it was at work, carries it out as one group
- * (core/transition), and completes it.  What cannot share a statement, and what a group's verdict
- * leaves open, is carried out in the blocking way on the same thread.
+ * One thread takes everything that was submitted while it was busy, carries it out as one batch
+ * (core/transition), and completes it.  What cannot share a statement, and what a batch leaves
+ * open, runs as a blocking call on the same thread.
  */
 #include "trade_lock/lock.h"
 
@@ -29,7 +29,7 @@ struct submitted {
     void *context;
     step_task t;
     int64_t before_ms;
-    int grouped;                                        /* t was carried out with the group */
+    int grouped;                                        /* t was carried out with the batch */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
     tl_status status;
 };
@@ -77,7 +77,7 @@ static struct submitted *take_first(struct list *list)
 
 /* --------------------------------------------------------------- carrying out -- */
 
-/* Prepares what can share a statement. */
+/* Prepares the step, if it can share a statement. */
 static void begin(struct submitted *s)
 {
     tl_lock *lock = s->lock;
@@ -87,7 +87,7 @@ static void begin(struct submitted *s)
     if (s->ending != NULL) {
         int armed;
 
-        /* It waits only to settle a lost arming. */
+        /* This waits only if an arming is in doubt. */
         s->status = arm_settle(lock, &armed);
         s->grouped = s->status == TL_OK;
         if (s->grouped)
@@ -120,7 +120,7 @@ static void conclude_work(struct submitted *s)
     ask_count(s->lock, s->status);
 }
 
-/* What is logged, and written on the way, is the work of the thread that asked. */
+/* Concludes the call under the log UUID of the thread that submitted it. */
 static void conclude(struct submitted *s)
 {
     thread_context_work(s->log_no);
@@ -128,7 +128,7 @@ static void conclude(struct submitted *s)
     thread_context_work("");
 }
 
-/* Hands the completion to whoever wants it; the item is not ours afterwards. */
+/* Hands the completion over; the item is not ours afterwards. */
 static void complete(struct async *a, struct submitted *s)
 {
     uint64_t one = 1;
@@ -143,7 +143,8 @@ static void complete(struct async *a, struct submitted *s)
     }
     pthread_mutex_lock(&a->mutex);
     append(&a->completed, s);
-    /* Written under the mutex, so that a reader who empties the list may also reset it. */
+    /* Written under the mutex, so that a reader that empties the list may also reset the
+     * counter. */
     (void)!write(a->fd, &one, sizeof one); /* a full counter is readable already */
     pthread_mutex_unlock(&a->mutex);
 }

@@ -1,18 +1,18 @@
 /*
  * Whether another machine's clock runs steadily, by this machine's CLOCK_BOOTTIME.
  *
- * A look at the other clock falls between two moments of ours, so how far it is ahead is known as
- * an interval.  What is remembered is an interval too, which widens by the drift that a clock may
- * have and narrows with each look.  A look that lies wholly beside it by more than the margin shows
- * that the clock was set; a slow answer, or a process that was stopped in between, only makes for a
- * wide interval, which shows nothing.
+ * A look at the other clock falls between two moments of ours, so it tells only an interval of how
+ * far that clock is ahead.  The remembered interval widens by the drift that a clock may have, and
+ * narrows with each look.  A look that lies wholly outside it, by more than the margin, shows a
+ * clock jump.  A slow answer, or a process that was stopped meanwhile, only makes the interval
+ * wide, which shows nothing.
  */
 #ifndef TL_BASE_STEADY_H
 #define TL_BASE_STEADY_H
 
 #include <stdint.h>
 
-/* Of one second in a thousand; clocks that are slewed into place stay within half of it. */
+/* One part in so many: a clock that is slewed stays within half of this drift. */
 #define STEADY_DRIFT 1000
 
 typedef struct steady_look {
@@ -23,11 +23,11 @@ typedef struct steady_look {
 typedef struct steady {
     int known;
     int64_t least_us, most_us; /* the other clock less ours */
-    int64_t at_us;             /* by ours, as of when */
+    int64_t at_us;             /* at which moment of ours */
 } steady;
 
-/* How far the look lies beside what is remembered, at the least: below 0 the clock was set back,
- * above 0 forward, 0 when it lies within the margin. */
+/* How far, at least, the look lies outside the remembered interval.  Below 0: the clock was set
+ * back; above 0: forward; 0: within the margin. */
 int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margin_us);
 
 /* Learns from a look that lies within the margin. */

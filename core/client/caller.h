@@ -1,6 +1,6 @@
 /*
- * The caller's own connection, on which a step of ours becomes a part of the caller's
- * transaction.  It is looked at, and never committed, rolled back or SET.
+ * The caller's own connection, on which a step of ours joins the caller's transaction.  It is
+ * checked, but never committed, rolled back or SET.
  */
 #ifndef TL_CLIENT_CALLER_H
 #define TL_CLIENT_CALLER_H
@@ -8,15 +8,16 @@
 #include "db/db.h"
 
 /*
- * Wraps it, and asks the server whether it is in a transaction (libmariadb goes on saying so after
- * an error has rolled one back) and whether the server ends a silent one; any_idle leaves out the
- * latter.  TL_OK and a wrapper for db_close(); TL_INVALID, TL_NO_TRANSACTION, TL_ROLL_BACK.
+ * Wraps it, and asks the server two things: whether it is in a transaction (libmariadb still says
+ * so after an error has rolled one back), and whether the server ends a silent transaction;
+ * any_idle leaves out the second.  TL_OK and a wrapper for db_close(); TL_INVALID,
+ * TL_NO_TRANSACTION, TL_ROLL_BACK.
  */
 tl_status caller_open(db **out, struct st_mysql *connection, int any_idle);
 
-/* The same for what must never be without the rows that the caller has written before it: the
- * transaction is the one that the caller began.  With autocommit off the server begins another
- * after a deadlock, by itself, which looks the same: TL_NO_TRANSACTION. */
+/* The same for a step that must never be committed without the caller's earlier rows: the caller
+ * must have begun the transaction.  With autocommit off the server begins another one by itself
+ * after a deadlock, which looks the same: TL_NO_TRANSACTION. */
 tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle);
 
 /* TL_ROLL_BACK with a sentence about what went wrong on the caller's connection. */

@@ -1,5 +1,5 @@
-/* One process' client: opening and closing its parts, the round after each beat, and counters.
- * Touches the parts, and the database by way of them. */
+/* One process' client: opens and closes what it consists of, runs the round after each beat, sums
+ * counters.  Touches the database through the rooms below only. */
 #include "client/client.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@
 #define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
-/* Rows from the future are looked for in every so many rounds. */
+/* One round in so many looks for rows from the future. */
 #define SEARCH_ROUNDS 8
 
 tl_status client_check(const tl_client *client)
@@ -128,8 +128,8 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
-/* What follows each confirmed beat, on a thread of the session's that no beat waits for. By a clock
- * that was set nobody is overdue: the janitor settles that first. */
+/* The round after a confirmed beat, on a thread of the session's that no beat waits for.  After a
+ * clock jump nobody is overdue: rows are adjusted first. */
 static void run_round(void *context)
 {
     tl_client *client = context;
@@ -144,8 +144,8 @@ static void run_round(void *context)
     if (client->rounds++ % SEARCH_ROUNDS == 0)
         (void)clock_watch_search(client);
     if (clock_watch_check(client) != TL_OK &&
-        clock_watch_settle(client, client->config.session_ms) != TL_OK) {
-        log_line(&client->logger, TL_WARNING, NULL, 0, "a step of the clock: %s",
+        clock_watch_adjust(client, client->config.session_ms) != TL_OK) {
+        log_line(&client->logger, TL_WARNING, NULL, 0, "after a clock jump: %s",
                  tl_error_message());
         return;
     }
@@ -161,8 +161,8 @@ static tl_status look_for_restore(void *context, db *connection)
     return restored_look(context, connection);
 }
 
-/* A heartbeat on a connection that died in silence is given up early enough for two more on another
- * one before the session is over. */
+/* A beat on a silent connection is given up early enough for two more on another connection before
+ * the session is over. */
 static unsigned beat_read_timeout_s(const tl_client *client)
 {
     int64_t third_s = client->config.session_ms / 3000;
@@ -259,7 +259,7 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     return status;
 }
 
-/* What other threads may have in hand.  Their memory stays, and the end of the process ends it. */
+/* Whether other threads may still use the client. */
 static int is_in_use(tl_client *client)
 {
     unsigned lent = client->connections != NULL ? pool_lent(client->connections) : 0;
@@ -459,7 +459,7 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
     return TL_OK;
 }
 
-/* Operators write no trades.  It is said before a session is waited for. */
+/* Operators write no trades; that is checked before a session is observed. */
 static tl_status check_may_open(tl_client *client)
 {
     db *connection = NULL;
@@ -491,7 +491,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status != TL_OK)
         return status;
     status = check_may_open(client);
-    /* A step of the server's clock before, and one while the others are observed. */
+    /* One look for a clock jump now, and one while the other sessions are observed. */
     if (status == TL_OK)
         status = clock_watch_open(client);
     if (status == TL_OK)
@@ -503,7 +503,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK)
         status = clock_watch_search(client);
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
-        status = clock_watch_settle(client, TL_HOLD_MAX_MS);
+        status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
                                &cursor, &done.opened, &done.freed);

@@ -1,5 +1,5 @@
-/* Compares the server's clock with CLOCK_BOOTTIME, and has steps of it recorded and settled.
- * Touches tl_clock and its own mutex. */
+/* Compares the server's clock with CLOCK_BOOTTIME, and has its jumps recorded and rows adjusted.
+ * Touches tl_clock, rows of trades through tl_clock_settle(), and its own mutex. */
 #include "client/clock_watch.h"
 
 #include "base/clock.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define PAGE 1000
-/* Of a step while nobody of this boot lived it is not known when it was. */
+/* When a jump was is not known if no process of this boot lived at that time. */
 #define LONG_AGO_US (366 * INT64_C(86400000000))
-/* Where somebody is silent as if the clock had been set, whoever lives tells by then. */
+/* A session that is silent may have died, or the clock jumped; whoever lives beats by then. */
 #define TRIAL_LOOKS 2
 
 void clock_watch_init(clock_watch *self)
@@ -58,31 +58,30 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     memset(&watch->steady, 0, sizeof watch->steady);
     watch->doubt_us = 0;
     steady_learn(&watch->steady, look);
-    watch->steps = found->steps;
+    watch->jumps = found->jumps;
 }
 
-/* Somebody may have met a moment that does not fit since the look began.  Needs: watch->mutex
- * held. */
-static void be_clear(clock_watch *watch, int settled)
+/* A claim may have met a moment that does not fit since the look began.  Needs: watch->mutex held. */
+static void be_clear(clock_watch *watch, int adjusted)
 {
-    atomic_store(&watch->unclear, !settled || watch->trial > 0 || watch->doubt_us != 0);
+    atomic_store(&watch->unclear, !adjusted || watch->trial > 0 || watch->doubt_us != 0);
 }
 
-/* How far the clock was set; 0: it was not, or another process has told.  Needs: watch->mutex
- * held. */
+/* How far the clock was set; 0: it was not, or another process has recorded it.  Needs:
+ * watch->mutex held. */
 static int64_t judge(tl_client *client, const store_clock *found, const steady_look *look)
 {
     clock_watch *watch = &client->clock;
     int64_t off_us;
 
-    if (!watch->steady.known || found->steps != watch->steps) {
+    if (!watch->steady.known || found->jumps != watch->jumps) {
         believe(client, found, look);
         return 0;
     }
     off_us = steady_off_us(&watch->steady, look, margin_us(client));
     if (off_us == 0)
         steady_learn(&watch->steady, look);
-    /* It was set, and set right again, between two looks. */
+    /* The clock was set and set right again between two looks. */
     if (off_us == 0)
         off_us = -watch->doubt_us;
     return off_us;
@@ -94,7 +93,7 @@ static tl_status record(tl_client *client, db *connection, uint32_t known, int64
     db_answer answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
 
     if (answer != DB_DONE)
-        return db_error_status(connection, answer, "recording a step of the clock");
+        return db_error_status(connection, answer, "recording a clock jump");
     log_line(&client->logger, TL_ALARM, NULL, 0,
              "the server's clock was set %s by %lld.%03d s: nothing is sent again, "
              "failed or purged until every trade in process was looked through",
@@ -104,7 +103,7 @@ static tl_status record(tl_client *client, db *connection, uint32_t known, int64
     return TL_OK;
 }
 
-/* Also when it could not be recorded: the next look tries again. */
+/* The clock counts as unclear even if recording fails: the next look tries again. */
 static tl_status record_and_believe(tl_client *client, db *connection, int64_t size_us,
                                     int64_t before_us, store_clock *found)
 {
@@ -112,7 +111,7 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
     tl_status status;
 
     atomic_store(&client->clock.unclear, 1);
-    status = record(client, connection, found->steps, size_us, before_us);
+    status = record(client, connection, found->jumps, size_us, before_us);
     if (status == TL_OK)
         status = read_clock(connection, NULL, found, &look);
     if (status != TL_OK)
@@ -123,14 +122,15 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
     return TL_OK;
 }
 
-/* Whoever begins goes on from what the last process of this boot knew.  A moment of it that is yet
- * to come was told by another CLOCK_BOOTTIME, a container's.  Needs: watch->mutex held. */
+/* A process that begins goes on from what the last process of this boot knew.  If that was at a
+ * moment yet to come, it was told by another CLOCK_BOOTTIME, a container's, and is ignored.  Needs:
+ * watch->mutex held. */
 static void take_over(clock_watch *watch, const store_clock *found, const steady_look *look)
 {
     if (watch->steady.known || !found->has_kept || found->kept_at_us > look->after_us)
         return;
     watch->steady = (steady){1, found->kept_least_us, found->kept_most_us, found->kept_at_us};
-    watch->steps = found->kept_steps;
+    watch->jumps = found->kept_jumps;
 }
 
 static tl_status look_once(tl_client *client, db *connection, int opening)
@@ -147,7 +147,7 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     take_over(watch, &found, &look);
     before_us = look.after_us - watch->steady.at_us + margin_us(client);
     size_us = judge(client, &found, &look);
-    /* What was written by a clock that was set forward and back in between tells of more. */
+    /* Rows written while the clock was set forward and back show a larger jump. */
     if (opening && found.behind_us > margin_us(client) && -found.behind_us < size_us) {
         size_us = -found.behind_us;
         before_us = LONG_AGO_US;
@@ -234,9 +234,9 @@ tl_status clock_watch_search(tl_client *client)
     return status;
 }
 
-/* How many steps are left after a page.  TL_TRY_AGAIN: another process is at it, or has a row of
- * the page. */
-static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
+/* Tells how many jumps are left after a page.  TL_TRY_AGAIN: another process adjusts rows, or has a
+ * row of the page locked. */
+static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
                              unsigned long *changed)
 {
     db_result result = DB_RESULT_INIT;
@@ -248,19 +248,18 @@ static tl_status settle_page(tl_client *client, db *connection, unsigned *left,
         answer = store_clock_settled(connection, &result);
     status = answer == DB_DONE
                  ? TL_OK
-                 : db_error_status(connection, answer, "settling a step of the clock");
+                 : db_error_status(connection, answer, "adjusting rows after a clock jump");
     if (status == TL_OK && sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
-        status = error_set(TL_INTERNAL, "the settling did not say what it did");
+        status = error_set(TL_INTERNAL, "tl_clock_settle() did not say what it did");
     else if (status == TL_OK && !mine)
-        status = error_set(TL_TRY_AGAIN, "another process settles the step of the clock");
+        status = error_set(TL_TRY_AGAIN, "another process adjusts rows after a clock jump");
     *changed += rows;
     db_result_free(&result);
     return status;
 }
 
-/* On a connection that waits for rows: with one that does not, somebody would always be at one of
- * so many. */
-static tl_status settle(tl_client *client, int64_t budget_ms, unsigned long *changed)
+/* The connection is one that waits for rows: of so many rows one would always be locked. */
+static tl_status adjust(tl_client *client, int64_t budget_ms, unsigned long *changed)
 {
     const int64_t deadline_ms = clock_deadline(budget_ms);
     db *connection = NULL;
@@ -269,24 +268,24 @@ static tl_status settle(tl_client *client, int64_t budget_ms, unsigned long *cha
         pool_get(client->connections, POOL_BUSINESS, client->config.beat_ms, &connection);
 
     while (status == TL_OK && left > 0 && clock_left_ms(deadline_ms) > 0)
-        status = settle_page(client, connection, &left, changed);
+        status = adjust_page(client, connection, &left, changed);
     pool_put(client->connections, connection);
     if (status == TL_OK && left > 0)
-        return error_set(TL_TRY_AGAIN, "a step of the server's clock is not settled yet");
+        return error_set(TL_TRY_AGAIN, "rows are not yet adjusted to a jump of the server's clock");
     return status;
 }
 
-tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
+tl_status clock_watch_adjust(tl_client *client, int64_t budget_ms)
 {
     clock_watch *watch = &client->clock;
     unsigned long changed = 0;
     tl_status status;
 
     pthread_mutex_lock(&watch->turn);
-    status = settle(client, budget_ms, &changed);
+    status = adjust(client, budget_ms, &changed);
     if (status == TL_OK && changed > 0)
         log_line(&client->logger, TL_WARNING, NULL, 0,
-                 "a step of the server's clock is settled: %lu rows were changed", changed);
+                 "a jump of the server's clock is over: %lu rows were adjusted", changed);
     if (status == TL_OK) {
         pthread_mutex_lock(&watch->mutex);
         be_clear(watch, 1);
@@ -296,15 +295,18 @@ tl_status clock_watch_settle(tl_client *client, int64_t budget_ms)
     return status;
 }
 
-tl_status clock_watch_check(const tl_client *client)
+tl_status clock_watch_unclear(void)
 {
-    if (!atomic_load(&client->clock.unclear))
-        return TL_OK;
     return error_set(TL_TRY_AGAIN, "the server's clock was set, and the trades in process "
                                    "are not looked through yet");
 }
 
-/* How far moments of the row lie behind what they can be. */
+tl_status clock_watch_check(const tl_client *client)
+{
+    return atomic_load(&client->clock.unclear) ? clock_watch_unclear() : TL_OK;
+}
+
+/* How far moments of the row lie after the latest that they can be. */
 static int64_t too_late_us(const tl_view *view)
 {
     const int64_t sent_us = view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
@@ -341,7 +343,7 @@ void clock_watch_keep(void *context, store_session_clock *kept)
         .at_us = watch->steady.at_us,
         .least_us = watch->steady.least_us,
         .most_us = watch->steady.most_us,
-        .steps = watch->steps,
+        .jumps = watch->jumps,
     };
     pthread_mutex_unlock(&watch->mutex);
 }
@@ -360,10 +362,10 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
 
 uint32_t clock_watch_steps(tl_client *client)
 {
-    uint32_t steps;
+    uint32_t jumps;
 
     pthread_mutex_lock(&client->clock.mutex);
-    steps = client->clock.steps;
+    jumps = client->clock.jumps;
     pthread_mutex_unlock(&client->clock.mutex);
-    return steps;
+    return jumps;
 }

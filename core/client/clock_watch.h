@@ -2,15 +2,17 @@
  * Whether the server's clock runs steadily, as this process sees it.
  *
  * Rows carry moments of that clock: until when a send may be under way, since when the channel
- * knows nothing, until when a key may be sent.  A clock that is set makes them say what is not so.
- * So the round that follows a beat compares it with CLOCK_BOOTTIME.  Who sees a step records it;
- * until janitors have gone over all rows (tl_clock_settle() of the schema) nothing is claimed and
- * nothing armed.  What was claimed between the step and its record is told by the moment that came
- * with the claim, and an arming by the moments between which the clock must be.
+ * knows nothing, until when a key may be sent.  They are wrong once the clock is set; that is a clock
+ * jump.  So the round that follows a beat compares the server's clock with CLOCK_BOOTTIME, and
+ * whoever sees a jump records it.  Until janitors have adjusted all rows (tl_clock_settle() of the
+ * schema), nothing is claimed and nothing is armed.
  *
- * Several processes see one step.  One of them records it, the others believe the clock
- * anew.  A process that was stopped together with its own clock takes the server's for one
- * that was set: then the trades in process are looked through for nothing.
+ * A claim made between the jump and its record shows by the server's moment that came with it.  An
+ * arming carries the moments between which the server's clock must be.
+ *
+ * Several processes see the same jump.  One of them records it; the others learn the clock anew.  A
+ * process that was stopped together with its own clock sees a jump where there was none; the trades
+ * in process are then looked through for nothing.
  */
 #ifndef TL_CLIENT_CLOCK_WATCH_H
 #define TL_CLIENT_CLOCK_WATCH_H
@@ -27,16 +29,16 @@ struct tl_client;
 struct store_session_clock;
 
 typedef struct clock_watch {
-    /* One look, search or settling of this process at a time, its statements included: what an
-     * earlier look read does not hide the step that a later search has recorded. */
+    /* One look, search or adjustment of this process at a time, statements included: what an
+     * earlier look read does not hide a jump that a later search has recorded. */
     pthread_mutex_t turn;
     pthread_mutex_t mutex;
     char boot_id[RANDOM_UUID]; /* fixed; "" where it is not known */
     /* Under the mutex. */
     steady steady;
-    uint32_t steps;   /* on record when it was believed */
-    unsigned trial;   /* looks until a new process believes what it saw */
-    int64_t doubt_us; /* so far it was off when something was claimed since */
+    uint32_t jumps;   /* on record when the clock was last believed */
+    unsigned trial;   /* so many looks more until a new process believes the clock */
+    int64_t doubt_us; /* how far it was off at a claim that was made since the last look */
     /* Atomic. */
     atomic_int unclear;
 } clock_watch;
@@ -44,33 +46,35 @@ typedef struct clock_watch {
 void clock_watch_init(clock_watch *self);
 void clock_watch_end(clock_watch *self);
 
-/* The first look of a process, before anything is claimed.  It is compared with what the last
- * process of this boot left with its session. */
+/* The first look of a process, before anything is claimed.  It compares the clock with what the last
+ * process of this boot left in its session's row. */
 tl_status clock_watch_open(struct tl_client *client);
 /* One look. */
 tl_status clock_watch_look(struct tl_client *client);
 /* Looks for rows that were written while the clock was set forward and back between two
  * looks.  For the janitor, every so often. */
 tl_status clock_watch_search(struct tl_client *client);
-/* Goes on with what is not settled; TL_OK when nothing is left, TL_TRY_AGAIN when the time is over
- * or another process is at it. */
-tl_status clock_watch_settle(struct tl_client *client, int64_t budget_ms);
+/* Adjusts rows after jumps.  TL_OK: all are adjusted; TL_TRY_AGAIN: the time is over, or another
+ * process adjusts them. */
+tl_status clock_watch_adjust(struct tl_client *client, int64_t budget_ms);
 
 /* TL_OK; TL_TRY_AGAIN with a sentence while nothing may rest on the server's clock. */
 tl_status clock_watch_check(const struct tl_client *client);
+/* That answer, for whoever knows by itself that nothing may: never TL_OK. */
+tl_status clock_watch_unclear(void);
 
-/* Whether the moment of the view, which the server told after that one of CLOCK_BOOTTIME, is where
- * its clock must be, and no other moment of it is one that cannot be; if not, nothing rests on them
- * until the next look. */
+/* Whether the view's moments are possible: now_us, which the server told after before_us of
+ * CLOCK_BOOTTIME, is where its clock must be, and none of the others is too far ahead.  If not,
+ * nothing rests on the clock until the next look. */
 int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t before_us);
 
-/* How many steps were on record when this process last believed the clock. */
+/* How many jumps were on record when this process last believed the clock. */
 uint32_t clock_watch_steps(struct tl_client *client);
 
-/* What the session's row is to tell of it. */
+/* What the session's row is to tell of the clock. */
 void clock_watch_keep(void *client, struct store_session_clock *kept);
 
-/* Between which moments the server's clock is now; without a look all will do. */
+/* Between which moments the server's clock is now; before the first look, any moment. */
 void clock_watch_now(struct tl_client *client, int64_t *least_us, int64_t *most_us);
 
 #endif

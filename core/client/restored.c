@@ -23,7 +23,7 @@ void restored_confirmed(void *context, const char *session_no, uint64_t beat, in
     restored_witness *w = &((struct tl_client *)context)->witness;
 
     pthread_mutex_lock(&w->mutex);
-    /* A number that does not rise is what the next look is to find. */
+    /* A beat that does not rise is kept out: the next look shall find that. */
     if (strcmp(w->session, session_no) != 0 || beat > w->beat) {
         text_copy(w->session, sizeof w->session, session_no);
         w->beat = beat;
@@ -32,8 +32,8 @@ void restored_confirmed(void *context, const char *session_no, uint64_t beat, in
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* The witness as it is now, before the database is asked: a beat that is confirmed meanwhile is one
- * more.  Too old a one says nothing. */
+/* Copies the witness before the database is asked, since a beat may be confirmed meanwhile.  A
+ * witness that is too old says nothing. */
 static void call_witness(struct tl_client *client, restored_witness *to, int64_t *age_ms)
 {
     restored_witness *w = &client->witness;
@@ -49,7 +49,7 @@ static void call_witness(struct tl_client *client, restored_witness *to, int64_t
         to->session[0] = '\0';
 }
 
-/* It has said what it knows; what it knew is of the time before. */
+/* Forgets the witness once it is written down: it belongs to the time before. */
 static void dismiss_witness(struct tl_client *client, const restored_witness *called)
 {
     restored_witness *w = &client->witness;
@@ -60,8 +60,8 @@ static void dismiss_witness(struct tl_client *client, const restored_witness *ca
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Whether this database has forgotten a beat that it confirmed, and nobody has accepted a restore
- * since; says which. */
+/* Whether this database has lost a beat that it confirmed, and no restore was accepted since; *why
+ * says which. */
 static int witness_speaks(const restored_witness *w, const db_result *seen, char *why, size_t space)
 {
     uint64_t beat = db_get_uint(seen, 0, RESTORED_BEAT);
@@ -105,15 +105,15 @@ static void take(struct tl_client *client, int now, const restored_witness *call
     pthread_mutex_unlock(&w->mutex);
     if (was == now || !now)
         return;
-    /* An ending that was answered may be missing here. */
+    /* An ending that was confirmed may be missing here. */
     client_lose_track(client);
     log_line(&client->logger, TL_ALARM, NULL, 0,
              "this server is not the one that was accepted, or was restored: nothing is "
              "granted or failed until operators accept it");
 }
 
-/* Another server is one for whoever compares, written down or not; what a witness says is known to
- * nobody else. */
+/* Judges what was seen.  Anybody can see that the server is another one, written down or not; what
+ * the witness says, nobody else knows. */
 static tl_status judge(struct tl_client *client, db *connection, const db_result *seen,
                        const restored_witness *witness)
 {
@@ -180,8 +180,7 @@ void restored_look_again(struct tl_client *client)
 {
     db *connection = NULL;
 
-    /* What could not be read leaves the last word standing: the connection was looked at when it
-     * was made. */
+    /* If the look fails, the last result stands: the connection looked when it was made. */
     if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) == TL_OK)
         (void)restored_look(client, connection);
     pool_put(client->connections, connection);

@@ -1,7 +1,7 @@
 /*
- * Reading one row for everybody who wants it now.  A read that begins after a caller asked tells
- * that caller the truth, so callers of one key share it: while one read is under way the next one
- * gathers.  Of sixty-four refused asks for one key one goes to the server.
+ * Reads one row for all threads that want it now.  A read that begins after a caller asked is new
+ * enough for that caller, so the callers of one key share it: while one read is under way, callers
+ * gather for the next.  Of sixty-four refused asks for one key, one goes to the server.
  */
 #ifndef TL_CLIENT_SHARED_READ_H
 #define TL_CLIENT_SHARED_READ_H
@@ -14,7 +14,7 @@ typedef struct shared_reads shared_reads;
 typedef struct shared_row {
     tl_status status; /* of the reading; TL_OK: rows holds what was found */
     db_result rows;
-    char message[160]; /* the problem's sentence, for those who did not read themselves */
+    char message[160]; /* the sentence of a failure, for those who did not read themselves */
 } shared_row;
 
 /* Reads into the row; called by one of those who wait, on its thread. */
@@ -23,8 +23,8 @@ typedef tl_status (*shared_read_fn)(void *context, db_result *rows);
 shared_reads *shared_reads_new(void); /* NULL when out of memory */
 void shared_reads_free(shared_reads *reads);
 
-/* The row of this key, as a read that begins after this call shows it; NULL when out of
- * memory.  Give it back with shared_row_release(). */
+/* The row of this key, as a read that begins after this call shows it; NULL when out of memory.
+ * Give it back with shared_row_release(). */
 const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_fn read,
                               void *context);
 /* Whether somebody is reading this key's row just now, so that shared_read() would share. */

@@ -1,6 +1,6 @@
 /*
- * Who waits for which key in this process.  Of a key's waiters one asks the server; the others wait
- * for it.  A release in the same process wakes the next at once.
+ * Who waits for which key in this process.  One waiter of a key asks the server; the others wait
+ * for their turn.  A release in the same process wakes the one whose turn it is.
  */
 #ifndef TL_CLIENT_WAITERS_H
 #define TL_CLIENT_WAITERS_H
@@ -18,7 +18,7 @@ void waiters_free(waiters *w);
 waiter *waiters_join(waiters *w, const char *key);
 /* Waits for the turn to ask: first come, first served.  1, or 0 when the deadline came. */
 int waiters_turn(waiter *me, int64_t deadline_ms);
-/* Between two asks of the one whose turn it is: sleeps until the time, or a release. */
+/* Called between two asks of the waiter whose turn it is: sleeps until the time, or a release. */
 void waiters_pause(waiter *me, int64_t until_ms);
 /* Leaves the queue; the next one's turn begins. */
 void waiters_leave(waiter *me);

@@ -1,3 +1,4 @@
+/* Opening, ending and checking a connection's transactions, and its state.  Touches one connection. */
 #include "db/db_internal.h"
 
 #include "base/memory.h"
@@ -86,8 +87,8 @@ int db_server_in_transaction(const db *connection)
  * none has begun. */
 int db_in_transaction(const db *connection)
 {
-    if (connection->guard != GUARD_NONE)
-        return connection->guard == GUARD_BEGUN;
+    if (connection->callback_tx != CALLBACK_TX_NONE)
+        return connection->callback_tx == CALLBACK_TX_BEGUN;
     return db_server_in_transaction(connection) ||
            (connection->borrowed && !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }
@@ -101,7 +102,7 @@ int db_lost_in_transaction(db *connection, db_answer answer)
 {
     if (!db_in_transaction(connection) || db_wrong_process(connection))
         return 0;
-    if (answer == DB_ERROR && db_error_classify(connection->error_number) == DB_CLASS_GONE)
+    if (answer == DB_ERROR && db_error_kind_of(connection->error_number) == DB_KIND_GONE)
         db_spoil(connection); /* KILL QUERY alone would leave it open */
     return answer != DB_DONE && connection->broken;
 }
@@ -269,8 +270,8 @@ db_answer db_commit(db *connection)
 
 db_answer db_rollback(db *connection)
 {
-    return connection->guard != GUARD_NONE
-               ? db_rollback_guarded(connection)
+    return connection->callback_tx != CALLBACK_TX_NONE
+               ? db_callback_tx_rollback(connection)
                : db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", "ROLLBACK");
 }
 

@@ -1,14 +1,14 @@
 /*
- * One connection.  The only room that knows libmariadb.
+ * One connection.  This room alone knows libmariadb.
  *
- * Every call gives one of five answers, because "connection lost" is never enough:
+ * Every call gives one of five answers, since "connection lost" does not say whether it was done:
  *   DB_DONE        the server did it and the whole answer was read
  *   DB_ERROR       the server answered with an error; db_errno() says which
  *   DB_NOT_SENT    the request provably never left this process
  *   DB_UNANSWERED  it was sent, and whether it was carried out is not known
  *   DB_NO_MEMORY   out of memory before anything was asked to be done
- * After NOT_SENT or UNANSWERED the connection is broken: it is closed by its owner and
- * never used again.  There is no automatic reconnect.
+ * After NOT_SENT or UNANSWERED the connection is broken: its owner closes it and never uses it
+ * again.  There is no automatic reconnect.
  *
  * Needs: one thread at a time for each connection.
  */
@@ -53,11 +53,11 @@ static inline db_value db_uint(uint64_t number)
 }
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
-/* For a value that goes into an ASCII column, and is compared with nothing: the server takes it as
- * it is, where it converts text letter by letter. */
+/* For a value that goes into an ASCII column and is compared with nothing.  The server takes it as
+ * it is, while it converts other text letter by letter. */
 db_value db_ascii(const char *text);
-/* The text of a UUID as its bytes, for a column of that type; `to` lives as long as the value. NULL
- * is SQL NULL. */
+/* The bytes of a UUID's text, for a column of that type; they stand in `to`, which must live as
+ * long as the value.  NULL is SQL NULL. */
 #define DB_UUID 16
 db_value db_uuid(const char *text, unsigned char to[DB_UUID]);
 static inline db_value db_bytes(const void *data, size_t size)
@@ -111,62 +111,65 @@ typedef struct db_options {
 tl_status db_open(db **out, const db_options *options);
 void db_close(db *connection);
 
-/* In the child of a fork, for a connection that another thread of the parent was using: gives up
- * the child's copy of the socket and frees nothing, since what libmariadb had in hand may be half
- * done.  db_close() in the child frees memory, and is as silent. */
+/* For the child of a fork, if another thread of the parent was using the connection: closes the
+ * child's copy of the socket and frees nothing, since libmariadb's memory may be half changed.
+ * db_close() in the child frees memory, and sends nothing either. */
 void db_abandon(db *connection);
 
 /* The UUID of the connection's name; its GET_LOCK name is "tl:" and this. */
 const char *db_name(const db *connection);
 uint64_t db_thread_id(const db *connection);
 int db_usable(const db *connection); /* open, clean, not in a transaction */
-/* By the server's last word, or by what was asked of it in a guarded transaction (below); on a
- * caller's connection also when autocommit is off.  After an error that rolled the transaction back
- * (1213, 1020) it still says yes, so that a statement that must not commit by itself on a caller's
- * connection needs the condition "AND @@in_transaction = 1", which the server evaluates. */
+/* Tells what the server said last or, in a callback transaction (below), what was asked of it;
+ * on a caller's connection it also says yes if autocommit is off.  It still says yes after an
+ * error that rolled the transaction back (1213, 1020).  So a statement that must not commit by
+ * itself on a caller's connection needs the condition "AND @@in_transaction = 1", which the
+ * server evaluates. */
 int db_in_transaction(const db *connection);
 
-/* Whether results were left on it that nobody has read, behind which nothing can be sent. */
+/* Whether unread results were left on it; nothing can be sent before they are read. */
 int db_has_unread(const db *connection);
 
-/* Whether a deadlock was the last that its user met there. */
+/* Whether its last error was a deadlock. */
 int db_met_deadlock(const db *connection);
 
-/* From now on the connection counts as broken, so that the pool closes it: for one whose session a
- * callback may have changed. */
+/* From now on the connection counts as broken, so that the pool closes it; for instance since a
+ * callback may have changed its session. */
 void db_spoil(db *connection);
-/* Whether the last answer means that the connection is done with while a transaction may still be
- * open on the server's side, whose row locks are in the way of doing it again. */
+/* Whether the last answer ends the connection while its transaction may still be open at the
+ * server.  The row locks of that transaction are then in the way of a repeat. */
 int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
-/* Whether the server has not closed the connection, as far as its socket shows: no round
- * trip.  For what is asked right away: the next request does not look once more.
- * db_ping() asks the server. */
+/* Whether the server has not closed the connection, as far as its socket shows, without a round
+ * trip.  For use directly before a request, which then does not look again.  db_ping() asks the
+ * server. */
 int db_alive(db *connection);
 int db_ping(db *connection);
 
-/* Wraps a connection of the caller's.  db_close() frees the wrapper only.  Statements on it are
- * executed without being cached. */
+/* Wraps a caller's connection.  db_close() frees the wrapper only.  Prepared statements on it are
+ * not kept. */
 tl_status db_borrow(db **out, struct st_mysql *caller);
+/* libmariadb's own object. */
 struct st_mysql *db_raw(db *connection);
-/* The same for a callback in a guarded transaction, and when it has returned. */
+/* The same, lent to a callback in a callback transaction until it has returned. */
 struct st_mysql *db_lend(db *connection);
 void db_take_back(db *connection);
 
-/* Runs a statement with so many values (sql_text.h), prepared once for each connection; result may
- * be NULL. */
+/* Runs a statement with `count` values (sql_text.h); it is prepared once for each connection.
+ * result may be NULL. */
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result);
 
-/* The same, with this in front: for a connection whose other statements wait. */
+/* The same without waiting for row locks, on a connection whose other statements wait: with this in
+ * front. */
 #define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
 
-/* One execution, and one commit, for many rows of so many values each (row after row in values):
- * the statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
- * them.  Not for a caller's connection, whose character set may be another. */
+/* One execution and one commit for many rows of `columns` values each, row after row in values; the
+ * statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
+ * them.  Not for a caller's connection, which may have another character set. */
 db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
                       size_t rows, size_t columns, db_result *result);
 
@@ -174,8 +177,8 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
 db_answer db_run_text(db *connection, const char *name, const char *sql, size_t size,
                       db_result *result);
 
-/* Runs a text of several statements, each of which commits by itself, up to the first that fails;
- * the sentence of db_error() then says which one. */
+/* Runs several statements, each of which commits by itself, up to the first that fails; db_error()
+ * then says which one. */
 db_answer db_run_script(db *connection, const char *name, const char *text);
 
 /* Writes a value as a literal into a text statement; returns the end.  `to` has room for
@@ -186,61 +189,64 @@ char *db_literal(char *to, const db_value *value);
 db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
 db_answer db_rollback(db *connection);
-/* After an error: rolls back, and keeps what was said of the error.  It does not say whether a
- * transaction stands open, and some pass the handlers of a block or a procedure by.  What was left
- * open would be committed by whoever begins a transaction next. */
+/* After an error: rolls back, and keeps the error's number and words.  An error does not say
+ * whether a transaction is left open, and some errors bypass the handlers of a block or a
+ * procedure.  The next transaction on the connection would commit what was left open. */
 void db_undo(db *connection);
 
 /*
- * A transaction that lets somebody else's statements in (guard.c).  It begins with a statement,
- * outside any transaction, and its commit first releases a savepoint that was set before; a
- * callback that committed or rolled back has lost that.  Then the commit is not tried, the error is
- * ERROR_NO_SAVEPOINT, and the connection counts as broken: so too where the connection has lost its
- * name.  Each is one round trip, once the statement was prepared and the guard set, which stays for
- * the next such transaction; anything else that is run in between costs a round trip more.
- * Whatever was said or is known of it, a transaction that began ends with db_commit_guarded() or
- * db_rollback(): before that the connection is not usable for anything else.
+ * The callback transaction (callback_tx.c): a callback runs statements of its own in it.
+ *
+ * It begins with a statement, outside any transaction.  Its commit first releases a savepoint that
+ * was set before; a callback that committed or rolled back has lost that savepoint.  Then nothing
+ * is committed, the error is ERROR_NO_SAVEPOINT, and the connection counts as broken.  The same
+ * happens when the connection has lost its name.
+ *
+ * Beginning and committing are one round trip each, once the statements are prepared and the
+ * savepoint is set.  Both stay for the next callback transaction; anything else that is run in
+ * between costs one round trip more.  A transaction that began ends with db_callback_tx_commit() or
+ * db_rollback(), whatever an answer said; before that the connection is usable for nothing else.
  */
 #define ERROR_NO_SAVEPOINT 1305
-db_answer db_run_guarded(db *connection, const struct sql_text *statement, const db_value *values,
-                         size_t count, int nowait, db_result *result);
-db_answer db_commit_guarded(db *connection);
+db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
+                               const db_value *values, size_t count, int nowait, db_result *result);
+db_answer db_callback_tx_commit(db *connection);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);
-/* After the commit or the rollback: what the callback changed of the session, a variable's name or
- * the like, for which the connection counts as broken; "": nothing. */
+/* After the commit or the rollback: what the callback changed of the session, such as a variable's
+ * name; "": nothing.  A changed connection counts as broken. */
 const char *db_changed(const db *connection);
 
 unsigned db_errno(const db *connection); /* of the last DB_ERROR or lost answer */
-/* After DB_UNANSWERED: the error by which the server says that work of a block went wrong, where it
- * is not known how far it had come; 0: the answer itself was lost, or is one that may pass. */
+/* After DB_UNANSWERED: the server's error, if a block failed and it is not known how far it had
+ * come.  0: the answer itself was lost, or the error may pass by itself. */
 unsigned db_failed_with(const db *connection);
 const char *db_error(const db *connection);
-/* The last error says that an open transaction has the row, of a statement that does not wait for
- * rows.  The server has the same error 1205 for a table that is being altered and for commits that
- * a backup holds back, but only after lock_wait_timeout. */
+/* Whether the last error says that an open transaction holds the row, after a statement that does
+ * not wait for rows.  The server also answers 1205 while a table is altered or a backup holds back
+ * commits, but only after lock_wait_timeout. */
 int db_row_is_taken(const db *connection);
 
 /* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the thread's next
  * call. */
 const char *db_duplicate_key(const db *connection);
 
-/* What may be done about the last DB_ERROR: one table (db/error_class.c). */
-typedef enum db_error_class {
-    DB_CLASS_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
-    DB_CLASS_DUPLICATE,  /* 1062 */
-    DB_CLASS_READ_ONLY,  /* 1290, 1792, 1836 */
-    DB_CLASS_OVERLOADED, /* 1040, 1203, 1226 */
-    DB_CLASS_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
-    DB_CLASS_SCHEMA,     /* 1049, 1054, 1146, 1305 */
-    DB_CLASS_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
-    DB_CLASS_OTHER
-} db_error_class;
-db_error_class db_error_classify(unsigned number);
+/* What may be done about the last DB_ERROR: one table (db/error_kind.c). */
+typedef enum db_error_kind {
+    DB_KIND_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
+    DB_KIND_DUPLICATE,  /* 1062 */
+    DB_KIND_READ_ONLY,  /* 1290, 1792, 1836 */
+    DB_KIND_OVERLOADED, /* 1040, 1203, 1226 */
+    DB_KIND_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
+    DB_KIND_SCHEMA,     /* 1049, 1054, 1146, 1305 */
+    DB_KIND_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
+    DB_KIND_OTHER
+} db_error_kind;
+db_error_kind db_error_kind_of(unsigned number);
 /* The status and one clear sentence for the last error of the connection. */
 tl_status db_error_status(const db *connection, db_answer answer, const char *doing);
-/* The same after a read, or what may be done again: with its answer lost, the server is
- * unreachable, and nothing unknown. */
+/* The same after a statement that may be run again, such as a read: after a lost answer the server
+ * is unreachable, and nothing is unknown. */
 tl_status db_read_status(const db *connection, db_answer answer, const char *doing);
 
 /* Counters, summed by the pool. */

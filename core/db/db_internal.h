@@ -44,18 +44,18 @@ struct db_column {
 /* What the trigger of trade_lock says of a failure while a restore is open. */
 #define ERROR_RESTORED 31001
 
-/* Of the transaction that lets somebody else's statements in (guard.c).  What the server says of
- * its state is not believed then: whoever has the connection can change it. */
-enum db_guard {
-    GUARD_NONE, /* autocommit is on */
-    GUARD_SET,  /* autocommit is off, and the savepoint set */
-    GUARD_BEGUN /* the first statement was sent; until a commit or a rollback was answered */
+/* The state of the callback transaction (callback_tx.c).  What the server says of its own state is
+ * not believed then: a callback that has the connection can change it. */
+enum db_callback_tx {
+    CALLBACK_TX_NONE,  /* autocommit is on */
+    CALLBACK_TX_READY, /* autocommit is off, and the savepoint set */
+    CALLBACK_TX_BEGUN  /* the first statement was sent; until a commit or a rollback was answered */
 };
 
-/* What the server told of the session since a guarded transaction began (guard.c). */
+/* What the server told of the session since a callback transaction began (callback_tx.c). */
 struct db_told {
     int lent;         /* a callback has the connection now */
-    int autocommit;   /* the guard's own setting of it, so that the rest was told too */
+    int autocommit;   /* told by our own commit or rollback, so that the rest was told too */
     char changed[64]; /* by the callback: a variable, or what else; "" */
 };
 
@@ -63,13 +63,13 @@ struct db {
     MYSQL *mysql;
     int borrowed;
     int broken;      /* never used again */
-    int rolled_back; /* perhaps, by the last error */
+    int rolled_back; /* the last error may have rolled back */
     int in_block;    /* the statement under way is one */
-    enum db_guard guard;
+    enum db_callback_tx callback_tx;
     struct db_told told;
     int begins;          /* the statement under way only begins a transaction */
     int preparing;       /* the request under way runs nothing yet */
-    int looked;          /* db_alive() was the last that happened */
+    int looked;          /* db_alive() was the last call */
     int64_t trip_ms;     /* how long the last round trip took */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
@@ -97,11 +97,11 @@ typedef int (*db_trip)(db *connection, void *what);
 db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
                         void *what);
 
-/* By the server's last word, whatever the guard. */
+/* By the server's last word, also in a callback transaction. */
 int db_server_in_transaction(const db *connection);
 
-/* Whether libmariadb may be asked anything: even making and freeing a statement throws away results
- * that a caller has not read yet. */
+/* Whether libmariadb may be called: even making or freeing a statement throws away results that a
+ * caller has not read yet. */
 int db_ready(db *connection);
 
 /* Keeps number and sentence for db_errno() and db_error(). */
@@ -114,7 +114,7 @@ int db_error_is_client(unsigned number);
 
 db_answer db_text_trip(db *connection, fault_kind kind, const char *name, const char *sql);
 
-/* Only the thread that uses the connection writes its counters; others may read. */
+/* Only the thread that uses the connection writes its counters; other threads may read them. */
 void db_counter_add(uint64_t *counter, uint64_t by);
 
 /* -- result.c -- */
@@ -123,7 +123,7 @@ void db_result_clear(db_result *result);
 int db_result_shape(db_result *result, size_t rows, size_t columns);
 int db_result_put(db_result *result, size_t row, size_t column, const void *data, size_t size,
                   int is_number);
-/* A number that is there as one; its bits are those of a uint64_t when it is unsigned. */
+/* Stores a number as a number; the bits of a uint64_t if it is unsigned. */
 int db_result_put_number(db_result *result, size_t row, size_t column, int64_t number,
                          int is_unsigned);
 void db_result_put_null(db_result *result, size_t row, size_t column);
@@ -137,36 +137,38 @@ void db_statements_free(db *connection);
 /* Room for count parameters in connection->binds; 0, or 1 when out of memory. */
 int db_bind_room(db *connection, size_t count);
 
-/* The first statement of a transaction, where autocommit is off; nowait as in
- * db_run_nowait().  The last one, which commits it. */
+/* Run the first statement of a callback transaction (nowait as in db_run_nowait()), and the last
+ * one, which commits it. */
 db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
                        size_t count, int nowait, db_result *result);
 db_answer db_run_commit(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count);
-/* Prepares what is run later; within a round trip.  0, or 1 with the connection's error set. */
+/* Prepares a statement that is run later; within a round trip.  0, or 1 with the connection's error
+ * set. */
 int db_prepare(db *connection, const struct sql_text *statement);
 /* Whether the connection was reset since this was prepared. */
 int db_was_reset(db *connection, const struct sql_text *statement);
 
-/* -- guard.c -- */
+/* -- callback_tx.c -- */
 
-/* Has the server's words about the session kept; before connecting. */
+/* From the connect on, keeps what the server tells of the session. */
 void db_listen(db *connection);
 /* Switches autocommit on again. */
-db_answer db_unguard(db *connection);
-db_answer db_rollback_guarded(db *connection);
+db_answer db_callback_tx_leave(db *connection);
+db_answer db_callback_tx_rollback(db *connection);
 
 /* -- arrays.c -- */
 
-/* Binds rows of count values each: of each question mark the value that `marks` says, or its own.
- * Returns what to memory_free() after the execution, or NULL when out of memory. */
+/* Binds rows of `count` values each.  Each question mark gets the value that `marks` names, or the
+ * one at its own position.  Returns memory for memory_free() after the execution, or NULL when out
+ * of memory. */
 void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, size_t count,
                      const unsigned char *marks, size_t mark_count);
 
-/* -- error_class.c -- */
+/* -- error_kind.c -- */
 
-/* Whether the connection's last error, as the answer of a COMMIT, of a block, or of a statement
- * that commits by itself, leaves open whether it took place. */
+/* Whether the connection's last error leaves open if the request took place: a COMMIT, a block, or
+ * a statement that commits by itself. */
 int db_error_is_doubtful(const db *connection, int is_commit);
 /* Whether the server closes the connection with this error. */
 int db_error_ends_connection(unsigned number);

@@ -1,3 +1,4 @@
+/* Reading a result: rows, columns, values.  Touches the memory of the result only. */
 #include "db/db_internal.h"
 
 #include "base/memory.h"

@@ -14,9 +14,9 @@
  * when the server answers that it is shutting down, that the connection was killed or the query
  * interrupted, or that the commit went wrong.  Of a block (sql/query) one statement may have been
  * committed, or stand open, when the error comes from another, and some errors pass its handlers
- * by: only those that say why nothing was done prove it. A statement that begins a guarded
- * transaction commits nothing: every error proves it but the end of the connection, or of the
- * query, after which the transaction is given up with it.
+ * by: only those that say why nothing was done prove it.  A statement that begins a callback
+ * transaction commits nothing, so every error proves it, except one that ends the connection or the
+ * query; the transaction is then given up.
  */
 #include "db/db_internal.h"
 
@@ -156,12 +156,12 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
     count_error(connection);
     /* An error does not carry the server's status: the transaction may be gone although the last
      * word was that there is one. */
-    if (db_error_classify(number) == DB_CLASS_REPEAT)
+    if (db_error_kind_of(number) == DB_KIND_REPEAT)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
     if (connection->preparing)
-        return db_error_classify(number) == DB_CLASS_GONE ? judge_lost(connection) : DB_ERROR;
+        return db_error_kind_of(number) == DB_KIND_GONE ? judge_lost(connection) : DB_ERROR;
     if (commits && db_error_is_doubtful(connection, kind == FAULT_COMMIT)) {
         connection->broken = 1;
         return DB_UNANSWERED;
@@ -178,9 +178,9 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     int failed;
 
     (void)name;
-    /* Nothing but the first statement of a guarded transaction may begin one without a word. */
-    if (connection->guard == GUARD_SET && kind == FAULT_STATEMENT && !connection->begins &&
-        db_unguard(connection) != DB_DONE)
+    /* Nothing but the first statement of a callback transaction may begin one without a word. */
+    if (connection->callback_tx == CALLBACK_TX_READY && kind == FAULT_STATEMENT &&
+        !connection->begins && db_callback_tx_leave(connection) != DB_DONE)
         return DB_NOT_SENT;
     fault_point(kind, name, "before");
     if (!may_write(connection))

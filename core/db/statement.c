@@ -1,7 +1,8 @@
 /*
- * Prepared statements.  The first use is a round trip more.  libmariadb could send both requests at
- * once, but where the first is refused for want of room (max_prepared_stmt_count) the server
- * applies the second to whatever was prepared last on the connection, and runs that.
+ * Prepared statements of one connection.  The first use of a statement costs one round trip more,
+ * for preparing it.  libmariadb could send both requests at once; but when the server refuses the
+ * first for want of room (max_prepared_stmt_count), it applies the second to the statement that was
+ * prepared last on the connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -18,7 +19,7 @@ struct execution {
     size_t count;  /* of question marks */
     unsigned rows; /* in one execution; 0 for a statement without array binding */
     int nowait;
-    int begins, commits; /* a guarded transaction */
+    int begins, commits; /* a callback transaction */
     db_result *result;
 };
 
@@ -385,16 +386,16 @@ void db_undo(db *connection)
  * has left read-only, say, or in another database. */
 static int may_come_again(const db *connection)
 {
-    const db_error_class class_ = db_error_classify(connection->error_number);
+    const db_error_kind kind = db_error_kind_of(connection->error_number);
 
-    return class_ == DB_CLASS_REPEAT || class_ == DB_CLASS_DUPLICATE ||
+    return kind == DB_KIND_REPEAT || kind == DB_KIND_DUPLICATE ||
            connection->error_number == ERROR_NOT_PREPARED;
 }
 
 /*
- * Nothing that is prepared leaves a transaction open when it was done, but the first statement of a
- * guarded one.  Where the answer says that the connection is in one, an earlier statement has left
- * it, and this one is not committed.  It never will be: the connection is not used again.
+ * No prepared statement leaves a transaction open, except the first one of a callback transaction.
+ * If the answer of any other says that the connection is in a transaction, an earlier statement left
+ * it open, and this one is not committed.  It never will be: the connection is not used again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
@@ -408,7 +409,7 @@ static db_answer trip(db *connection, struct execution *execution)
                            execution->text->name, execute, execution);
     connection->in_block = connection->begins = connection->preparing = 0;
     if (begins && answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
-        connection->guard = GUARD_BEGUN;
+        connection->callback_tx = CALLBACK_TX_BEGUN;
     if (answer == DB_ERROR && outside &&
         (begins || execution->text->calls || execution->text->block))
         db_undo(connection);
@@ -485,8 +486,7 @@ static db_answer run_bound(db *connection, struct execution *execution)
     if (answer == DB_ERROR && connection->error_number == ERROR_NOT_PREPARED) {
         forget(connection, execution->prepared);
         answer = run_first(connection, execution);
-    } else if (answer == DB_ERROR &&
-               db_error_classify(connection->error_number) == DB_CLASS_SCHEMA) {
+    } else if (answer == DB_ERROR && db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA) {
         /* Tables that triggers came to need since it was prepared are never found for it; the next
          * time it is prepared anew. */
         forget(connection, execution->prepared);

@@ -1,8 +1,8 @@
 /*
- * One round of the janitor: what is overdue, then what dead sessions held.
+ * One round of the janitor: first opens trades that are overdue, then what dead sessions held.
  *
- * It reads trade_lock, tl_session and resource_holder, opens lanes as steps of the transition
- * engine, frees dead holders, moves the low-water marks, and writes which sessions are swept.
+ * It reads trade_lock, tl_session and resource_holder, opens lanes as tasks of the engine, frees
+ * dead holders, moves the low-water marks, and writes which sessions are swept.
  */
 #include "janitor/janitor.h"
 
@@ -20,12 +20,12 @@
 /* An opening that meets a row lock is left to the next round. */
 #define OPEN_BUDGET_MS 50
 #define READ_WAIT_MS 50
-/* What became overdue so long ago at most is looked for in every round. */
+/* Every round looks for what became overdue within this time. */
 #define RECENT_US (60 * (int64_t)1000000)
-/* Behind a row that stays in process a sweep has so small a part of the round's time. */
-#define BEHIND_PART 8
-/* A mark in the future is put back by so much: the clock was set back, and rows may have been
- * written before the mark since. */
+/* Behind a row that stays in process a sweep gets the round's time divided by this. */
+#define BEHIND_SHARE 8
+/* A mark in the future is put back to this long before now: the clock was set back, and rows may
+ * have been written before the mark since. */
 #define PUT_BACK_US (3600 * (int64_t)1000000)
 /* next_run_at = 0 is never due. */
 #define FIRST_US 1
@@ -37,15 +37,15 @@ struct janitor {
     janitor_cursor *cursor;
     int64_t budget_ms, deadline_ms; /* of the half that is under way */
     uint64_t opened, freed;
-    /* Of the first row that the server refuses to open; the others are gone on with. */
+    /* Why the server refused to open a row, the first one; the round goes on with the others. */
     tl_status failure;
     char why[200];
 };
 
 typedef db_answer (*statement_fn)(db *connection, store_sweep *scope);
 
-/* On a connection that is given back before anything is opened: with a small pool the openings need
- * that very connection. */
+/* Runs a statement on a connection, and gives that back before anything is opened: with a small
+ * pool the openings need that very connection. */
 static tl_status run(struct janitor *j, statement_fn statement, store_sweep *scope)
 {
     pool *connections = transition_pool(j->engine);
@@ -89,9 +89,9 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
     }
 }
 
-/* Other janitors read the same rows; each begins at another one.  One row is tried even when the
- * time is over: a round whose reads took all of it would open nothing, and the next one again.
- * What is said of a trade is said under the work that its row names. */
+/* Opens the rows.  Other janitors read the same ones, so each begins at a random row.  One row is
+ * tried even when the time is over; otherwise rounds whose reads take all of it would never open
+ * anything.  Log lines of a trade carry the log UUID that its row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
@@ -111,7 +111,7 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
     }
 }
 
-/* The next operation that has trades, and not their retry lane; op_code "" behind the last. */
+/* Finds the next operation of a sync lane; op_code "" after the last one. */
 static tl_status next_operation(struct janitor *j, store_operation *operation)
 {
     store_sweep scope = {.operation = *operation};
@@ -124,9 +124,9 @@ static tl_status next_operation(struct janitor *j, store_operation *operation)
     return status;
 }
 
-/* Opens what is read within a stretch, batch after batch, until nothing is left, until a batch
- * opens nothing (others are at it, or hold the rows), or until the time is over.  The last batch
- * stays in scope->rows.  *hurried: it opened some, and the time is over. */
+/* Opens what `read` finds within a stretch, batch after batch.  It stops when a batch opened
+ * nothing (none is left, or others open or hold the rows), or the time is over.  The last batch
+ * stays in scope->rows.  *hurried: the last batch opened some, and the time is over. */
 static tl_status reap(struct janitor *j, store_sweep *scope, statement_fn read, int *hurried)
 {
     tl_status status;
@@ -145,8 +145,8 @@ static tl_status reap(struct janitor *j, store_sweep *scope, statement_fn read, 
 /* ------------------------------------------------------------- what is overdue -- */
 
 /* Opens what is overdue within a stretch that is not empty.  *mark_us, unless NULL, becomes the
- * first moment at which a row may be in process still: rows are read after the proof that none is
- * hidden. */
+ * first moment at which a row may still be in process; the rows are read after the proof that no
+ * uncommitted row is hidden. */
 static tl_status reap_stretch(struct janitor *j, store_sweep *scope, int64_t *mark_us)
 {
     tl_status status = mark_us != NULL ? run(j, store_sweep_look_hidden, scope) : TL_OK;
@@ -160,7 +160,7 @@ static tl_status reap_stretch(struct janitor *j, store_sweep *scope, int64_t *ma
     return status;
 }
 
-/* What became overdue lately is opened however far the sweep has come. */
+/* Opens what became overdue lately, however far the sweep has come. */
 static tl_status reap_recent(struct janitor *j, store_sweep *scope, int64_t now_us)
 {
     if (scope->stretch.from_us < now_us - RECENT_US)
@@ -169,7 +169,8 @@ static tl_status reap_recent(struct janitor *j, store_sweep *scope, int64_t now_
     return reap_stretch(j, scope, NULL);
 }
 
-/* Where the last round ran out of time behind a row of the operation that stays; 0: nowhere. */
+/* Where the last round ran out of time behind a row of this operation that stays in process; 0:
+ * nowhere. */
 static int64_t take_behind(janitor_cursor *cursor, const char *op_code)
 {
     if (strcmp(cursor->overdue_op, op_code) != 0)
@@ -178,7 +179,7 @@ static int64_t take_behind(janitor_cursor *cursor, const char *op_code)
     return cursor->overdue_us;
 }
 
-/* Of one operation at a time. */
+/* One operation at a time is remembered. */
 static void remember_behind(janitor_cursor *cursor, const store_sweep *scope)
 {
     if (cursor->overdue_op[0] != '\0')
@@ -188,7 +189,7 @@ static void remember_behind(janitor_cursor *cursor, const store_sweep *scope)
 }
 
 /* Opens what is overdue from the mark until now, in stretches.  *mark_us becomes the moment of the
- * first row that stays in process; what stands behind that row is opened all the same. */
+ * first row that stays in process; rows behind it are opened all the same. */
 static tl_status sweep_operation(struct janitor *j, store_sweep *scope, int64_t now_us,
                                  int64_t *mark_us)
 {
@@ -207,8 +208,8 @@ static tl_status sweep_operation(struct janitor *j, store_sweep *scope, int64_t 
         assert(scope->stretch.from_us < scope->stretch.to_us && *mark_us <= scope->stretch.to_us);
         scope->stretch.from_us = scope->stretch.to_us;
         if (!behind && *mark_us < scope->stretch.from_us) {
-            behind = 1; /* and goes on by one stretch at least */
-            deadline_ms = clock_deadline(j->budget_ms / BEHIND_PART);
+            behind = 1; /* at least one more stretch follows */
+            deadline_ms = clock_deadline(j->budget_ms / BEHIND_SHARE);
             if (go_on_us > scope->stretch.from_us)
                 scope->stretch.from_us = go_on_us;
         } else if (clock_left_ms(deadline_ms) == 0) {
@@ -227,7 +228,7 @@ static tl_status move_mark(struct janitor *j, const char *op_code, int64_t from_
     return run(j, store_sweep_move, &scope);
 }
 
-/* A sweep, and the mark.  One that lies in the future is put back before. */
+/* Sweeps an operation and moves its mark.  A mark in the future is put back first. */
 static tl_status sweep_from_mark(struct janitor *j, const store_operation *operation)
 {
     const int64_t put_back_us = operation->now_us - PUT_BACK_US;
@@ -263,7 +264,7 @@ static tl_status sweep_overdue(struct janitor *j)
 
 /* -------------------------------------------------------------- ended sessions -- */
 
-/* Of one session, or NULL: of any. */
+/* Notes that a row of this session stayed, or with NULL of any session. */
 static void keep(janitor_cursor *cursor, const char *session_id)
 {
     for (size_t i = 0; i < cursor->count; i++)
@@ -283,11 +284,11 @@ static void begin_pass(janitor_cursor *cursor, int everywhere)
 {
     cursor->everywhere = everywhere;
     cursor->op_code[0] = '\0';
-    cursor->from_us = STRETCH_END_US; /* no operation is gone through: the first one is next */
+    cursor->from_us = STRETCH_END_US; /* the first operation is next */
 }
 
-/* The operations are read as the pass comes to them: the sessions are ended, and have no trade in
- * one that is not there yet. */
+/* Goes on to the next operation of the pass.  It is read only now: the sessions have ended, so they
+ * have no trade in an operation that is added later. */
 static tl_status next_of_pass(struct janitor *j)
 {
     janitor_cursor *cursor = j->cursor;
@@ -305,8 +306,9 @@ static tl_status next_of_pass(struct janitor *j)
     return status;
 }
 
-/* Opens what ended sessions held within the next stretch.  One with rows left for want of time is
- * gone on with; where those that were tried could not be opened, others may have them. */
+/* Opens what ended sessions held within the next stretch.  If the time was too short for all
+ * rows, the next round goes on with this stretch.  Rows that could not be opened may be held by
+ * others. */
 static tl_status sweep_stretch(struct janitor *j)
 {
     janitor_cursor *cursor = j->cursor;
@@ -321,7 +323,7 @@ static tl_status sweep_stretch(struct janitor *j)
         cursor->from_us = scope.stretch.to_us;
         for (size_t row = 0; row < scope.rows.rows; row++)
             keep(cursor, db_get_text(&scope.rows, row, 4));
-        if (scope.rows.rows == STORE_SWEEP_BATCH) /* whose the rest is nobody knows */
+        if (scope.rows.rows == STORE_SWEEP_BATCH) /* the rest may be any session's */
             keep(cursor, NULL);
     }
     db_result_free(&scope.rows);
@@ -329,13 +331,13 @@ static tl_status sweep_stretch(struct janitor *j)
 }
 
 /*
- * Opens what ended sessions held of all operations, as far as the time goes; the next round goes
- * on.
+ * Opens what ended sessions held, operation by operation, while there is time; the next round goes
+ * on from there.
  *
- * The first pass begins at the low-water marks, where the sessions have their trades.  The second
- * one begins at the beginning: before a mark stands a trade that was asked for by a clock that had
- * been set back, which perhaps nobody saw.  It only walks through the index.  *done: both came to
- * their end.
+ * The first pass begins at the low-water marks, behind which the sessions have their trades.  The
+ * second one begins at the start of the index: a trade that was asked for while the clock was set
+ * back stands before the mark, and perhaps nobody saw that.  It only walks through the index.
+ * *done: both passes are finished.
  */
 static tl_status sweep_trades(struct janitor *j, int *done)
 {
@@ -357,8 +359,8 @@ static tl_status sweep_trades(struct janitor *j, int *done)
 
 /* -------------------------------------------------- holders of read-write locks -- */
 
-/* The dead holders of one resource.  A row that a guarded transaction keeps is left to the next
- * round. */
+/* Frees the dead holders of one resource.  A row that a transaction with a guard has locked is left
+ * to the next round. */
 static void free_holders_of(struct janitor *j, const char *resource)
 {
     pool *connections = transition_pool(j->engine);
@@ -378,9 +380,8 @@ static void free_holders_of(struct janitor *j, const char *resource)
     j->freed += freed;
 }
 
-/* Those of a session, or NULL: whose time is over; batch after batch, as for an operation's rows.
- * *left: some that should have been freed are still
- * there. */
+/* Frees a session's holders or, with NULL, those whose time is over, batch after batch.  *left:
+ * some that should have been freed are still there. */
 static tl_status free_holders(struct janitor *j, const char *session_id, int *left)
 {
     store_sweep scope = {.session_id = session_id};
@@ -412,9 +413,9 @@ static const janitor_session *find(const janitor_cursor *cursor, const char *ses
     return NULL;
 }
 
-/* Of the ended sessions (session_id, settled) those are swept that may have left a trade; a settled
- * one has not, by its owner's own word.  With each new one the sweep begins anew: its trades stand
- * behind the low-water marks, and do not wait until all of the index was walked through. */
+/* Takes up the ended sessions (session_id, settled) that may have left a trade; a settled one has
+ * not, by its owner's word.  Each new one makes the sweep begin anew: its trades stand behind the
+ * low-water marks, and must not wait until the whole index was walked through. */
 static void take_up(janitor_cursor *cursor, const db_result *ended)
 {
     int is_new = 0;
@@ -436,7 +437,7 @@ static void take_up(janitor_cursor *cursor, const db_result *ended)
     }
 }
 
-/* A session is swept when a sweep that began after its end has found nothing of it that stayed. */
+/* Writes that a session is swept, if a sweep that began after its end left no row of it. */
 static tl_status finish_session(struct janitor *j, const char *session_id, int settled, int done)
 {
     const janitor_session *session = find(j->cursor, session_id);
@@ -464,7 +465,7 @@ static tl_status sweep_sessions(struct janitor *j)
         status =
             finish_session(j, db_get_text(ended, row, 0), db_get_int(ended, row, 1) != 0, done);
     if (done || ended->rows == 0)
-        j->cursor->count = 0; /* what was kept is new again */
+        j->cursor->count = 0; /* sessions that kept rows are taken up again */
     db_result_free(&scope.rows);
     return status;
 }
@@ -484,8 +485,8 @@ tl_status janitor_round(transition_engine *engine, const struct logger *logger, 
 
     if (status == TL_OK)
         status = free_holders(&j, NULL, &left);
-    /* The dead have time of their own, and their turn whatever became of what is overdue: among
-     * many operations that may need all of its time in each round. */
+    /* The dead get half of the time whatever became of the first half, which many operations may
+     * use up in each round. */
     j.deadline_ms = clock_deadline(j.budget_ms);
     if (status != TL_UNREACHABLE)
         dead = sweep_sessions(&j);

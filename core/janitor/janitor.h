@@ -4,27 +4,27 @@
  * holder's row: each step checks for itself that the holder is dead.  Any number may run.
  *
  * Finished trades stand in the same index, each at the end of its max_hold.  So each operation has
- * a low-water mark: the moment of the first trade that may be in process still.  A round sweeps
+ * a low-water mark: the moment of the first trade that may still be in process.  A round sweeps
  * from the mark until now, and moves the mark to the first trade that it could not open.  What dead
- * sessions held is looked for by their sessions instead, mark or no mark.
+ * sessions held is looked for by session, whatever the mark says.
  */
 #ifndef TL_JANITOR_JANITOR_H
 #define TL_JANITOR_JANITOR_H
 
 #include "transition/step_task.h"
 
-/* As many ended sessions as one sweep is for; those that are more come after. */
+/* One sweep is for so many ended sessions at most; others follow in the next. */
 #define JANITOR_SESSIONS 64
 
 typedef struct janitor_session {
     char id[TL_UUID_TEXT];
-    int kept; /* the sweep has left rows of it that it could not open */
+    int kept; /* the sweep left rows of it that it could not open */
 } janitor_session;
 
 /* Where the next round goes on.  {0} at first. */
 typedef struct janitor_cursor {
-    /* The sweep for ended sessions: for whom, whether it is at the pass that begins before the
-     * low-water marks, and the operation that it has gone through until that moment. */
+    /* The sweep for ended sessions: which ones, whether it is in the pass that begins before the
+     * low-water marks, and how far it has come in which operation. */
     janitor_session sessions[JANITOR_SESSIONS];
     size_t count;
     int everywhere;
@@ -35,12 +35,12 @@ typedef struct janitor_cursor {
     int64_t overdue_us;
 } janitor_cursor;
 
-/* One round: P rows past their max_hold, holders whose time is over, and all rows of ended
- * sessions, as far as the budget goes, half of it for what is overdue and half for the dead; the
- * next round goes on.  Every operation is looked at in every round.  A process that serves has its
- * rounds follow its beats, with half a beat as their budget: a dead process with many locks is
- * shared among its heirs, and takes none of them from its own work for long. actor: who, for the
- * log.  opened and freed are increased.  cursor: of this caller's rounds, which do not overlap. */
+/* One round: opens P rows past their max_hold, frees holders whose time is over, and does both for
+ * ended sessions.  Half of the budget is for what is overdue, half for the dead; the next round
+ * goes on from there.  Every round looks at every operation.  A serving process runs a round after
+ * each beat, with half a beat as its budget: many processes share the rows of a dead one, and none
+ * is kept from its own work for long.  actor: who, for the log.  opened and freed are increased.
+ * cursor: of this caller's rounds, which do not overlap. */
 tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
                         int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
                         uint64_t *freed);

@@ -1,8 +1,8 @@
 /*
- * Asking for a mutex.  One statement when nobody is in the way, which asks and unlocks of other
- * threads may share; for several resources one transaction of one statement.  A refusal wrote
- * nothing.  Then the rows that refused are read, and where all of their holders are dead it is
- * asked again, naming them.
+ * Asks for a mutex, by one statement if nobody is in the way; asks and unlocks of other threads may
+ * share it.  Several resources take one transaction of one statement.  A refusal wrote nothing; the
+ * rows that refused are then read, and if all of their holders are dead the ask is repeated, naming
+ * them.
  */
 #include "lease_mutex/mutex.h"
 
@@ -18,8 +18,8 @@
 struct asking {
     lock_ask base;
     resource_step step;
-    resource_row row;        /* what a group gets of it */
-    int is_refused_in_group; /* the first ask was made there */
+    resource_row row;        /* what a batch gets of it */
+    int is_refused_in_group; /* the first ask was refused in a batch */
     uint64_t fences[TL_RESOURCES_MAX];
     int is_mine[TL_RESOURCES_MAX];
     char dead[DEAD_SPACE];
@@ -107,7 +107,7 @@ static db_answer run_ask(task *t, db *connection)
     return ask_rows(a, connection);
 }
 
-/* Refused in a group, it goes on by reading the row that refused. */
+/* After a refusal in a batch the task goes on by reading the row that refused. */
 static int take_row(void *context)
 {
     struct asking *a = context;
@@ -154,7 +154,7 @@ static tl_status granted(lock_handle *handle, void *ask)
         status = leases_add(l, h);
     }
     if (status != TL_OK) {
-        /* A lock that nobody watches is not what was asked for. */
+        /* The caller asked for a watched lock. */
         (void)tl_mutex_unlock(m);
         return status;
     }
@@ -163,7 +163,7 @@ static tl_status granted(lock_handle *handle, void *ask)
     return TL_GRANTED;
 }
 
-/* The ask was committed, and is over already. */
+/* Called when the ask was refused, or was granted and is over already. */
 static void refused(lock_handle *h, const void *ask, int settled)
 {
     if (settled)

@@ -1,8 +1,7 @@
 /*
- * Asks and unlocks of one resource share a statement with those of other threads
- * (transition/group.h).  Sets go alone: their rows are all or none, and a group is none
- * of one caller's.  So does an ask that names dead holders, and whatever is being
- * settled.
+ * Lets asks and unlocks of one resource share a statement with those of other threads
+ * (transition/group.h).  Sets go alone, since their rows are all or none.  So do asks that name
+ * dead holders, and tasks in doubt.  Touches resource_lock.
  */
 #include "lease_mutex/mutex.h"
 
@@ -20,7 +19,7 @@ static size_t row_size(const task *t)
     return store_resource_row_size(row_of(t));
 }
 
-/* By name, and what gives the resource back before what asks for it. */
+/* Orders by name; an unlock comes before an ask. */
 static int in_order(const task *a, const task *b)
 {
     int order = strcmp(row_of(a)->step->resources[0], row_of(b)->step->resources[0]);

@@ -1,6 +1,6 @@
 /*
- * The guard: a part of the caller's transaction that proves possession.  It locks the resource's
- * row until that transaction ends; everybody who takes the lock over must change that row first.
+ * The guard: proves possession within the caller's transaction.  It locks the resource's row until
+ * that transaction ends; whoever takes the lock over must change that row first.
  */
 #include "lease_mutex/mutex.h"
 

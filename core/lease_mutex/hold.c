@@ -1,5 +1,5 @@
-/* Holds, which handles of a thread may share, and the step that a handle makes under one.  It asks
- * nobody anything. */
+/* Makes, shares and frees holds, and fills the step that a handle makes under one.  Never asks the
+ * server. */
 #include "lease_mutex/mutex.h"
 
 #include "base/error.h"

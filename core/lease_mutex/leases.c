@@ -1,11 +1,11 @@
 /*
- * The holds of one client that somebody else must find: other handles of the same thread, and the
- * watcher, who tells a holder that its lock is not certain any more.
+ * Lists the holds of one client that others must find: other handles of the same thread, and the
+ * watcher, which tells a holder that its lock is not certain any more.
  *
- * The watcher is one thread, started with the first hold that has a loss callback.  It knows the
- * deadlines of this machine's clock, and once in a beat it reads the rows, since an operator may
- * take a lock away at any time.  A hold that it has in hand is neither freed nor given back
- * meanwhile: whoever wants to do so waits until it looks away.
+ * The watcher is one thread, started with the first hold that has a loss callback.  It follows the
+ * deadlines by this machine's clock.  Once in a beat it also reads the rows, since an operator may
+ * take a lock away at any time.  A hold that it works on is neither freed nor given back; whoever
+ * wants to do that waits.  Touches its list, and reads resource_lock.
  */
 #include "lease_mutex/mutex.h"
 
@@ -22,7 +22,7 @@
 #define READ_WAIT_MS 100
 
 struct leases {
-    client_part part; /* first: the client knows no more of it */
+    client_part part; /* first; the client knows only this */
     /* Fixed after it is made. */
     tl_client *client;
     unsigned generation;
@@ -38,7 +38,7 @@ static void free_leases(client_part *part)
 {
     leases *l = (leases *)part;
 
-    /* In a child after fork there is no watcher, and the mutex may be anybody's. */
+    /* In a child of a fork there is no watcher, and the mutex may be held for ever. */
     if (l->generation == process_generation()) {
         pthread_mutex_lock(&l->mutex);
         l->stopping = 1;
@@ -157,7 +157,7 @@ static void look_at(leases *l, hold *h)
     pthread_cond_broadcast(&l->looked_away);
 }
 
-/* When this hold wants to be looked at next. */
+/* When this hold is to be looked at next. */
 static int64_t due_ms(const leases *l, const hold *h)
 {
     int64_t due = h->looked_ms + l->client->config.beat_ms;
@@ -202,7 +202,7 @@ static tl_status start_watcher(leases *l)
 
     if (l->thread_started)
         return TL_OK;
-    /* The program's signals are none of this thread's business. */
+    /* Signals are for the program's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&l->thread, NULL, watch, l);

@@ -1,4 +1,4 @@
-/* Making and freeing a handle, and what it knows without a round trip. */
+/* Makes and frees a handle, and tells what it knows without a round trip. */
 #include "lease_mutex/mutex.h"
 
 #include "base/error.h"
@@ -122,7 +122,7 @@ tl_status tl_mutex_new(tl_mutex **out, tl_client *client, const char *resource,
 
 /* -------------------------------------------------------------------- freeing -- */
 
-/* Gives up this handle's part of the hold; unlocks when it was the last. */
+/* Leaves the hold; unlocks if this handle was the last one. */
 static void give_up(tl_mutex *m)
 {
     leases *l;
@@ -168,7 +168,7 @@ void tl_mutex_free(tl_mutex *m)
 {
     if (m == NULL)
         return;
-    /* In a child after fork the lock is the parent's. */
+    /* In a child of a fork the lock is the parent's. */
     if (client_check(m->base.client) == TL_OK) {
         give_up(m);
         mutex_leave_hold(m);

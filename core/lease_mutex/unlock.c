@@ -1,5 +1,5 @@
-/* Giving back and renewing: both rest on the token of the grant.  An unlock of one resource may
- * share its statement with asks and unlocks of other threads. */
+/* Gives back and renews, by the token of the grant.  An unlock of one resource may share its
+ * statement with asks and unlocks of other threads.  Touches resource_lock and the hold. */
 #include "lease_mutex/mutex.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 struct releasing {
     lock_change base;
     resource_step step;
-    resource_row row; /* what a group gets of it */
+    resource_row row; /* what a batch gets of it */
 };
 
 db_answer mutex_run_unlock(task *t, db *connection)
@@ -31,8 +31,8 @@ static int take_row(void *context)
     return 1;
 }
 
-/* How many rows this unlock released, by its token; it was one statement, so one row is proof
- * enough that it was committed. */
+/* Reads by its token how many rows this unlock released.  It was one statement, so one row proves
+ * that it was committed. */
 db_answer mutex_read_unlock(task *t, db *connection)
 {
     struct releasing *r = t->context;
@@ -119,7 +119,7 @@ tl_status tl_mutex_unlock(tl_mutex *m)
     status = mutex_release(m, m->base.client->config.commit_ms);
     if (m->base.state == LOCK_HELD)
         leases_resume(l, m->hold);
-    /* While it is not known, nobody is told of a loss, and no handle joins. */
+    /* While the unlock is in doubt, no loss is reported, and no handle joins. */
     if (m->base.state == LOCK_HELD || m->base.state == LOCK_END_UNKNOWN)
         return status;
     leases_lock(l);
@@ -150,8 +150,8 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
     leases_wake(l);
 }
 
-/* The end of the lease is set, not moved: running it again does no harm, as long as no shorter one
- * can still come in late. */
+/* Sets the end of the lease, so running it twice does no harm while no shorter renewal can still
+ * arrive late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
     static const task_kind renewing = {.run = run_renew};

@@ -1,5 +1,5 @@
-/* What becomes of an ask that was granted or refused.  A late grant is read through the kind's
- * look(). */
+/* Takes the answer to an ask: a grant or a refusal.  A late grant is read by the kind's look();
+ * touches the handle. */
 #include "lock/handle.h"
 
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Nobody can have taken over what was granted to a session that certainly lives, or what no session
- * keeps, before its time is over. */
+/* Whether nobody can have taken the grant over: its time is not over and, if a session keeps it,
+ * that session certainly lives. */
 static int is_certain(const lock_handle *h, const lock_offer *offer)
 {
     if (fault_mutated("session"))
@@ -20,9 +20,9 @@ static int is_certain(const lock_handle *h, const lock_offer *offer)
     return clock_left_ms(offer->before_ms + offer->left_ms) > 0;
 }
 
-/* It is granted, and nobody knows the rest.  Asking again with this token would write it a second
- * time; settling reads it.  The connection that wrote it has answered, so a name that nobody has
- * says as much: nothing is under way. */
+/* Leaves a grant in doubt whose row could not be read.  Asking again with its token would write it
+ * a second time, so it must be settled, which reads it.  Its connection has answered, so the doubt
+ * names a connection that nobody has: nothing is under way. */
 static tl_status leave_in_doubt(lock_handle *h, const void *asking)
 {
     handle_become(h, LOCK_ASK_UNKNOWN);

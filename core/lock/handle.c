@@ -1,4 +1,4 @@
-/* A handle's state and what it knows by itself.  Nothing here asks the server. */
+/* Changes a handle's state, and tells what the handle knows by itself.  Never asks the server. */
 #include "lock/handle.h"
 
 #include "base/clock.h"

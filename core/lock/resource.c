@@ -1,5 +1,5 @@
-/* What the locks of named resources do alike: asking, settling, giving back, renewing, proving. It
- * runs a kind's statements, and has none of its own. */
+/* Asks for, settles, gives back, renews and proves locks of named resources.  It runs the
+ * statements of a kind, and has none of its own. */
 #include "lock/resource.h"
 
 #include "base/clock.h"
@@ -66,8 +66,8 @@ void resource_begin_ask(lock_handle *h)
     handle_begin(h, h->state != LOCK_ASK_UNKNOWN);
 }
 
-/* What one name's row says of an ask whose answer was lost: whether it was committed, and whether
- * it is still worth anything. */
+/* Reads one name's row for an ask whose answer was lost: whether the ask was committed, and is
+ * still worth anything. */
 static db_answer read_one(lock_ask *a, db *connection, size_t i, int *committed)
 {
     const resource_method *method = a->lock->method->resource;
@@ -109,8 +109,8 @@ db_answer resource_read_ask(task *t, db *connection)
     return answer;
 }
 
-/* A hold whose time is over is one as long as nobody else has taken it; under a session that may be
- * dead it is none. */
+/* The late check.  A hold whose time is over still counts until somebody else takes it; one under a
+ * session that may be dead does not. */
 tl_status resource_look(lock_handle *h, void *ask, lock_offer *offer, int *mine)
 {
     lock_ask *a = ask;
@@ -194,7 +194,8 @@ tl_status resource_ask_once(lock_handle *h, lock_ask *a)
         return in_doubt(h, a, &t);
     handle_become(h, LOCK_NEW);
     h->refused = 0;
-    /* By a process that was stopped within its ask, until the server ends that transaction. */
+    /* A process that was stopped within its ask holds the row, until the server ends that
+     * transaction. */
     if (t.verdict == VERDICT_DECIDING || (a->held_up && t.status == TL_TRY_AGAIN))
         return TL_BUSY;
     return failed(&t);
@@ -273,8 +274,8 @@ tl_status resource_change(lock_handle *h, lock_change *change, const char *name,
     return TL_OK;
 }
 
-/* A renewal that may have happened has ended the session's renewal, or shortened a longer lease:
- * only what is certain either way is left. */
+/* A renewal that may have happened may have ended the session's renewal, or shortened a longer
+ * lease.  Only what is certain either way is left. */
 void grant_renew(lock_grant *grant, int64_t until_ms, int doubtful)
 {
     if (!doubtful)
@@ -291,7 +292,7 @@ tl_status resource_prove(lock_handle *h, struct st_mysql *connection, unsigned f
     db *borrowed = NULL;
     tl_status status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
 
-    /* The session's row is not read on the caller's connection: its life is known here. */
+    /* The life is known here; the session's row is not read on the caller's connection. */
     if (status == TL_OK && grant_left_ms(h->grant) == 0)
         status = error_set(TL_ROLL_BACK, "roll back: the lock of %s is not certain any more",
                            h->grant->names[0]);

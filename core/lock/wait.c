@@ -1,4 +1,4 @@
-/* Waiting for a lock, and waking those who wait in this process. */
+/* Waits for a lock, and wakes those who wait in this process.  Touches the queues of the client. */
 #include "lock/handle.h"
 
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* One who waits, with a place in the queue of each name.  It is not on the stack: a callback that is
- * left takes the frame away, and the places are given up later. */
+/* A thread that waits, with a place in the queue of each name.  It is not on the stack: if a
+ * callback is left, the frame is gone, and the places are given up later. */
 struct waiting {
     size_t count;
     waiter *turns[TL_RESOURCES_MAX];
@@ -23,8 +23,8 @@ static void make_key(char key[LOCK_WAIT_KEY], const lock_handle *h, size_t i)
     snprintf(key, LOCK_WAIT_KEY, "%s%s", h->method->wait_prefix, h->grant->names[i]);
 }
 
-/* The turn on every name, in their order, so that two sets of this process never wait for each
- * other. */
+/* Takes the turn on every name, in their order, so that two sets of this process never wait for
+ * each other. */
 static tl_status take_turns(lock_handle *h, struct waiting *w, int64_t deadline_ms)
 {
     for (size_t i = 0; i < w->count; i++) {
@@ -64,7 +64,7 @@ static int run_ask(void *context)
     return (int)w->ask(w->context);
 }
 
-/* A callback of its may be left, and with it these turns. */
+/* Asks once.  If a callback within is left, the turns are given up. */
 static tl_status ask_in_turn(struct waiting *w)
 {
     call_out call = {.fn = run_ask, .context = w, .left = give_up_turns, .what = w};
@@ -103,8 +103,9 @@ tl_status lock_wait(lock_handle *h, int64_t wait_ms, lock_ask_fn ask, void *cont
     if (w == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for waiting");
     *w = (struct waiting){.count = h->grant->count, .ask = ask, .context = context};
-    status = take_turns(h, w, deadline_ms);
-    if (status == TL_OK)
+    /* An earlier ask in doubt is settled first: its lock may be what the others wait for. */
+    status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(w) : TL_BUSY;
+    if (may_pass(status) && (status = take_turns(h, w, deadline_ms)) == TL_OK)
         status = ask_in_turns(h, w, deadline_ms);
     leave_turns(w);
     return status;

@@ -1,11 +1,13 @@
 /*
- * A place for each connection that may exist.  A place is EMPTY, or somebody is FILLING it
- * (connecting, or closing what was in it), or its connection is IDLE or LENT; there is one function
- * that moves it on.  Connecting, rolling back, asking and closing happen outside the mutex.
+ * Lends connections, first come first served.  Touches connections, and its own memory.
  *
- * Whoever finds nothing queues at the end of its kind's queue and sleeps on a condition variable of
- * its own.  What becomes free is handed to the first of the queue directly, a connection or an
- * empty place, so that nobody who comes later can take it.
+ * Each connection that may exist has a place.  A place is EMPTY; or somebody is FILLING it, that is
+ * connecting, or closing what was in it; or its connection is IDLE or LENT.  One function changes
+ * that state.  Connecting, rolling back, asking and closing happen outside the mutex.
+ *
+ * A thread that finds no place queues at the end of its kind's queue, and sleeps on a condition
+ * variable of its own.  A free connection, or an empty place, is handed directly to the first of
+ * the queue, so that no later thread can take it.
  */
 #include "pool/pool.h"
 
@@ -26,9 +28,9 @@ enum place_state { PLACE_EMPTY, PLACE_FILLING, PLACE_IDLE, PLACE_LENT };
 struct place {
     pool_kind kind;
     enum place_state state;
-    db *connection; /* of IDLE and LENT */
+    db *connection; /* if IDLE or LENT */
     int64_t idle_since_ms;
-    struct place *next; /* of EMPTY or IDLE */
+    struct place *next; /* if EMPTY or IDLE */
 };
 
 struct waiter {
@@ -82,7 +84,7 @@ static void unlock(pool *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* clock_wait() lets others hold the mutex meanwhile. */
+/* Others may hold the mutex during clock_wait(). */
 static int wait_for(pool *p, struct waiter *waiter, int64_t deadline_ms)
 {
     int result;
@@ -197,7 +199,7 @@ static tl_status open_connection(pool *p, pool_kind kind, db **out)
     return status;
 }
 
-/* Connects for a place that is FILLING; a failure gives the place on. */
+/* Connects for a place that is FILLING; after a failure the place goes to the next of the queue. */
 static tl_status place_open(pool *p, struct place *place)
 {
     db *connection = NULL;
@@ -415,7 +417,7 @@ void pool_put(pool *p, db *connection)
 
     if (!connection)
         return;
-    /* In a child it stays in its place, and pool_free() gives it up with the others. */
+    /* In a child of a fork it stays in its place; pool_free() abandons it with the others. */
     if (p->generation != process_generation())
         return;
     if (!is_clean(connection)) {
@@ -492,7 +494,7 @@ void pool_close_extra(pool *p, db *connection)
 
     if (!connection)
         return;
-    /* In a child after fork another thread of the parent's may have had it in hand; pool_free()
+    /* In a child of a fork another thread of the parent may have been using it; pool_free()
      * abandons it. */
     if (p->generation != process_generation())
         return;

@@ -1,15 +1,15 @@
 /*
- * Who has which connection, and who waits.  Bounded; first come, first served; every wait has a
- * deadline; a connection comes back clean or is closed.
+ * Lends connections.  Their number is bounded; first come, first served; every wait has a deadline;
+ * a connection comes back clean or is closed.
  */
 #ifndef TL_POOL_POOL_H
 #define TL_POOL_POOL_H
 
 #include "db/db.h"
 
-/* Two kinds of places: statements of the library never wait for a row lock (0 s); transactions with
- * business rows wait, bounded by the settings.  Outside the places, a heartbeat does not wait for a
- * lock nor for a silent server. */
+/* QUICK: statements of the library, which never wait for a row lock (0 s).  BUSINESS: transactions
+ * with business rows, which wait as the settings say.  BEAT: the heartbeat, outside the bounds,
+ * which waits neither for a lock nor for a silent server. */
 typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BEAT, POOL_KINDS } pool_kind;
 
 typedef struct pool pool;
@@ -27,7 +27,7 @@ typedef struct pool_options {
 
 /* Opens nothing yet; connections are made when they are wanted. */
 tl_status pool_new(pool **out, const pool_options *options);
-/* Needs: pool_lent() is 0, but in the child of a fork. */
+/* Needs: pool_lent() is 0, except in the child of a fork. */
 void pool_free(pool *p);
 
 /* How many connections somebody has now. */
@@ -42,7 +42,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out);
  * NULL. */
 void pool_put(pool *p, db *connection);
 
-/* The same of one that nobody may have any more: closing it ends what is under way on it. */
+/* Closes one that must not be lent again; that ends what is under way on it. */
 void pool_put_lost(pool *p, db *connection);
 
 /* A connection outside the bounds, for the heartbeat and for settling lost answers. */

@@ -1,6 +1,6 @@
 /*
- * The row lock.  Two connections: the library's own, on which the resource's row is made and
- * committed, and the caller's, on which it is locked.
+ * The row lock.  It uses two connections: the library's own makes and commits the resource's row,
+ * and the caller's locks it.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -26,8 +26,8 @@ static tl_status check(const tl_client *client, const char *resource, int64_t wa
     return status == TL_OK ? client_check_asking(client) : status;
 }
 
-/* Looking first: the row of a resource that is in use is locked by its user, and an INSERT would
- * wait for that. */
+/* Makes the row if a read does not find it.  The read comes first: an INSERT would wait for a user
+ * who has the row locked. */
 static db_answer run_make(task *t, db *connection)
 {
     const char *resource = t->context;
@@ -37,7 +37,7 @@ static db_answer run_make(task *t, db *connection)
     return answer == DB_DONE && !there ? store_row_lock_make(connection, resource) : answer;
 }
 
-/* Made twice it is there once, so a lost answer needs no settling. */
+/* A lost answer needs no settling: the row that is made twice is there once. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
     static const task_kind kind = {.run = run_make};

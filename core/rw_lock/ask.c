@@ -1,11 +1,10 @@
 /*
- * Asking to read or to write.  One transaction: the gate (the resource's row) is locked, who holds
- * is looked at, and a holder's row is claimed; or, refused, nothing is written but a waiting
- * writer's intent.
+ * Asks to read or to write, in one transaction: locks the gate (the resource's row), looks who
+ * holds, and claims a holder's row.  A refused ask writes nothing except a waiting writer's intent.
  *
- * That somebody in the way looks dead is not enough: a renewal may be about to commit, or a
- * transaction that has written "business done".  So the dead are freed first, which needs their
- * rows' locks, and as many as were seen dead must be freed.
+ * That a holder in the way looks dead is not enough: a renewal may be about to commit, or a
+ * transaction that wrote "business done".  So the dead are freed first, which needs their rows'
+ * locks, and as many must be freed as were seen dead.
  */
 #include "rw_lock/rw.h"
 
@@ -24,7 +23,7 @@ struct asking {
     lock_ask base;
     tl_rw *rw;
     rw_step step;
-    int wait; /* leaves an intent when it writes and is refused */
+    int wait; /* a refused writer leaves an intent */
     int intent_made;
     unsigned claimed_slot; /* 0: nothing was claimed */
 };
@@ -82,8 +81,8 @@ static int is_in_the_way(tl_rw_mode mode, const rw_look *look)
     return look->writers > 0 || look->intents > 0;
 }
 
-/* A free row may be locked by a holder of old, whose transaction is just learning that it came too
- * late; then a new one serves. */
+/* Claims a free row, or makes a new one.  A free row may be locked by a former holder whose
+ * transaction comes too late. */
 static db_answer claim(struct asking *a, db *connection, const rw_look *look)
 {
     unsigned slot = look->my_intent != 0 ? look->my_intent : look->free_slot;
@@ -100,7 +99,7 @@ static db_answer claim(struct asking *a, db *connection, const rw_look *look)
     return answer;
 }
 
-/* Renewed when half of it is over, so that most polls write nothing. */
+/* An intent is renewed when half of it is over, so that most polls write nothing. */
 static int wants_intent(const struct asking *a, const rw_look *look)
 {
     const tl_rw *rw = a->rw;
@@ -161,7 +160,7 @@ static db_answer run_ask(task *t, db *connection)
     return a->claimed_slot != 0 ? db_commit(connection) : db_rollback(connection);
 }
 
-/* The row that was claimed says of an ask whose answer was lost what became of it. */
+/* Reads the claimed row, for an ask whose answer was lost. */
 static db_answer read_row(const void *ask, db *connection, size_t i, db_result *result)
 {
     const struct asking *a = ask;

@@ -1,6 +1,6 @@
 /*
- * The holder's part of the caller's transaction.  Its row is locked until that transaction ends;
- * whoever frees the dead must change that row first.
+ * Writes "business done", or proves possession, within the caller's transaction.  The holder's row
+ * is locked until that transaction ends; whoever frees the dead must change that row first.
  */
 #include "rw_lock/rw.h"
 

@@ -1,5 +1,5 @@
-/* What a holder does with its row: giving it back, going on as a reader, renewing.  All of it rests
- * on the token of the grant. */
+/* Steps of a holder on its row, by the token of the grant: releasing, downgrading, renewing.
+ * Touches resource_holder. */
 #include "rw_lock/rw.h"
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ db_answer rw_run_change(task *t, db *connection)
     return c->statement(connection, &c->step, &c->base.changed);
 }
 
-/* Run twice it does no harm. */
+/* Running it twice does no harm. */
 static const task_kind repeatable = {.run = rw_run_change};
 
 static tl_status check_held(const tl_rw *rw)

@@ -1,4 +1,4 @@
-/* A handle: making it, freeing it, and what it knows without a round trip. */
+/* Makes and frees a handle, and tells what it knows without a round trip. */
 #include "rw_lock/rw.h"
 
 #include "base/error.h"
@@ -59,7 +59,7 @@ void tl_rw_free(tl_rw *rw)
 {
     if (rw == NULL)
         return;
-    /* In a child after fork the lock is the parent's. */
+    /* In a child of a fork the lock is the parent's. */
     if (client_check(rw->base.client) == TL_OK) {
         if (rw->base.state == LOCK_ASK_UNKNOWN)
             (void)rw_ask_again(rw);

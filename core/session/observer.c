@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* An observer without a session of its own leaves nobody out. */
+/* No session has this name: an observer without a session of its own observes all. */
 #define NO_SESSION "00000000-0000-0000-0000-000000000000"
 
 struct seen {
@@ -84,7 +84,7 @@ static struct seen *find_or_add(observer *o, const char *id)
     return added;
 }
 
-/* Takes one row of the look over; a beat that moved starts the wait anew. */
+/* Notes one row of the look; a beat that moved restarts the wait. */
 static tl_status note(observer *o, const char *id, uint64_t beat, int64_t timeout_ms,
                       int64_t now_ms)
 {
@@ -135,8 +135,8 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen, ui
 tl_status observer_look(observer *o, db *connection, uint64_t *ended)
 {
     db_result result = DB_RESULT_INIT;
-    /* Silence ends before the look was sent, and begins after its answer was read: what the look
-     * itself took is nobody's silence. */
+    /* Silence is counted until before this look was sent, and from after its answer was read: the
+     * time of a look itself is nobody's silence. */
     int64_t before_ms = clock_boottime_ms(), now_ms;
     db_answer answer =
         store_session_others(connection, o->own_id[0] != '\0' ? o->own_id : NO_SESSION, &result);

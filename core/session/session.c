@@ -1,6 +1,6 @@
-/* The session of this process: its heartbeat on a thread and a connection of their own, the round
- * that follows each confirmed beat on another thread, and a new session where the old one was
- * ended.  It writes the process' own row of tl_session; observer.c ends those of others. */
+/* The session of this process: its heartbeat, on a thread and a connection of its own; the round
+ * after each confirmed beat, on another thread; and a new session when the old one was ended.  It
+ * writes the process' own row of tl_session; observer.c ends those of others. */
 #include "session/session.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Beats further apart than this many beat times are an interruption for the observer. */
+/* If beats are further apart than so many beat times, the observer starts anew. */
 #define INTERRUPTED_BEATS 3
 
 struct session {
@@ -35,7 +35,7 @@ struct session {
     observer *others;
 
     /* Atomic. */
-    _Atomic(life *) now; /* and before it the lives that are over */
+    _Atomic(life *) now; /* the life; its `before` leads to those that are over */
     atomic_uint_fast64_t beats, unreachable, ended_others;
 
     /* Under the mutex. */
@@ -48,7 +48,7 @@ struct session {
     /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
-    int was_refused; /* a new session could not be begun, and that was told */
+    int was_refused; /* a new session could not be begun, and the log says so */
 };
 
 enum beat {
@@ -81,8 +81,8 @@ static void close_connection(session *s)
     s->connection = NULL;
 }
 
-/* Life is counted from before the request left: however long the answer took, no observer can have
- * begun to count earlier. */
+/* Extends the life, counted from before the request left: no observer can have begun to count
+ * earlier, however long the answer took. */
 static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
 {
     life_confirm(of, before_ms + s->options.timeout_ms);
@@ -90,7 +90,7 @@ static void confirm(const session *s, life *of, uint64_t number, int64_t before_
         s->options.confirmed(s->options.confirmed_context, of->session_id, number, before_ms);
 }
 
-/* For the log, where a request was not answered as it should be. */
+/* Logs that a request failed. */
 static void note_failure(session *s, db_answer answer, const char *what)
 {
     (void)db_read_status(s->connection, answer, what);
@@ -98,8 +98,8 @@ static void note_failure(session *s, db_answer answer, const char *what)
         close_connection(s);
 }
 
-/* A beat met no row that lives.  A row that is there and not ended is looked for again by the next
- * beat. */
+/* A beat met no living row: finds out why.  If the row is there and not ended, the next beat tries
+ * again. */
 static enum beat find_out(session *s, const life *mine)
 {
     db_result result = DB_RESULT_INIT;
@@ -139,7 +139,7 @@ static enum beat beat(session *s, life *mine)
     before_ms = clock_boottime_ms();
     sent = store_session_beat(s->connection, mine->session_id, &clock, &result);
     if (sent != DB_DONE) {
-        /* A beat that did arrive does no harm. */
+        /* A beat that arrived nevertheless does no harm. */
         note_failure(s, sent, "the heartbeat");
     } else if (result.affected == 1) {
         answer = BEAT_CONFIRMED;
@@ -151,7 +151,7 @@ static enum beat beat(session *s, life *mine)
     return answer;
 }
 
-/* Over for good, before anybody is told. */
+/* Ends the life for good, before anybody is told. */
 static void lose(session *s, life *mine, enum beat how)
 {
     uint64_t one = 1;
@@ -176,8 +176,8 @@ static void wake_following(session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* What follows a confirmed beat: looking at the others, on the heartbeat's own connection, which
- * does not wait for a silent server, and the round, which is another thread's. */
+/* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
+ * wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
 {
     int64_t now_ms = clock_boottime_ms();
@@ -214,7 +214,7 @@ static tl_status insert_row(session *s, life *of)
     return TL_OK;
 }
 
-/* A session of a new name, which nobody sees yet. */
+/* Makes a session of a new name, which nobody sees yet. */
 static tl_status begin(session *s, life **out)
 {
     life *of = memory_new(sizeof *of);
@@ -239,7 +239,7 @@ static tl_status begin(session *s, life **out)
     return status;
 }
 
-/* The process has one life at a time; the next one follows one that is over. */
+/* Makes `next` the life of the process; the last one, if any, is over. */
 static void live_as(session *s, life *next)
 {
     life *before = atomic_load(&s->now);
@@ -250,8 +250,8 @@ static void live_as(session *s, life *next)
     atomic_store(&s->now, next);
 }
 
-/* What is held, asked and looked for from here on is the new session's.  A row whose INSERT was not
- * answered shows no beat, and holds nothing. */
+/* Goes on under a new session, to which all new asks and holds belong.  If the INSERT was not
+ * answered, its row shows no beat and holds nothing. */
 static void go_on_anew(session *s)
 {
     life *next;
@@ -320,9 +320,9 @@ static void *beat_on(void *argument)
     return NULL;
 }
 
-/* The rounds have a thread of their own: their statements go over the pool, and a connection of it
- * that died in silence is waited for longer than a session lives.  Beats that were confirmed while
- * a round ran make one more round, not many. */
+/* The thread of the rounds.  They use the pool, where a silent connection is awaited for longer
+ * than a session lives; so they must not delay beats.  Beats confirmed during a round make one more
+ * round, not many. */
 static void *follow(void *argument)
 {
     session *s = argument;
@@ -374,7 +374,7 @@ static tl_status prepare(session *s, pool *connections, const session_options *o
     return observer_new(&s->others, "", options->logger);
 }
 
-/* The first session of the process. */
+/* Begins the first session of the process. */
 static tl_status begin_first(session *s)
 {
     life *first = NULL;
@@ -417,8 +417,7 @@ static void stop_thread(session *s, pthread_t thread, int *stop, pthread_cond_t 
     pthread_join(thread, NULL);
 }
 
-/* The beat goes on until nothing else of the session runs: the last round may have to wait for a
- * silent connection. */
+/* Stops the beat last: the last round may have to wait for a silent connection. */
 static void stop_threads(session *s)
 {
     if (s->following_started)
@@ -457,7 +456,7 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked)
 {
     if (s == NULL)
         return;
-    /* A child after fork has none of the threads, and the row is its parent's. */
+    /* In a child after fork the threads do not exist, and the row is the parent's. */
     if (s->generation == process_generation()) {
         stop_threads(s);
         end_row(s, untracked);
@@ -517,10 +516,10 @@ tl_status session_observe_once(pool *connections, const struct logger *logger, i
         status = pool_open_extra(connections, POOL_QUICK, &connection);
     while (status == TL_OK) {
         status = observer_look(o, connection, ended);
-        /* Silence begins with the first look, however long it was in coming. */
+        /* Silence counts from the first look, however late that was. */
         if (deadline_ms == 0)
             deadline_ms = clock_deadline(timeout_ms + beat_ms);
-        /* Somebody else is ending it, or it shows life just now: the next look tells. */
+        /* Somebody else ends it, or it is just beating: the next look tells. */
         if (status == TL_TRY_AGAIN && clock_left_ms(deadline_ms + timeout_ms) > 0)
             status = TL_OK;
         else if (status != TL_OK || clock_left_ms(deadline_ms) == 0)

@@ -9,6 +9,11 @@ static db_value milliseconds_or_null(int64_t number)
     return number < 0 ? db_null() : db_int(number);
 }
 
+static db_value amount_or_null(const step *s)
+{
+    return s->currency != NULL ? db_int(s->amount_minor) : db_null();
+}
+
 /* One letter, for an ASCII column. */
 static db_value letter(const char *c)
 {
@@ -69,10 +74,10 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
     switch (way) {
     case STORE_NOWAIT:
         return db_run_nowait(connection, as_ruled, values, as_ruled->values, result);
-    case STORE_GUARDED:
-    case STORE_GUARDED_NOWAIT:
-        return db_run_guarded(connection, as_ruled, values, as_ruled->values,
-                              way == STORE_GUARDED_NOWAIT, result);
+    case STORE_CALLBACK_TX:
+    case STORE_CALLBACK_TX_NOWAIT:
+        return db_callback_tx_begin(connection, as_ruled, values, as_ruled->values,
+                                    way == STORE_CALLBACK_TX_NOWAIT, result);
     default:
         return db_run(connection, as_ruled, values, as_ruled->values, result);
     }

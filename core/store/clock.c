@@ -1,3 +1,4 @@
+/* The statements about jumps of the server's clock, bound to their values.  Decides nothing. */
 #include "store/clock.h"
 
 #include "store/bind.h"
@@ -12,7 +13,7 @@ static void read_opening(const db_result *result, store_clock *found)
     found->kept_at_us = db_get_int(result, 0, 5);
     found->kept_least_us = db_get_int(result, 0, 6);
     found->kept_most_us = db_get_int(result, 0, 7);
-    found->kept_steps = (uint32_t)db_get_uint(result, 0, 8);
+    found->kept_jumps = (uint32_t)db_get_uint(result, 0, 8);
 }
 
 /* The database has one row of this. */
@@ -25,7 +26,7 @@ static db_answer read_clock(db *connection, const struct sql_text *statement,
     memset(found, 0, sizeof *found);
     if (answer == DB_DONE) {
         found->now_us = db_get_int(&result, 0, 0);
-        found->steps = (uint32_t)db_get_uint(&result, 0, 1);
+        found->jumps = (uint32_t)db_get_uint(&result, 0, 1);
         found->unsettled = (uint32_t)db_get_uint(&result, 0, 2);
     }
     if (answer == DB_DONE && count > 0)

@@ -6,7 +6,7 @@
 
 #include <tradelock/tradelock.h>
 
-/* Which half of a decision a row is; neither is the note that it was not carried out. */
+/* Which half a row is; a refusal is neither: it notes that a decision was not carried out. */
 enum store_half { STORE_PROPOSAL = 1, STORE_CONFIRMATION, STORE_REFUSAL };
 
 /* One half of a decision; the second one carries it out. */
@@ -15,7 +15,7 @@ typedef struct store_resolution {
     uint64_t rev, fence;
     uint32_t epoch;
     char decision;
-    int part; /* a store_half */
+    int which; /* a store_half */
     int although_pending;
     const char *actor, *reason, *thread_no, *log_no;
 } store_resolution;

@@ -1,6 +1,6 @@
 /*
- * Many steps in one execution of one prepared statement: the group forms of sql/step/ask.sql.
- * Touches nothing but the connection and the steps.
+ * Runs many steps in one execution of one prepared statement: the group forms of sql/step/ask.sql.
+ * Touches the connection and the steps only.
  */
 #include "store/group.h"
 
@@ -67,7 +67,7 @@ static const struct sql_text *statement_for(step *const *steps, size_t count)
 
     for (size_t i = 0; i < count; i++)
         if (steps[i]->kind == STEP_ASK_REPEATABLE)
-            return &sql_group_mutex;
+            return &sql_group_repeatable;
         else if (!step_is_short(steps[i]))
             statement = &sql_group;
     return statement;
@@ -87,7 +87,7 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
         answer = db_run_rows(connection, statement, values, count, statement->values, &result);
     }
     if (answer == DB_DONE && result.rows != count) {
-        /* Which row is whose is not known: each is settled by its token. */
+        /* It is not known which row is whose, so each step is settled by its token. */
         db_spoil(connection);
         answer = DB_UNANSWERED;
     }

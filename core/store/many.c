@@ -1,7 +1,7 @@
 /*
- * Many steps in one statement that joins the table with a list of their values: the many forms of
- * sql/step, for what is no INSERT, or writes both rows of a trade.  Touches nothing but the
- * connection and the steps.
+ * Runs many steps in one statement that joins the table with a list of their values: the many forms
+ * of sql/step, for steps that are no INSERT, or write both rows of a trade.  Touches the connection
+ * and the steps only.
  */
 #include "store/many.h"
 
@@ -59,7 +59,8 @@ static db_answer read_tokens(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-/* The statement changes so many rows of each step that it carries out, and no others. */
+/* Runs the statement, which changes rows_each rows of each step that it carries out, and no
+ * others. */
 static db_answer change(db *connection, const struct sql_text *many, unsigned rows_each,
                         step *const *steps, size_t count, int nowait)
 {
@@ -74,7 +75,7 @@ static db_answer change(db *connection, const struct sql_text *many, unsigned ro
         return answer;
     if (read_tokens(connection, steps, count) == DB_DONE)
         return DB_DONE;
-    /* Something was done, and nobody can tell for whom. */
+    /* Some steps were carried out, and it is not known which. */
     db_spoil(connection);
     return DB_UNANSWERED;
 }
@@ -145,7 +146,7 @@ db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-/* What was granted is committed then: without the rows nobody could go on from it. */
+/* Reads the rows of steps that are committed; without a row nobody could go on from its grant. */
 db_answer store_read_granted(db *connection, step *const *steps, size_t count)
 {
     step *wanted[STORE_GROUP_MAX];
@@ -160,7 +161,7 @@ db_answer store_read_granted(db *connection, step *const *steps, size_t count)
         db_spoil(connection);
         return DB_UNANSWERED;
     }
-    /* Who has lost it since is told as one who came too late, by reading the row. */
+    /* A step that was superseded since is told so when its row is read. */
     for (size_t i = 0; i < kept; i++)
         wanted[i]->changed = wanted[i]->fence != 0;
     return DB_DONE;

@@ -1,3 +1,4 @@
+/* The statements of lease mutexes, bound to their values.  Decides nothing. */
 #include "store/resource.h"
 
 #include "base/memory.h"

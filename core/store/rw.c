@@ -1,3 +1,4 @@
+/* The statements of read-write locks, bound to their values.  Decides nothing. */
 #include "store/rw.h"
 
 #include "base/text.h"

@@ -27,7 +27,7 @@ int step_is_short(const step *s)
         s->remark != NULL || s->actor != NULL)
         return 0;
     if (s->kind == STEP_ASK)
-        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0;
+        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && s->currency == NULL;
     return s->kind == STEP_FINISH_SYNC && s->once && s->status == 'Y' && s->proof == '-' &&
            !s->retryable && s->result == NULL && !s->in_caller;
 }

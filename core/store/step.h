@@ -49,6 +49,10 @@ typedef struct step {
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
     int64_t least_us, most_us;        /* of ARM: between which the server's clock must be */
+    /* Of FINISH_RETRY: a failure that rests on moments of the row, and how many jumps of the
+     * server's clock were known before the row was claimed. */
+    int by_time;
+    uint32_t clock_steps;
     int exclusive, retryable;
     int once; /* of FINISH_SYNC: a trade, and no mutex, which forgets its holder */
     uint32_t reclaim_epoch;
@@ -60,6 +64,8 @@ typedef struct step {
     const char *channel, *channel_key, *channel_ref, *remark, *actor;
     const void *payload, *result;
     size_t payload_size, result_size;
+    int64_t amount_minor; /* of an ask, with the currency */
+    const char *currency; /* NULL: not said */
     char proof;
     int64_t next_run_ms;            /* < 0: none */
     const char *park_reason, *name; /* name: the step's word in the log */

@@ -32,8 +32,12 @@
     FIELD(next_run_ms, fence, milliseconds_or_null(s->next_run_ms))                                \
     FIELD(least_us, fence, db_int(s->least_us))                                                    \
     FIELD(most_us, fence, db_int(s->most_us))                                                      \
+    FIELD(by_time, retryable, db_int(s->by_time))                                                  \
+    FIELD(clock_steps, sends, db_uint(s->clock_steps))                                             \
     FIELD(fingerprint, fingerprint, db_bytes(s->fingerprint, TL_FINGERPRINT))                      \
     FIELD(payload, payload, payload_or_hold(s))                                                    \
+    FIELD(amount_minor, amount_minor, amount_or_null(s))                                           \
+    FIELD(currency, currency, db_ascii(s->currency))                                               \
     FIELD(exclusive, exclusive, db_int(s->exclusive))                                              \
     FIELD(channel, channel, db_ascii(s->channel))                                                  \
     FIELD(channel_key, channel_key, db_ascii(s->channel_key))                                      \

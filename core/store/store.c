@@ -96,7 +96,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
     .boot_id = db_text((clock)->boot_id), .clock_us = KNOWN(clock, db_int((clock)->at_us)),        \
     .clock_least_us = KNOWN(clock, db_int((clock)->least_us)),                                     \
     .clock_most_us = KNOWN(clock, db_int((clock)->most_us)),                                       \
-    .clock_steps = KNOWN(clock, db_uint((clock)->steps))
+    .clock_steps = KNOWN(clock, db_uint((clock)->jumps))
 
 db_answer store_session_insert(db *connection, const store_session *session)
 {
@@ -179,7 +179,9 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
         .fingerprint = db_bytes(gone->fingerprint, TL_FINGERPRINT),
         .channel = db_text(gone->channel), .channel_key = db_text(e->channel_key),
         .channel_ref = db_text(e->channel_ref),
-        .payload = db_bytes(gone->payload, gone->payload_size), .remark = db_text(e->remark));
+        .payload = db_bytes(gone->payload, gone->payload_size),
+        .amount_minor = gone->currency != NULL ? db_int(gone->amount_minor) : db_null(),
+        .currency = db_text(gone->currency), .remark = db_text(e->remark));
 
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }

@@ -1,6 +1,6 @@
 /*
- * The statements, bound to their parameters.  No policy: what a verdict means is decided
- * above.  Every function is one round trip, but a claim or reclaim whose row is read after it.
+ * The statements, bound to their parameters.  No policy: what a verdict means is decided above.
+ * Every function is one round trip, but a claim or reclaim whose row is read after it.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -13,16 +13,16 @@ typedef enum store_way {
                      before that is read: not for a connection that is in a transaction */
     STORE_NOWAIT, /* on a connection whose statements wait for row locks, this one does not;
                      not for openings */
-    /* The first statement of the transaction that business rows go into (db_run_guarded): asks,
-     * reclaims and endings.  The second does not wait for a row lock. */
-    STORE_GUARDED,
-    STORE_GUARDED_NOWAIT
+    /* The first statement of the transaction that business rows go into (db_callback_tx_begin):
+     * asks, reclaims and endings.  The second does not wait for a row lock. */
+    STORE_CALLBACK_TX,
+    STORE_CALLBACK_TX_NOWAIT
 } store_way;
 
 /* Runs the step. */
 db_answer store_step(db *connection, step *s, store_way way);
 
-/* DB_ERROR of the class REPEAT when an open transaction holds the row. */
+/* DB_ERROR of the kind DB_KIND_REPEAT while an open transaction holds the row. */
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
                          const char *op_code);
 
@@ -74,7 +74,7 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
 typedef struct store_session_clock {
     const char *boot_id;
     int64_t at_us, least_us, most_us;
-    uint32_t steps;
+    uint32_t jumps;
 } store_session_clock;
 
 /* Sessions; affected tells. */
@@ -108,7 +108,9 @@ typedef struct store_gone {
     const unsigned char *fingerprint;
     const void *payload;
     size_t payload_size;
-    int64_t hold_ms; /* for so long its sender may still send */
+    int64_t amount_minor;
+    const char *currency; /* NULL: not said */
+    int64_t hold_ms;      /* for so long its sender may still send */
     uint32_t sends;
     int success, seen, exclusive;
     uint8_t token[16];

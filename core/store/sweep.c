@@ -17,7 +17,7 @@ db_answer store_sweep_stretch(db *connection, store_sweep *s)
 
 static int is_taken(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    return answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 }
 
 db_answer store_sweep_look_hidden(db *connection, store_sweep *s)

@@ -1,3 +1,4 @@
+/* Reads a row of trade_lock_state into a tl_view.  Touches the result only. */
 #include "store/view.h"
 
 #include "base/text.h"
@@ -49,7 +50,9 @@ enum view_column {
     COL_FINGERPRINT,
     COL_TOKEN,
     COL_PAYLOAD,
-    COL_RESULT
+    COL_RESULT,
+    COL_AMOUNT,
+    COL_CURRENCY
 };
 
 tl_state view_state(const char *name)
@@ -88,6 +91,7 @@ static void read_texts(tl_view *view, const db_result *result, size_t row)
               db_get_text(result, row, COL_CHANNEL_REF));
     text_copy(view->remark, sizeof view->remark, db_get_text(result, row, COL_REMARK));
     text_copy(view->actor, sizeof view->actor, db_get_text(result, row, COL_ACTOR));
+    text_copy(view->currency, sizeof view->currency, db_get_text(result, row, COL_CURRENCY));
 }
 
 static void read_times(tl_view *view, const db_result *result, size_t row)
@@ -149,4 +153,5 @@ void view_read(tl_view *view, view_inside *inside, const db_result *result, size
     view->cancel_tried = inside->cancel_tried;
     view->payload = db_get_bytes(result, row, COL_PAYLOAD, &view->payload_size);
     view->result = db_get_bytes(result, row, COL_RESULT, &view->result_size);
+    view->amount_minor = db_get_int(result, row, COL_AMOUNT);
 }

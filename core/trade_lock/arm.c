@@ -1,7 +1,7 @@
 /*
- * The committed step before a compensating attempt sends.  While it is not known whether it was
- * committed nothing may be sent; the handle keeps the step's token, and whatever is called next on
- * it settles the arming first.
+ * Arms: the committed step before a compensating attempt sends.  While an arming is in doubt
+ * nothing may be sent; the handle keeps its token, and the next call on the handle settles it
+ * first.  Touches the trade's rows and the handle.
  */
 #include "trade_lock/lock.h"
 
@@ -50,7 +50,7 @@ tl_status arm_settle(tl_lock *lock, int *armed)
         return TL_UNKNOWN;
     handle_become(&lock->base, LOCK_HELD);
     lock->base.doubt.is_open = 0;
-    /* Also when the session is gone: an ending rests on the row alone. */
+    /* Even if the session is over: an ending needs the row alone. */
     if (t.task.verdict != VERDICT_REFUSED && t.step.fence != 0) {
         take_over(lock, &t.step);
         *armed = t.task.verdict == VERDICT_APPLIED;
@@ -66,7 +66,7 @@ tl_status lock_check_ending(tl_lock *lock)
     return status == TL_OK ? arm_settle(lock, &armed) : status;
 }
 
-/* An arming that met 0 rows: lost, or forbidden and still held. */
+/* Answers an arming that changed 0 rows: the hold is lost, or the arming was forbidden. */
 static tl_status arm_refused(tl_lock *lock)
 {
     tl_key key = lock_key(lock);
@@ -75,8 +75,9 @@ static tl_status arm_refused(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
-    if (lock_still_holds(lock) && !clock_watch_fits(lock->base.client, &lock->view, before_us))
-        return clock_watch_check(lock->base.client);
+    /* Whatever a look that began before the jump says of the clock meanwhile. */
+    if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
+        return clock_watch_unclear();
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
                                         "the deadline forbids another send");

@@ -1,14 +1,14 @@
 /*
- * Asking for the trade-sync lock.  One statement when nobody is in the way; a refused statement
- * wrote nothing, and a plain read then says who or what is in the way.
+ * Asks for the trade-sync lock: one statement if nobody is in the way.  A refused statement wrote
+ * nothing, and a consistent read then tells who or what is in the way.
  */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 
-/* A row that is absent after it refused an insert was purged in between; a repeatable trade whose
- * holder turns out to be dead is asked for again, by the fence that was seen. */
+/* An ask is repeated if the row that refused it was purged before it was read; or if the holder of
+ * a repeatable trade turns out to be dead, naming the fence that was seen. */
 #define ASK_TRIES 3
 
 static void fill_ask(const tl_lock *lock, step *s)
@@ -22,6 +22,8 @@ static void fill_ask(const tl_lock *lock, step *s)
     s->channel_key = lock->channel_key[0] != '\0' ? lock->channel_key : NULL;
     s->payload = lock->payload;
     s->payload_size = o->payload_size;
+    s->amount_minor = o->amount_minor;
+    s->currency = lock->currency[0] != '\0' ? lock->currency : NULL;
     s->remark = lock->remark[0] != '\0' ? lock->remark : NULL;
     s->reclaim_epoch = o->reclaim_epoch;
     s->reclaim_fence = o->reclaim_fence;
@@ -40,7 +42,7 @@ tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch)
 
 /* ------------------------------------------------------------------ asking once -- */
 
-/* A row that refused an insert: reclaimed when the caller says so, else explained. */
+/* The step to begin with. */
 static step_kind kind_of(const tl_lock *lock)
 {
     if (lock_repeats(lock))
@@ -92,12 +94,12 @@ tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int 
     }
     status = lock_read(lock);
     if (status != TL_OK) {
-        client_lose_track(lock->base.client); /* the row may be this handle's all the same */
+        client_lose_track(lock->base.client); /* the row may still be this handle's */
         return status;
     }
     if (ask_is_mine(lock))
         return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
-    /* Whatever became of an earlier ask, it holds nothing now. */
+    /* The handle holds nothing now, whatever became of an earlier ask. */
     handle_become(&lock->base, LOCK_NEW);
     if (t->step.kind == STEP_ASK_REPEATABLE) {
         /* Death is final: the same fence is still a dead holder's when it is asked again. */
@@ -123,7 +125,7 @@ static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh
     if (status != TL_OK)
         return status;
     ask_fill(lock, t, kind, fresh_token);
-    /* Whoever named the fence knows what a reclaim makes of the row. */
+    /* A caller that named the fence knows what the reclaim makes of the row; others must read. */
     return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
 
@@ -133,10 +135,10 @@ tl_status ask_begin(tl_lock *lock, step_task *t, int fresh_token)
 }
 
 /*
- * Whether the row as it was read refuses this ask whatever an open transaction makes of it:
- * contents and kind never change, Y is terminal for a trade, and BUSY is the answer of a row that
- * is held and of one that is being decided.  Any other row is asked by a statement, which alone
- * sees that somebody has it locked: BUSY comes before FAILED and IN_DOUBT.
+ * Whether the row that was read refuses this ask, whatever an open transaction makes of it.
+ * Contents and kind never change, Y is final for a trade, and a row that is held or being decided
+ * answers BUSY either way.  Any other row needs a statement, which alone sees that somebody has the
+ * row locked: BUSY comes before FAILED and IN_DOUBT.
  */
 static int would_refuse(const tl_lock *lock)
 {
@@ -150,10 +152,10 @@ static int would_refuse(const tl_lock *lock)
 }
 
 /*
- * Others of this process were refused for the same key and are reading why: what a read shows that
- * begins now is this ask's answer too, where it is a refusal, and no statement of its own is sent.
- * An ask for a key that nobody else of this process asks about goes without any read; one for a
- * lock that was freed while they read waits for their read.
+ * Shares a read with others of this process that were refused for the same key and are reading why.
+ * If a read that begins now shows a refusal, that is this ask's answer too, and it sends no
+ * statement.  If nobody else of this process asks about the key, nothing is read.  If the lock was
+ * freed while they read, this ask waits for their read.
  */
 static int refused_with_others(tl_lock *lock, step_kind kind, tl_status *status)
 {
@@ -205,13 +207,13 @@ tl_status ask_over(tl_lock *lock, tl_status status)
 
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
-    /* "Nothing happened" is true of this try, and not known of the one before. */
+    /* "Nothing happened" is true of this try, but not known of the one before. */
     if (lock->base.state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     handle_become(&lock->base, LOCK_NEW);
-    /* Noticed on the way, by a new connection or while it waited: what a restored row says may have
-     * been overtaken in what was lost. */
+    /* A restore may have been noticed meanwhile, by a new connection or during the wait.  What the
+     * row says may then be older than what was lost. */
     if (class_ == TL_CLASS_CONFLICT || status == TL_FAILED) {
         tl_status restored = trade_method.check_restored(&lock->base);
 

@@ -34,8 +34,7 @@ struct batch {
     step_task *steps;
     size_t claim_count;
     int64_t before_ms;
-    uint32_t clock_steps; /* of the server's clock that were known then */
-    tl_status status;     /* of a handle that could not be made */
+    tl_status status; /* of a handle that could not be made */
 };
 
 /* A handle for one candidate, not granted yet. */
@@ -148,7 +147,6 @@ static db_answer claim_all(struct batch *b)
     db_result_free(&rows);
     if (answer == DB_DONE && b->claim_count > 0) {
         b->before_ms = clock_boottime_ms();
-        b->clock_steps = clock_watch_steps(b->client);
         answer = claim_together(b);
         if (answer == DB_DONE)
             answer = drop_others(b);
@@ -172,8 +170,7 @@ static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
     return TL_BUSY;
 }
 
-/* The server's clock was set since it was last looked at: by what it says now nothing may be
- * decided. */
+/* The server's clock was set since before the claim: by what the row says nothing may be decided. */
 static void give_back(tl_lock *lock)
 {
     const tl_findings nothing = {0};
@@ -185,26 +182,18 @@ static void give_back(tl_lock *lock)
     tl_lock_free(lock);
 }
 
-/* Whether the row was read by a clock that is believed.  A heartbeat may have seen a step since, and
- * believe the clock anew that the row was read by before it was settled: then it fits too late. */
-static int is_timely(struct batch *b, const tl_lock *lock, int is_read, int64_t before_us)
-{
-    return clock_watch_fits(b->client, &lock->view, before_us) &&
-           (!is_read || clock_watch_steps(b->client) == b->clock_steps);
-}
-
 /* Of a claim that was settled, or whose row was not read yet, the row is read now, payload
  * included. */
 static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
 {
     const int is_read = t->step.fence != 0 && !t->task.settled;
-    int64_t before_us = is_read ? b->before_ms * 1000 : clock_boottime_us();
+    int64_t before_ms = is_read ? b->before_ms : clock_boottime_ms();
     tl_status status;
 
     if (!is_read)
         t->step.fence = 0;
-    status = grant(lock, t, before_us / 1000);
-    if (status == TL_GRANTED && !is_timely(b, lock, is_read, before_us)) {
+    status = grant(lock, t, before_ms);
+    if (status == TL_GRANTED && !lock_is_timely(lock)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
@@ -342,7 +331,9 @@ static tl_status claim(struct batch *b)
     task_run(engine, &t, wait_ms);
     if (t.verdict == VERDICT_UNKNOWN && b->claim_count > 0)
         task_settle(engine, &t, wait_ms);
-    if (t.verdict == VERDICT_UNKNOWN && b->claim_count == 0)
+    if (t.verdict == VERDICT_REFUSED)
+        drop_claims(b); /* settled just now: they did not happen */
+    if ((t.verdict == VERDICT_UNKNOWN || t.verdict == VERDICT_REFUSED) && b->claim_count == 0)
         return error_set(TL_TRY_AGAIN, "claiming due work: the answer was lost; nothing of it was "
                                        "claimed");
     if (t.verdict == VERDICT_UNKNOWN)

@@ -1,6 +1,8 @@
-/* An ending as a step, and what the server's answer to it means. */
+/* Makes a step of an ending, and says what the server's answer to it means.  Reads the row where
+ * that answer does not tell; touches the handle. */
 #include "trade_lock/lock.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -14,8 +16,8 @@ int ending_is_final(const tl_lock *lock, const tl_ending *ending)
         return 1;
     if (ending->outcome != TL_OUTCOME_FAILURE)
         return 0;
-    /* On the retry lane a plain failure without proof means "again"; a standalone retry row has
-     * nothing else to say. */
+    /* On the retry lane a failure without proof means "try again"; a standalone retry row has no
+     * other failure. */
     return ending->proof != TL_PROOF_NONE || lock_is_standalone(lock);
 }
 
@@ -26,8 +28,8 @@ static tl_status check_failure(const tl_lock *lock, const tl_ending *ending)
                                      "TL_OUTCOME_UNKNOWN");
     if (strcmp(tl_proof_name(ending->proof), "?") == 0)
         return error_set(TL_INVALID, "proof %d is not known", (int)ending->proof);
-    /* A compensating attempt carries out what they decided; the statement looks whether they did.
-     * They decide of trades, and a standalone row is none. */
+    /* A compensating attempt carries out what two operators decided; the statement checks that they
+     * did.  They decide about trades only, and a standalone row is none. */
     if (ending->proof == TL_PROOF_OPERATORS &&
         (lock->options.lane != TL_LANE_RETRY || lock_is_standalone(lock)))
         return error_set(TL_INVALID, "two operators decide with the command, not a holder");
@@ -120,12 +122,29 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
-/* What send_until was before an arming says nothing once the server's clock was set, and that was
- * settled, since the claim. */
+/* Whether the clock jumped since the claim.  What send_until was before an arming is then worth
+ * nothing. */
 static int clock_was_set(const tl_lock *lock)
 {
-    return lock->options.lane == TL_LANE_RETRY &&
-           clock_watch_steps(lock->base.client) != lock->clock_steps;
+    return lock->options.lane == TL_LANE_RETRY && !lock_is_timely(lock);
+}
+
+/* Whether a failure rests on moments of the row: the grace is over and nothing was found; the
+ * deadline has passed and nothing was sent; or every send was over when a decline was heard or the
+ * operators' decision is booked.  A decline of this hold's own send needs no moment, nor does a
+ * cancel receipt. */
+static int rests_on_moments(const tl_lock *lock, tl_proof proof)
+{
+    switch (proof) {
+    case TL_PROOF_NOT_FOUND:
+    case TL_PROOF_NEVER_LEFT:
+    case TL_PROOF_OPERATORS:
+        return 1;
+    case TL_PROOF_DECLINED:
+        return lock->own_sends == 0;
+    default:
+        return 0;
+    }
 }
 
 static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -135,7 +154,7 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
         ending->outcome == TL_OUTCOME_RETRY_LATER || ending->outcome == TL_OUTCOME_NOT_SENT;
 
     s->name = open_word(ending->outcome);
-    /* A hold that sent nothing has nothing to take back: the sends of others stay. */
+    /* Only own sends are taken back: the sends of others stay. */
     s->unsend = did_nothing && lock->own_sends > 0;
     s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
@@ -171,6 +190,8 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
+    s->by_time = s->kind == STEP_FINISH_RETRY && rests_on_moments(lock, ending->proof);
+    s->clock_steps = lock->clock_steps;
     s->retryable = ending->retryable != 0;
     s->channel_ref = ending->channel_ref;
     s->result = ending->result;
@@ -207,6 +228,13 @@ tl_status ending_applied(tl_lock *lock)
     return status;
 }
 
+/* Notes by which clock the row was read, for a claim. */
+static void note_clock(tl_lock *lock, int64_t before_us)
+{
+    if (lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock))
+        (void)lock_view_fits(lock, before_us);
+}
+
 int lock_still_holds(const tl_lock *lock)
 {
     return !life_is_over(lock->base.life) && lock->view.status == 'P' &&
@@ -223,7 +251,7 @@ static tl_status too_late(tl_lock *lock, const tl_ending *ending, const tl_view 
                                                    : "was taken over");
 }
 
-/* The row was not read: the view is what the holder knew of it. */
+/* The row was not read: the view still says what the holder knew. */
 tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
 {
     const tl_view held = lock->view;
@@ -232,8 +260,8 @@ tl_status ending_too_late(tl_lock *lock, const tl_ending *ending)
     return too_late(lock, ending, &held);
 }
 
-/* Somebody else's row, or one that this very ending left behind: whatever an earlier try of it was
- * taken for, its token says that it was carried out. */
+/* The row is somebody else's, or this very ending changed it: the ending's token in the history
+ * proves that it was carried out, whatever an earlier try was taken for. */
 static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_task *t,
                              const tl_view *held)
 {
@@ -247,8 +275,8 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_
     return too_late(lock, ending, held);
 }
 
-/* Reads the row and keeps what the holder knew of it, whose payload is in *row: it may be all that
- * is left. */
+/* Reads the row, and keeps in *held what the holder knew of it (payload in *row), which may be all
+ * that is left. */
 static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **row)
 {
     const int had_fingerprint = lock->inside.has_fingerprint;
@@ -269,11 +297,26 @@ static tl_status read_beside(tl_lock *lock, tl_view *held, const shared_row **ro
     return status;
 }
 
-static tl_status still_held(tl_lock *lock, const tl_ending *ending)
+/* Whether a clock jump refused the failure.  Without success evidence the only other reason is that
+ * there is no decision of operators. */
+static int clock_refused(tl_lock *lock, const step *s)
+{
+    tl_client *client = lock->base.client;
+
+    if (!s->by_time || lock->inside.success_epoch == lock->epoch)
+        return 0;
+    return s->proof != TL_PROOF_OPERATORS || clock_watch_look(client) != TL_OK ||
+           clock_watch_check(client) != TL_OK || !lock_is_timely(lock);
+}
+
+static tl_status still_held(tl_lock *lock, const step *s)
 {
     handle_become(&lock->base, LOCK_HELD);
-    if (ending->outcome == TL_OUTCOME_FAILURE && ending->proof == TL_PROOF_OPERATORS &&
-        lock->inside.success_epoch != lock->epoch)
+    if (clock_refused(lock, s))
+        return error_set(TL_ASK_CHANNEL, "the server's clock was set since before the claim, and "
+                                         "this failure rests on moments of the row; the lock is "
+                                         "still held");
+    if (s->proof == TL_PROOF_OPERATORS && lock->inside.success_epoch != lock->epoch)
         return error_set(TL_INVALID, "no two operators decided that this trade "
                                      "failed; the lock is still held");
     return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
@@ -282,6 +325,7 @@ static tl_status still_held(tl_lock *lock, const tl_ending *ending)
 
 tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
+    const int64_t before_us = clock_boottime_us();
     const shared_row *row;
     tl_view held;
     tl_status status = read_beside(lock, &held, &row);
@@ -290,7 +334,8 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
         return status;
     if (lock_still_holds(lock)) {
         shared_row_release(row);
-        return still_held(lock, ending);
+        note_clock(lock, before_us);
+        return still_held(lock, &t->step);
     }
     status = met_another(lock, ending, t, &held);
     shared_row_release(row);
@@ -299,11 +344,13 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
 
 tl_status settled_not_done(tl_lock *lock)
 {
+    const int64_t before_us = clock_boottime_us();
     tl_status status = lock_read(lock);
 
     if (status != TL_OK)
         return status;
     if (lock_still_holds(lock)) {
+        note_clock(lock, before_us);
         handle_become(&lock->base, LOCK_HELD);
         return TL_GRANTED;
     }

@@ -1,6 +1,6 @@
 /*
- * Filing what somebody knows.  The sync row is locked first; what follows from the evidence is in
- * the same transaction, by the trigger on it (sql/object/evidence.sql):
+ * Files evidence: what somebody outside of the hold knows of a payment.  The sync row is locked
+ * first.  A trigger (sql/object/evidence.sql) then changes the trade in the same transaction:
  *
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
@@ -32,10 +32,10 @@ struct filing {
     int found, conflict;
 };
 
-/* The conflict was with one of the two unique keys. */
+/* The row met one of the two unique keys. */
 static int is_duplicate(const db *connection, db_answer answer)
 {
-    return answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_DUPLICATE;
+    return answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE;
 }
 
 static int says_success(const tl_evidence *e)
@@ -43,13 +43,13 @@ static int says_success(const tl_evidence *e)
     return strcmp(e->outcome, "SUCCEEDED") == 0;
 }
 
-/* The channel was asked just now, and has a payment that the row says can never be. */
+/* The channel, asked just now, has a pending payment that the row says can never be. */
 static int says_alive(const tl_evidence *e)
 {
     return e->final && strcmp(e->outcome, "PENDING") == 0;
 }
 
-/* Whether the row, locked now, is contradicted: the trigger marks it so. */
+/* Whether the evidence contradicts the row, which is locked; the trigger then sets the conflict. */
 static int contradicts(const tl_evidence *e, const db_result *row)
 {
     int failed = db_get_text(row, 0, 0)[0] == 'F';
@@ -60,7 +60,7 @@ static int contradicts(const tl_evidence *e, const db_result *row)
     return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
 }
 
-/* The row of a trade that was lost in a restore, where it has to be made. */
+/* Makes the row of a trade that was lost in a restore. */
 static db_answer make_row(struct filing *f)
 {
     db_answer answer;
@@ -75,12 +75,12 @@ static db_answer make_row(struct filing *f)
     if (!f->gone->exclusive || !is_duplicate(f->connection, answer) ||
         strcmp(db_duplicate_key(f->connection), KEY_ONE_PER_CUSTOMER) != 0)
         return answer;
-    /* Another trade of the customer is in process, and this one was, too. */
+    /* Another trade of the customer is in process, as this one was. */
     f->gone->exclusive = 0;
     return store_file_gone(f->connection, f->gone);
 }
 
-/* Locks the row, and makes it where there is none and should be one. */
+/* Locks the row, and makes it if it is missing and should exist. */
 static db_answer find_row(struct filing *f, db_result *row)
 {
     db_answer answer = store_evidence_lock(f->connection, &f->evidence.key, row);
@@ -134,8 +134,7 @@ static int judge(task *t, const db *connection)
 {
     if (!is_duplicate(connection, DB_ERROR))
         return task_judge_passing(t, connection);
-    t->verdict = VERDICT_FAILED;
-    t->status = error_set(TL_TRY_AGAIN, "somebody else has just made the row");
+    task_fail(t, error_set(TL_TRY_AGAIN, "somebody else has just made the row"));
     t->stage = TASK_AGAIN;
     return 1;
 }
@@ -259,6 +258,8 @@ static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_vie
     gone->fingerprint = lock->has_fingerprint ? held->fingerprint : NULL;
     gone->payload = held->payload;
     gone->payload_size = held->payload_size;
+    gone->amount_minor = held->amount_minor;
+    gone->currency = held->currency[0] != '\0' ? held->currency : NULL;
     gone->exclusive = held->exclusive;
     gone->hold_ms = lock->options.max_hold_ms;
     gone->sends = (held->sends > 0 ? held->sends : 1) + 1; /* as after accepting */

@@ -1,6 +1,6 @@
 /*
- * The ending as a part of the caller's own transaction.  The compare-and-set runs on the caller's
- * connection, which is looked at and never committed, rolled back or SET.
+ * Ends a trade within the caller's own transaction.  The compare-and-set runs on the caller's
+ * connection, which is checked, but never committed, rolled back or SET.
  */
 #include "trade_lock/lock.h"
 
@@ -56,7 +56,7 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     return status;
 }
 
-/* The ending that this handle tried last. */
+/* Settles the ending that this handle tried last. */
 static void settle_ending(tl_lock *lock, step_task *t)
 {
     const int both_rows = lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);

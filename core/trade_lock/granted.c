@@ -1,5 +1,5 @@
-/* A grant of a trade's lock, and the table of this kind of lock.  The row is read where the step's
- * answer does not tell, or came too late. */
+/* Takes a grant of a trade's lock, and has the table of this kind of lock.  The row is read if the
+ * step's answer does not tell, or came too late. */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The last step at the row is this handle's, and nobody has gone on from there. */
+/* Whether the last step on the row is this handle's, and nobody has gone on from there. */
 static int is_last_here(const tl_lock *lock)
 {
     return lock->view.status == 'P' &&
@@ -25,13 +25,14 @@ int ask_is_mine(const tl_lock *lock)
 /* A grant under way. */
 struct granting {
     const step_task *t;
-    int was_read; /* the row was */
+    int was_read;      /* the row was read */
+    int64_t before_ms; /* CLOCK_BOOTTIME, from before the row was read */
 };
 
 /*
- * The hold as the row has it, where the step's own answer does not tell or is too old: a step that
- * was settled, a claim of a batch, a reclaim that names no fence and carries business rows, a
- * thread that was stopped.  A hold whose time is over is one as long as nobody else has taken it.
+ * Reads the hold from the row, if the step's own answer does not tell or is too old: after a
+ * settled step, a claim in a batch, a reclaim with business rows that names no fence, or in a
+ * thread that was stopped.  A hold whose time is over still counts until somebody else takes it.
  */
 static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mine)
 {
@@ -43,6 +44,7 @@ static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mi
     if (status != TL_OK)
         return status;
     g->was_read = 1;
+    g->before_ms = before_ms;
     *mine = ask_is_mine(lock) || (is_last_here(lock) && life_left_ms(h->life) > 0);
     offer->before_ms = before_ms;
     offer->left_ms = (lock->view.max_hold_until_us - lock->view.now_us) / 1000;
@@ -67,8 +69,8 @@ static void in_doubt(lock_handle *h, const void *granting)
     h->doubt.rows = ((const struct granting *)granting)->t->task.doubt.rows;
 }
 
-/* A worker's thread that claims has no work of its own; the claim goes on with the trade's, which
- * the row says. */
+/* Logs the grant.  A worker's thread has no log UUID of its own, so a claim is logged under the
+ * trade's, which the row names. */
 static void log_grant(const tl_lock *lock)
 {
     tl_key key = lock_key(lock);
@@ -89,9 +91,9 @@ static tl_status granted(lock_handle *h, void *granting)
     if (!g->was_read)
         lock_view_granted(lock, g->t);
     lock->own_sends = 0;
-    if (lock->options.lane == TL_LANE_RETRY)
-        lock->clock_steps = clock_watch_steps(h->client);
-    else if (!lock->options.not_sent)
+    if (g->t->step.kind == STEP_CLAIM)
+        (void)lock_view_fits(lock, g->before_ms * 1000);
+    if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
         lock_count_send(lock, 0, 0);
     log_grant(lock);
     return TL_GRANTED;
@@ -121,7 +123,7 @@ const lock_method trade_method = {
 
 tl_status ask_granted(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
-    struct granting granting = {.t = t};
+    struct granting granting = {.t = t, .before_ms = before_ms};
     /* A step that was settled may have been committed long ago: what is left of its max_hold is
      * read, not assumed. */
     lock_offer offer = {.unread = t->step.fence == 0 || t->task.settled,

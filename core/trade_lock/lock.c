@@ -1,3 +1,4 @@
+/* What a trade lock knows without a round trip, and freeing it.  Touches the handle only. */
 #include "trade_lock/lock.h"
 
 #include "base/clock.h"
@@ -105,6 +106,8 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
 
     memset(t, 0, sizeof *t);
     handle_begin(&lock->base, fresh_token);
+    if (fresh_token && (kind == STEP_CLAIM || kind == STEP_ASK_REPEATABLE))
+        lock->clock_steps = clock_watch_steps(lock->base.client);
     if (lock->base.doubt.is_open)
         t->task.doubt = lock->base.doubt;
     s->kind = kind;
@@ -224,6 +227,19 @@ tl_status lock_read(tl_lock *lock)
     return TL_OK;
 }
 
+int lock_view_fits(tl_lock *lock, int64_t before_us)
+{
+    if (clock_watch_fits(lock->base.client, &lock->view, before_us))
+        return 1;
+    lock->clock_steps = LOCK_CLOCK_DOUBT;
+    return 0;
+}
+
+int lock_is_timely(const tl_lock *lock)
+{
+    return clock_watch_steps(lock->base.client) == lock->clock_steps;
+}
+
 tl_status lock_read_with(tl_lock *lock, step_task *t)
 {
     shared_row_release(lock->coming);
@@ -267,4 +283,9 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     v->payload = lock->payload;
     v->payload_size = lock->options.payload_size;
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
+    if (t->step.kind == STEP_ASK) {
+        v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
+        v->amount_minor = lock->options.amount_minor;
+        text_copy(v->currency, sizeof v->currency, lock->currency);
+    }
 }

@@ -75,6 +75,31 @@ static tl_status check_sizes(const tl_lock_options *o)
     return check_texts(o);
 }
 
+static int is_currency(const char *text)
+{
+    return strlen(text) == TL_CURRENCY && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == TL_CURRENCY;
+}
+
+static tl_status check_amount(const tl_lock_options *o)
+{
+    if (o->currency == NULL && o->amount_minor == 0)
+        return TL_OK;
+    if (o->amount_minor < 0)
+        return error_set(TL_INVALID, "amount_minor is %lld; it must be 0 to %lld",
+                         (long long)o->amount_minor, (long long)INT64_MAX);
+    if (o->currency == NULL)
+        return error_set(TL_INVALID,
+                         "amount_minor is %lld and currency is NULL: an amount has "
+                         "both, or neither",
+                         (long long)o->amount_minor);
+    if (!is_currency(o->currency))
+        return error_set(TL_INVALID, "currency is not three capital letters, such as EUR");
+    if (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE))
+        return error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it has "
+                                     "no amount");
+    return TL_OK;
+}
+
 static tl_status check_options(const tl_lock_options *o)
 {
     tl_status status;
@@ -85,6 +110,8 @@ static tl_status check_options(const tl_lock_options *o)
     if (o->lane != TL_LANE_SYNC && o->lane != TL_LANE_RETRY)
         return error_set(TL_INVALID, "lane is neither sync nor retry");
     status = check_flags(o);
+    if (status == TL_OK)
+        status = check_amount(o);
     return status == TL_OK ? check_sizes(o) : status;
 }
 
@@ -112,6 +139,7 @@ static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
     text_copy(lock->channel, sizeof lock->channel, o->channel);
     text_copy(lock->remark, sizeof lock->remark, o->remark);
     text_copy(lock->actor, sizeof lock->actor, o->actor);
+    text_copy(lock->currency, sizeof lock->currency, o->currency);
     if (o->payload != NULL) {
         /* An empty payload is still one: never NULL. */
         lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);

@@ -31,8 +31,8 @@ static tl_status find_customer(tl_lock *lock)
     return TL_OK;
 }
 
-/* Of a payment that was filed after a restore nobody knows the contents: it contradicts no ask, and
- * answers each. */
+/* Whether the contents differ.  Nobody knows the contents of a payment that was filed after a
+ * restore; it contradicts no ask. */
 int ask_fingerprint_differs(const tl_lock *lock)
 {
     if (lock->view.status == 'Y' && !lock->inside.has_fingerprint)
@@ -42,8 +42,8 @@ int ask_fingerprint_differs(const tl_lock *lock)
     return memcmp(lock->fingerprint, lock->view.fingerprint, TL_FINGERPRINT) != 0;
 }
 
-/* The key belongs to the other kind of row: a repeatable trade never takes over a payment, and never
- * answers for one. */
+/* The key belongs to the other kind of row: a repeatable trade never takes over a payment, and
+ * never answers for one. */
 int ask_kind_differs(const tl_lock *lock)
 {
     return lock->view.state != TL_STATE_ABSENT &&
@@ -54,10 +54,10 @@ tl_status ask_refuse_kind(const tl_lock *lock)
 {
     return error_set(TL_MISMATCH,
                      lock->view.repeatable
-                         ? "this key is a mutex (a repeatable or standalone operation), "
-                           "and was asked for as a trade that happens once"
+                         ? "this key is a repeatable or standalone operation, and was asked for "
+                           "as a trade that happens once"
                          : "this key is a trade that happens once, and was asked for as "
-                           "a mutex (a repeatable or standalone operation)");
+                           "a repeatable or standalone operation");
 }
 
 tl_status ask_refuse_customer_busy(tl_lock *lock)

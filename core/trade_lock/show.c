@@ -16,7 +16,7 @@ static int is_being_decided(db *connection, const tl_view *view)
 {
     return view->status == 'P' &&
            store_row_held(connection, view->cust_no, view->serial_no, view->op_code) == DB_ERROR &&
-           db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+           db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 }
 
 /* A holder that was killed seems to live until its session is over; this tells. */

@@ -1,8 +1,8 @@
 /*
- * Business rows in the library's own transactions: with the row that becomes P, and with the
- * ending.  The lock's statement begins the transaction; then the callback; then the commit, which
- * shows whether the callback ended the transaction behind our back (db/guard.c).  All of it is one
- * task of a kind of its own, which the engine repeats and settles as it does any step.
+ * Asks and endings with business rows, in a callback transaction (db/callback_tx.c).  The lock's
+ * statement begins it, the callback's statements follow, and the commit fails if the callback ended
+ * the transaction itself.  All of it is one task, which the engine repeats and settles like any
+ * step.  Touches the lock's rows, its handle, and what the callback touches.
  */
 #include "trade_lock/lock.h"
 
@@ -21,16 +21,16 @@ struct with {
     tl_tx_fn fn;
     void *context;
     db *connection;
-    int sent;       /* a commit with the callback's rows, in some try */
-    int deadlocked; /* an earlier try, as its callback said */
-    /* Of a step in doubt: what it comes to, once it proves not to have happened. */
+    int sent;       /* some try sent a commit with the callback's rows */
+    int deadlocked; /* an earlier try met a deadlock, as its callback said */
+    /* If a step in doubt proves not to have happened: its status, and the sentence. */
     tl_status if_undone; /* TL_TRY_AGAIN: it is tried again */
     char sentence[ERROR_MAX];
 };
 
 /* ------------------------------------------------------------------ what a try comes to -- */
 
-/* Nothing was written, and the transaction is rolled back. */
+/* Ends the try: nothing was written, and the transaction is rolled back. */
 static db_answer stop(struct with *w, tl_status status)
 {
     w->t->task.verdict = VERDICT_FAILED;
@@ -46,7 +46,8 @@ static void keep_sentence(struct with *w, tl_status if_undone)
     text_copy(w->sentence, sizeof w->sentence, tl_error_message());
 }
 
-/* The connection is done with; the token will say what became of the step. */
+/* Ends the try in doubt: the connection is spoilt, and the token will tell what became of the
+ * step. */
 static db_answer leave_in_doubt(struct with *w, tl_status if_undone)
 {
     keep_sentence(w, if_undone);
@@ -54,14 +55,14 @@ static db_answer leave_in_doubt(struct with *w, tl_status if_undone)
     return DB_DONE;
 }
 
-/* What a step whose answer is lost turns out to be when it did not happen. */
+/* If an answer is lost from here on and the step did not happen, it is tried again. */
 static void lost_before_commit(struct with *w)
 {
     w->if_undone = TL_TRY_AGAIN;
     text_copy(w->sentence, sizeof w->sentence, "the connection was lost before the commit");
 }
 
-/* It did not happen: the whole transaction may be run again, unless its callback stopped it. */
+/* The step did not happen: the transaction may be run again, unless its callback stopped it. */
 static void undone(task *t)
 {
     const struct with *w = t->context;
@@ -72,9 +73,9 @@ static void undone(task *t)
 }
 
 /*
- * One thing the token cannot tell: where a callback committed, wrote more and answered TL_OK, and
- * the answer to the library's own commit, which the server refuses then, was lost, the step counts
- * as done with its rows.
+ * Reads by the token what became of the step.  One case it cannot tell: a callback committed, wrote
+ * more and answered TL_OK; the server then refuses the library's commit, and that answer is lost.
+ * The step counts as done with its rows.
  */
 static db_answer read_fate(task *t, db *connection)
 {
@@ -100,8 +101,8 @@ static int run_callback(void *context)
     return (int)status;
 }
 
-/* A callback may be left by an exception, by the end of its thread or by a longjmp.  Meanwhile the
- * handle says what holds then: the step's fate is not known, and its token tells. */
+/* Calls the callback, which may be left by an exception, a longjmp or the end of its thread.  So
+ * the handle says meanwhile what holds in that case: the step is in doubt, and its token tells. */
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
@@ -126,7 +127,7 @@ static tl_status call(struct with *w)
     return status;
 }
 
-/* A sentence that the callback left says more than its status. */
+/* If the callback left a sentence, it is kept: it says more than the status. */
 static tl_status callback_failed(tl_status status)
 {
     if (tl_error_message()[0] != '\0')
@@ -137,7 +138,8 @@ static tl_status callback_failed(tl_status status)
 
 static db_answer callback_ended_it(struct with *w)
 {
-    client_lose_track(w->lock->base.client); /* the lock's statement may be committed */
+    client_lose_track(
+        w->lock->base.client); /* the callback may have committed the lock's statement */
     return stop(w, error_set(TL_CALLBACK_FAILED,
                              "the database callback of '%s' ended the transaction, or "
                              "released the connection's own GET_LOCK name; it must not "
@@ -152,7 +154,7 @@ static tl_status callback_refused(const struct with *w)
                : error_set(TL_CALLBACK_FAILED, "a callback of an ending cannot refuse");
 }
 
-/* Of a callback that did not answer TL_OK: refused, failed, or asked to be run again. */
+/* Why a callback did not answer TL_OK: it refused, failed, or asked to be run again. */
 static tl_status why_stopped(const struct with *w, tl_status status)
 {
     if (status == TL_TRY_AGAIN)
@@ -161,9 +163,10 @@ static tl_status why_stopped(const struct with *w, tl_status status)
 }
 
 /*
- * Where the savepoint is still there nothing can be committed.  Otherwise the callback may have
- * committed the lock's statement alone, and the token is asked; of a deadlock, which undoes all,
- * only where the next try shows nothing else (look_back).
+ * The callback did not answer TL_OK.  If the savepoint is still there, nothing is committed.
+ * Otherwise the callback may have committed the lock's statement alone, and the token tells.  After
+ * a deadlock, which undoes everything, the token is asked only if the next try does not commit
+ * either (look_back).
  */
 static db_answer callback_stopped(struct with *w, tl_status status)
 {
@@ -183,12 +186,12 @@ static db_answer callback_stopped(struct with *w, tl_status status)
         return callback_ended_it(w);
     if (!failed || db_has_unread(w->connection))
         return leave_in_doubt(w, stopped);
-    lost_before_commit(w); /* which may be why it failed */
+    lost_before_commit(w); /* the lost connection may be why the callback failed */
     task_doubt(&w->t->task, w->connection);
     return DB_DONE;
 }
 
-/* Nothing can be sent behind results that nobody read. */
+/* Nothing can be sent while results are unread. */
 static db_answer left_unread(struct with *w)
 {
     return leave_in_doubt(w, error_set(TL_CALLBACK_FAILED,
@@ -200,7 +203,7 @@ static db_answer left_unread(struct with *w)
 
 static db_answer commit(struct with *w)
 {
-    db_answer answer = db_commit_guarded(w->connection);
+    db_answer answer = db_callback_tx_commit(w->connection);
 
     if (answer != DB_NOT_SENT && w->fn != NULL) {
         w->t->task.doubt.rows = ROWS_SENT;
@@ -209,7 +212,7 @@ static db_answer commit(struct with *w)
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer == DB_DONE)
-        error_clear(); /* what the callback said on the way */
+        error_clear(); /* a sentence that the callback left */
     return answer;
 }
 
@@ -223,7 +226,7 @@ static db_answer run(task *t, db *connection)
     w->connection = connection;
     lost_before_commit(w);
     t->doubt.rows = w->fn != NULL ? ROWS_NOT_SENT : ROWS_NONE;
-    answer = store_step(connection, s, t->asks ? STORE_GUARDED_NOWAIT : STORE_GUARDED);
+    answer = store_step(connection, s, t->asks ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {
@@ -236,7 +239,7 @@ static db_answer run(task *t, db *connection)
     return db_has_unread(connection) ? left_unread(w) : commit(w);
 }
 
-/* It is closed: what was changed would govern the next trade. */
+/* The connection is closed, since the changed session would govern the next trade. */
 static void tell_of_changes(task *t, db *connection)
 {
     const struct with *w = t->context;
@@ -250,8 +253,8 @@ static void tell_of_changes(task *t, db *connection)
 }
 
 /*
- * A transaction that was run again after a deadlock, and did not come to a commit of its own.  The
- * callback may have committed before it met the deadlock, and the next try then met that row.
+ * Called when a transaction was run again after a deadlock and came to no commit.  The callback may
+ * have committed before it met the deadlock, and the next try then met that very row.
  */
 static void look_back(struct with *w, int64_t deadline_ms)
 {
@@ -310,7 +313,7 @@ struct preparing {
     void *context;
 };
 
-/* A trade that was to be reclaimed and is not there is asked for the first time. */
+/* Asks once.  If the trade to be reclaimed is not there, it is asked for as a new one. */
 static tl_status ask_with(tl_lock *lock, void *context)
 {
     const struct preparing *prepare = context;
@@ -367,7 +370,7 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
     w.sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, &t);
     run_with(&w, commit_ms);
-    /* Where it met what an earlier try of it left behind, that had its rows. */
+    /* It met what an earlier try left behind, and that try had its rows. */
     if (t.task.verdict == VERDICT_REFUSED && w.sent)
         t.task.doubt.rows = ROWS_SENT;
     return finish_verdict(lock, ending, &t);

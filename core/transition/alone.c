@@ -1,7 +1,7 @@
 /*
- * One task alone: tried, tried again while the server undoes it, settled when its answer is lost.
- * The only loop of that kind: every kind of task goes through it.  It uses connections of the pool
- * and settle.c, and knows no other task.
+ * Carries out one task alone: tries it, tries again while the server undoes it, and settles it when
+ * its answer is lost.  Every kind of task goes through this one loop.  It uses connections of the
+ * pool and settle.c, and knows no other task.
  */
 #include "transition/alone.h"
 
@@ -16,8 +16,7 @@
 #define REPEAT_MIN_MS 2
 #define REPEAT_MAX_MS 100
 
-/* Nothing was written; but what may have happened before stays in doubt. */
-static void fail(task *t, tl_status status)
+void task_fail(task *t, tl_status status)
 {
     t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
     t->status = t->doubt.is_open ? TL_UNKNOWN : status;
@@ -34,11 +33,11 @@ tl_status task_check_lock(const transition_engine *engine, const task *t)
 
 int task_judge_passing(task *t, const db *connection)
 {
-    const db_error_class class = db_error_classify(db_errno(connection));
+    const db_error_kind kind = db_error_kind_of(db_errno(connection));
 
-    if (class != DB_CLASS_GONE && class != DB_CLASS_OVERLOADED)
+    if (kind != DB_KIND_GONE && kind != DB_KIND_OVERLOADED)
         return 0;
-    fail(t, db_error_status(connection, DB_ERROR, t->name));
+    task_fail(t, db_error_status(connection, DB_ERROR, t->name));
     t->stage = TASK_AGAIN;
     return 1;
 }
@@ -47,7 +46,7 @@ int task_judge_passing(task *t, const db *connection)
 static void judge(task *t, db *connection, db_answer answer)
 {
     int lost = answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer);
-    int repeats = answer == DB_ERROR && db_error_classify(db_errno(connection)) == DB_CLASS_REPEAT;
+    int repeats = answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 
     if (lost && !t->kind->reads) {
         task_doubt(t, connection);
@@ -60,24 +59,20 @@ static void judge(task *t, db *connection, db_answer answer)
         t->verdict = VERDICT_DECIDING;
         return;
     }
-    fail(t, db_error_status(connection, answer, t->name));
+    task_fail(t, db_error_status(connection, answer, t->name));
     if (repeats || lost || answer == DB_NOT_SENT)
         t->stage = TASK_AGAIN;
 }
 
-/* What the server said is judged before the rollback says something else. */
-static void try_on(task *t, db *connection)
+/* The answer is judged before the rollback overwrites the connection's error. */
+static void conclude(task *t, db *connection, db_answer answer)
 {
-    db_answer answer;
-
-    t->verdict = VERDICT_APPLIED;
-    answer = t->kind->run(t, connection);
     if (answer != DB_DONE)
         judge(t, connection, answer);
     else if (t->verdict == VERDICT_UNKNOWN)
         t->stage = TASK_AGAIN;
     else
-        t->doubt.is_open = 0; /* whatever an earlier run came to, this one was answered */
+        t->doubt.is_open = 0; /* this run was answered, whatever became of an earlier one */
     if (db_in_transaction(connection))
         (void)db_rollback(connection);
     if (t->kind->after != NULL)
@@ -93,7 +88,7 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     assert(t->stage != TASK_OVER && !alone_is_lost(t));
     t->stage = TASK_OVER;
     if (status != TL_OK) {
-        fail(t, status);
+        task_fail(t, status);
         /* "Too many connections" may pass within the time too. */
         if (status == TL_UNREACHABLE || status == TL_OVERLOADED)
             t->stage = TASK_AGAIN;
@@ -101,10 +96,12 @@ void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
     }
     if (t->kind->check != NULL && !t->doubt.is_open)
         status = t->kind->check(engine, t);
-    if (status == TL_OK)
-        try_on(t, connection);
-    else
-        fail(t, status);
+    if (status == TL_OK) {
+        t->verdict = VERDICT_APPLIED;
+        conclude(t, connection, t->kind->run(t, connection));
+    } else {
+        task_fail(t, status);
+    }
     pool_put(engine->connections, connection);
 }
 
@@ -118,7 +115,7 @@ int alone_is_over(const task *t)
     return t->stage == TASK_OVER && !alone_is_lost(t);
 }
 
-/* It provably did not happen: the same token may be written now. */
+/* The task provably did not happen, so the same token may be written now. */
 static void undone(task *t)
 {
     const doubt *d = &t->doubt;
@@ -136,8 +133,8 @@ static void undone(task *t)
         t->kind->undone(t);
 }
 
-/* Whether it happened is not asked, only that it cannot happen any more: what is run next must not
- * be undone by it. */
+/* For a task that may simply be run again: only makes sure that the lost run cannot happen later,
+ * and undo the next one. */
 static void end_lost(transition_engine *engine, task *t, int64_t deadline_ms)
 {
     if (task_end(engine, &t->doubt, clock_left_ms(deadline_ms)))
@@ -157,18 +154,24 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
     if (t->verdict == VERDICT_REFUSED)
         undone(t);
     else if (t->verdict != VERDICT_UNKNOWN)
-        error_clear(); /* what was said of the loss */
+        error_clear(); /* the words about the loss */
 }
 
-/* 0: with no time left the next try could only say so, and not what went wrong. */
+/* The last pauses are shorter, so that all of the time is used.  0: no time is left, and the last
+ * try's words say best what went wrong. */
 static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
-    int64_t again_ms = clock_deadline(random_jitter_ms(*pause_ms, 100));
+    const int64_t left_ms = clock_left_ms(deadline_ms);
+    int64_t this_ms = random_jitter_ms(*pause_ms, 100);
 
-    if (again_ms >= deadline_ms)
+    if (this_ms >= left_ms)
+        this_ms = left_ms / 2;
+    if (this_ms < REPEAT_MIN_MS) {
+        clock_sleep_until_ms(deadline_ms);
         return 0;
+    }
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(again_ms);
+    clock_sleep_until_ms(clock_deadline(this_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
     error_clear(); /* what the last try said */
     return 1;

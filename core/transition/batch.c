@@ -1,9 +1,10 @@
 /*
- * Tasks in batches: one statement for all of them.  An error that the server answered undid all of
- * it: the batch is split, so that one bad row does not fail its neighbours.  An answer that was
- * lost is never followed by the same statement: every task is settled by its own token.
+ * Tasks in batches: one statement for all of them.  After an error that the server answered,
+ * nothing of it happened; the batch is split, so that one bad row does not fail its neighbours.
+ * After a lost answer the statement is never run again: every task is settled by its own token.
  *
- * It uses alone.c for a task that goes on alone, and settle.c for those that were lost together.
+ * It uses connections of the pool, alone.c for a task that goes on alone, and settle.c for tasks
+ * that were lost together.
  */
 #include "transition/batch.h"
 
@@ -32,14 +33,14 @@ void task_send_back(task *t)
 
 static void send_back(task **tasks, size_t count)
 {
-    error_clear(); /* each finds out for itself, within its own deadline */
+    error_clear(); /* each thread finds its own words, within its own deadline */
     for (size_t i = 0; i < count; i++)
         task_send_back(tasks[i]);
 }
 
 /* ------------------------------------------------------------------- the statement -- */
 
-/* Tasks without an end are UNKNOWN. */
+/* Leaves the tasks UNKNOWN if the statement was not answered with DB_DONE. */
 static db_answer run_statement(const batch_kind *kind, db *connection, task **tasks, size_t count)
 {
     db_answer answer;
@@ -54,8 +55,8 @@ static db_answer run_statement(const batch_kind *kind, db *connection, task **ta
     return answer;
 }
 
-/* Whether the halves may do better on this connection, whose server undid the whole.  A lock of the
- * whole table keeps each of them waiting, however few there are. */
+/* Whether the halves may succeed on this connection after the server undid the whole.  They would
+ * not against a lock of the whole table, which keeps any statement waiting. */
 static int may_split(const db *connection, db_answer answer, int64_t deadline_ms)
 {
     return answer == DB_ERROR && db_usable(connection) &&
@@ -63,7 +64,7 @@ static int may_split(const db *connection, db_answer answer, int64_t deadline_ms
            clock_left_ms(deadline_ms) > 0;
 }
 
-/* Runs on this connection as long as it is usable; halves when the server undid it. */
+/* Runs the statement, and its halves if the server undid it, while the connection is usable. */
 static db_answer run_split(transition_engine *engine, const batch_kind *kind, db *connection,
                            task **tasks, size_t count, int64_t deadline_ms)
 {
@@ -71,7 +72,7 @@ static db_answer run_split(transition_engine *engine, const batch_kind *kind, db
     db_answer answer;
 
     if (count == 1) {
-        /* Alone it takes the ordinary way, with its own error and its own repeats. */
+        /* A single task goes on alone, with its own error and its own repeats. */
         send_back(tasks, 1);
         return DB_DONE;
     }
@@ -87,7 +88,7 @@ static db_answer run_split(transition_engine *engine, const batch_kind *kind, db
     return run_split(engine, kind, connection, tasks + half, count - half, deadline_ms);
 }
 
-/* Which of a broken attempt have no verdict yet. */
+/* Which tasks have no verdict yet after a statement that went wrong. */
 static size_t undecided(task **tasks, size_t count, task **left)
 {
     size_t kept = 0;
@@ -98,8 +99,8 @@ static size_t undecided(task **tasks, size_t count, task **left)
     return kept;
 }
 
-/* The connection is ended once for all of them.  What provably did not happen may be run now, and
- * what is not known yet each thread settles for itself. */
+/* Ends the connection once for all of them.  A task that provably did not happen may be run again
+ * now; each thread settles for itself a task that is still unknown. */
 static void settle_lost(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     if (count == 0)
@@ -118,8 +119,8 @@ static int may_begin(const transition_engine *engine, task *const *tasks, size_t
     return 1;
 }
 
-/* One try, in the batch's turn.  Settling and repeating are done in the thread's own time; and what
- * went wrong its own thread finds out for itself, and then has the words for it. */
+/* One try with the batch's permit.  The task's own thread settles and repeats it, without a permit;
+ * it also finds out again what went wrong, so that it has the words for it. */
 static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
 {
     alone_try(engine, t, deadline_ms);
@@ -127,7 +128,7 @@ static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
         send_back(&t, 1);
 }
 
-/* Sorted by key, more than one. */
+/* Needs: more than one task, sorted by key. */
 static void run_sorted(transition_engine *engine, const batch_kind *kind, task **tasks,
                        size_t count, int64_t deadline_ms)
 {
@@ -163,7 +164,7 @@ static int in_order(const void *left, const void *right)
     return a->kind->batch(a)->order(a, b);
 }
 
-/* Each key once: the first of each, and for each task which that is. */
+/* Finds the first task of each key, and for each task which one that is. */
 static size_t take_first_of_keys(const batch_kind *kind, task **tasks, size_t count, task **first,
                                  task **first_of)
 {
@@ -219,8 +220,7 @@ static struct timespec until(int64_t deadline_ms)
     return at;
 }
 
-/* Waits for a turn among those who settle for themselves; 0 when the deadline came
- * first. */
+/* Waits for a turn among the threads that settle for themselves; 0: the deadline came first. */
 static int enter(transition_engine *engine, int64_t deadline_ms)
 {
     struct timespec at = until(deadline_ms);
@@ -233,7 +233,7 @@ static int enter(transition_engine *engine, int64_t deadline_ms)
     return 1;
 }
 
-/* Few at a time, since each opens a connection. */
+/* Few threads settle at a time, since each opens a connection. */
 static void settle_in_turn(transition_engine *engine, task *t, int64_t deadline_ms)
 {
     if (enter(engine, deadline_ms)) {

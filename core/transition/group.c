@@ -2,17 +2,17 @@
  * Group commit, as the write group of a log-structured store does it.
  *
  * A thread that finds a free permit leads: it tries its own task on its own thread, with nothing
- * added, and leaves the permit before it tries again.  One that does not joins a group of the queue
- * and sleeps.  A leader that is back hands its permit to the first group of the queue, which one of
- * its own threads then leads: one statement, one commit, a verdict for each, and one call that
- * wakes them all.  So a group grows as large as the time of one commit makes it; there is no
- * dispatcher, no timer, and a lone caller waits for nobody.
+ * added, and gives the permit up before it tries again.  A thread that finds none joins a group of
+ * the queue and sleeps.  A leader that is done hands its permit to the first group of the queue,
+ * and one of that group's threads leads: one statement, one commit, a verdict for each task, and
+ * one call that wakes them all.  So a group grows while the commit before it takes its time.  There
+ * is no dispatcher and no timer, and a lone caller waits for nobody.
  *
- * A group takes no more than its share of all who are there: where one took all that waits, the
- * other permits were left with crumbs, a group of fifty and then many of five, each of which costs
- * a commit.  A group holds tasks of one batch kind; the permits are there for all kinds.
+ * A group takes no more than its share of all tasks that are there.  If one took all, the other
+ * permits would be left with crumbs: a group of fifty and then many of five, each of which costs a
+ * commit.  A group holds tasks of one batch kind; all kinds share the permits.
  *
- * It carries nothing out by itself: batch.c and alone.c do.
+ * This file runs no statement: batch.c and alone.c do.  It touches its queue only.
  */
 #include "transition/group.h"
 
@@ -27,19 +27,19 @@
 #include <stdatomic.h>
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
- * is worth what its statement costs as long as the groups are short: with 16 to 64 callers it makes
- * a fifth more cycles. */
+ * is worth what its statement costs as long as the groups are short: with 16 callers it makes a
+ * fifth more cycles. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
-#define FEW_STEPS 96
+#define FEW_TASKS 96
 
-/* As few as these each go by themselves: the server lets their commits share a sync, and what a
- * group of two or three saves is less than what its waiting costs.  How many they are is the
- * most at once in this span of steps or in the one before; at any one moment some are between
- * two steps. */
+/* While the peak is at most this, each task runs alone: the server lets their commits share a sync,
+ * and a group of two or three saves less than its waiting costs.  The peak is the most tasks at
+ * once in this span of tasks or in the one before it, since at any one moment some threads are
+ * between two tasks. */
 #define ALONE 8
-#define SPAN_STEPS 64
-/* So many connections they leave to what takes no permit: reads, the janitor's rounds, leases. */
+#define SPAN_TASKS 64
+/* Connections reserved for what takes no permit: reads, the janitor's rounds, leases. */
 #define SPARE 4
 
 /* What a group's word says, in this order. */
@@ -68,14 +68,14 @@ struct group {
 };
 
 struct group_queue {
-    unsigned connections; /* more groups than these cannot be under way */
+    unsigned connections; /* at most so many groups can be under way */
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
-    unsigned leaders, groups;  /* permits that are taken, and those of them by groups */
+    unsigned leaders, groups;  /* permits that are taken; those of them that groups have */
     size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
-    size_t most, most_before;  /* of both together, in this span and in the one before */
-    unsigned steps;            /* in this span */
+    size_t most, most_before;  /* the peak of both together, in this span and in the one before */
+    unsigned seen;             /* tasks, in this span */
 };
 
 tl_status group_queue_new(group_queue **out, unsigned connections)
@@ -116,8 +116,8 @@ static void count_in(group_queue *queue)
 {
     const size_t all = queue->waiting + queue->under_way + 1;
 
-    if (++queue->steps > SPAN_STEPS) {
-        queue->steps = 1;
+    if (++queue->seen > SPAN_TASKS) {
+        queue->seen = 1;
         queue->most_before = queue->most;
         queue->most = 0;
     }
@@ -125,7 +125,7 @@ static void count_in(group_queue *queue)
         queue->most = all;
 }
 
-/* So many may go by themselves. */
+/* How many tasks may run alone at once. */
 static unsigned most_alone(const group_queue *queue)
 {
     const unsigned able = queue->connections > SPARE ? queue->connections - SPARE : 0;
@@ -136,14 +136,14 @@ static unsigned most_alone(const group_queue *queue)
 static unsigned permits(const group_queue *queue)
 {
     const unsigned alone = most_alone(queue);
-    unsigned wanted = queue->waiting + queue->under_way < FEW_STEPS ? LEADERS_OF_FEW : LEADERS;
+    unsigned wanted = queue->waiting + queue->under_way < FEW_TASKS ? LEADERS_OF_FEW : LEADERS;
 
     if (queue->most <= alone && queue->most_before <= alone && alone > wanted)
         return alone;
     return wanted < queue->connections ? wanted : queue->connections;
 }
 
-/* As many for each group under way as are left to wait. */
+/* Each group under way gets as many tasks as are left to wait. */
 static size_t share_of(const group_queue *queue)
 {
     size_t share = (queue->waiting + queue->under_way) / (permits(queue) + 1) + 1;
@@ -151,12 +151,12 @@ static size_t share_of(const group_queue *queue)
     return share < BATCH_ROWS ? share : BATCH_ROWS;
 }
 
-/* The group that takes another member now; NULL when out of memory. */
+/* The group that takes the next member; NULL when out of memory. */
 static struct group *open_group(group_queue *queue, const batch_kind *kind, size_t bytes)
 {
     struct group *group;
 
-    /* The share grows with those who come: what was full for few has room again. */
+    /* The share grows with each task that comes, so a group that was full has room again. */
     for (group = queue->first; group != NULL; group = group->next)
         if (group->kind == kind && group->rows < share_of(queue) &&
             group->bytes + bytes <= BATCH_BYTES)
@@ -222,9 +222,9 @@ static struct group *take_first(group_queue *queue)
     return group;
 }
 
-/* Those who went by themselves when they were few have more permits than there are now.  One group
- * may go beside the rest of them, so that nobody waits until most of them are back, some of whom
- * may be stuck. */
+/* When tasks become many, more permits may be taken than there are now, by tasks that run alone.
+ * One group may go beside them: some of them may be stuck, and nobody should wait for most of
+ * them. */
 static int group_may_go(const group_queue *queue)
 {
     return queue->leaders < permits(queue) ||
@@ -256,8 +256,8 @@ static void call(struct group *due)
     }
 }
 
-/* A permit is free, `done` steps are: the next of the queue take it, and what more there is with
- * fewer steps; or it stays empty. */
+/* A permit is given back, after `done` tasks.  The next groups of the queue get it, and others that
+ * are free now that there are fewer tasks. */
 static void hand_over(group_queue *queue, size_t done, unsigned groups)
 {
     struct group *due;
@@ -280,8 +280,8 @@ void group_count(transition_engine *engine, size_t count)
     engine_count(&engine->counters.grouped, count);
 }
 
-/* The permit is handed over before the verdicts are, so that the next group is on its way while
- * the threads of this one wake up. */
+/* The permit is handed over before the verdicts, so that the next group runs while the threads of
+ * this one wake up. */
 static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
 {
     task *tasks[BATCH_ROWS];
@@ -297,7 +297,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
     futex_wake(&group->state, FUTEX_ALL);
 }
 
-/* Leaves the queue; 0 when the group has its permit already. */
+/* Takes the task out of the queue; 0 when its group has a permit already. */
 static int leave(group_queue *queue, struct group *group, struct member *me)
 {
     struct member **link = &group->first, *previous = NULL;
@@ -318,7 +318,7 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
         queue->waiting--;
         if (group->rows == 0)
             take_out_group(queue, group);
-        due = take_due(queue); /* with fewer steps there may be a permit more */
+        due = take_due(queue); /* with fewer tasks there may be one permit more */
         left = 1;
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -326,8 +326,8 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
     return left;
 }
 
-/* Sleeps until the group was served, and leads it when it is called and nobody else does; 0 when
- * the deadline came before either. */
+/* Sleeps until the group was served; leads it if it is called and no other thread does.  0: the
+ * deadline came first, and the task has left. */
 static int await(transition_engine *engine, struct group *group, struct member *me,
                  int64_t deadline_ms)
 {
@@ -355,8 +355,8 @@ static int await(transition_engine *engine, struct group *group, struct member *
     }
 }
 
-/* Joins a group, or leads alone where a permit is free; NULL: alone, *leads says whether with a
- * permit. */
+/* Takes a free permit, then NULL and *leads; else joins a group.  NULL without *leads: out of
+ * memory, the task goes alone. */
 static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me, int *leads)
 {
     struct group *group = NULL, *due = NULL;
@@ -391,8 +391,8 @@ void group_run(transition_engine *engine, const batch_kind *kind, task *t, int64
     struct group *group = join(engine->groups, kind, &me, &leads);
 
     if (leads) {
-        /* An ending may wait for somebody's row lock until its budget is over; nobody else shall
-         * wait with it. */
+        /* One try only: an ending may wait for a row lock until its budget is over, and nobody else
+         * shall wait with it. */
         alone_try(engine, t, deadline_ms);
         hand_over(engine->groups, 1, 0);
     } else if (group != NULL && !await(engine, group, &me, deadline_ms)) {

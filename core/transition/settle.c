@@ -1,16 +1,16 @@
 /*
- * When an answer is lost.  The request may still be travelling, the server may still be at it, or
- * the commit may have happened and only its answer is gone.  So, in this order:
+ * Finds out what became of a task whose answer was lost.  The request may still be travelling, the
+ * server may still work on it, or the commit happened and only its answer is gone.  So, in this
+ * order:
  *
- *   1. the connection is ended, by its GET_LOCK name, and its name becoming free is
- *      awaited: only then nothing of it can happen later.  A connection of a caller's has
- *      no name; its transaction holds the row from the ending on, so that getting the
- *      row's lock proves that it has ended;
- *   2. the task's kind reads, by the task's token, whether it was committed, and whether
- *      it is still worth anything;
- *   3. else it did not happen.
+ *   1. The connection is ended by its GET_LOCK name, and that name becoming free is awaited: only
+ *      then can nothing of it happen later.  A caller's connection has no name; its transaction
+ *      holds the row from the ending on, so getting the row's lock proves that it has ended.
+ *   2. The task's kind reads by the task's token whether it was committed, and whether it is still
+ *      worth anything.
+ *   3. If the token is nowhere, the task did not happen.
  *
- * The lowest file of this room: it uses connections and the kinds' `read`, and runs nothing.
+ * The lowest file of this room: it uses connections and the kinds' `read`, and runs no task.
  */
 #include "transition/settle.h"
 
@@ -27,13 +27,13 @@
 #define LOOK_AGAIN_MS 5
 #define RECONNECT_MS 50
 
-/* What is known about a connection that was left behind. */
+/* What one look tells of a connection whose answer was lost. */
 enum gone { GONE, STILL_THERE, NOT_PROVABLE, NO_ANSWER };
 
-/* A connection that was left behind, ours by its name or a caller's, and whose work is in doubt. */
+/* A lost connection, ours by its name or a caller's, and the tasks that are in doubt with it. */
 struct lost {
-    const char *name; /* "": nobody's any more */
-    /* A caller's, where key is not NULL. */
+    const char *name; /* "": it is gone already */
+    /* If key is not NULL, a caller's connection. */
     const tl_key *key;
     uint64_t thread_id;
     const char *witness;
@@ -92,7 +92,7 @@ static enum gone end_named(transition_engine *engine, db *connection, const char
     return gone == GONE ? STILL_THERE : gone;
 }
 
-/* Whether nobody has the row's lock now. */
+/* DB_DONE if nobody has the row's lock now, DB_ERROR if somebody has. */
 static db_answer row_is_free(db *connection, const tl_key *key)
 {
     db_result result = DB_RESULT_INIT;
@@ -109,10 +109,10 @@ static db_answer row_is_free(db *connection, const tl_key *key)
 }
 
 /*
- * One look at a caller's transaction.  Ids of connections begin again when the server does, and
- * somebody else's connection may have the caller's id now: it is ended only while a name that was
- * held before the caller's ending is held still, by which this is the same run of the server.  Else
- * its end is awaited.
+ * One look at a caller's transaction.  Connection ids start again when the server restarts, so
+ * somebody else may have the caller's id now.  The connection is therefore killed only while the
+ * witness is held, a name that was held before the caller's ending: then the server has not
+ * restarted.  Otherwise the end of the transaction is awaited.
  */
 static enum gone end_caller(transition_engine *engine, db *connection, const struct lost *lost)
 {
@@ -164,7 +164,7 @@ static int read_all(const struct lost *lost, db *connection)
     return 1;
 }
 
-/* One attempt on one connection: 1 when all is known. */
+/* One attempt on one connection; 1 when everything is known. */
 static int settle_on(transition_engine *engine, db *connection, const struct lost *lost,
                      int64_t deadline_ms)
 {
@@ -180,8 +180,8 @@ static int settle_on(transition_engine *engine, db *connection, const struct los
     }
 }
 
-/* What has only to be read waits for a connection of the pool; what has to be ended may be in the
- * way of those who have them all. */
+/* A task that only has to be read waits for a connection of the pool.  To end a connection an extra
+ * one is opened, since the lost one may block those who have all of the pool's. */
 static int settle_once(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     const int reads = lost->key == NULL && lost->name[0] == '\0';

@@ -1,6 +1,7 @@
 /*
- * The kind of task that a trade's steps are: how one is run, alone or in a batch, what refuses it,
- * and how its token tells what became of it.  It decides nothing about what is legal when.
+ * The task kind of a trade's steps: how one is run, alone or in a batch, what refuses it, and how
+ * its token tells what became of it.  It does not decide which step is legal when.  Touches the
+ * trade's rows.
  */
 #include "transition/step_task.h"
 
@@ -22,7 +23,7 @@ static const step *const_step_of(const task *t)
 
 /* ------------------------------------------------------------------- may it be begun -- */
 
-/* A failure rests on what is known to have been sent, and steps of that may be missing. */
+/* A failure needs to know what was sent, and after a restore steps that sent may be missing. */
 static int is_failure(const step *s)
 {
     return s->status == 'F' &&
@@ -77,13 +78,13 @@ static db_answer run(task *t, db *connection)
     return answer;
 }
 
-/* 1062 names the key that refused; the server's sentence also quotes the values, which may look
- * like names. */
+/* Which unique key refused is told by its name alone: the server's sentence also quotes the values,
+ * which may look like names. */
 int step_task_judge(task *t, const db *connection)
 {
     const step_kind kind = step_of(t)->kind;
 
-    if (db_error_classify(db_errno(connection)) != DB_CLASS_DUPLICATE ||
+    if (db_error_kind_of(db_errno(connection)) != DB_KIND_DUPLICATE ||
         (kind != STEP_ASK && kind != STEP_RECLAIM))
         return 0;
     t->verdict = strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0
@@ -92,7 +93,7 @@ int step_task_judge(task *t, const db *connection)
     return 1;
 }
 
-/* The row carries our token.  What was granted counts only while it is still P under this living
+/* The row carries our token.  A grant counts only while the row is still P under this living
  * session. */
 static void read_own(task *t, const db_result *row)
 {
@@ -106,8 +107,8 @@ static void read_own(task *t, const db_result *row)
     s->epoch = (uint32_t)db_get_uint(row, 0, 3);
 }
 
-/* The row by its key: our token there means that the step was committed.  Else history is asked
- * whether the token was ever written: then it was committed, and somebody has gone on from
+/* Reads the row by its key: our token there means that the step was committed.  Otherwise the
+ * history is asked; if it has the token, the step was committed and somebody has gone on from
  * there. */
 db_answer step_task_read(task *t, db *connection)
 {
@@ -162,9 +163,9 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
 }
 
 /*
- * Of several asks for one key in a batch one is written.  Where it was granted, the others meet a
- * living holder.  Where it was refused, so are the others, which had all asked before: but for
- * reclaims, each of which names what it saw.
+ * Of several asks for one key in a batch, one is written.  If it was granted, the others meet a
+ * living holder.  If it was refused, the others are refused too, since all asked before that.  Only
+ * reclaims go on alone, since each names what it saw.
  */
 static int follow(const task *written, task *t)
 {

@@ -1,9 +1,9 @@
 /*
- * The engine's front: what makes one, and what a task is given to.  A task that may share a
- * statement goes to the queue (group.c), any other is carried out alone (alone.c).
+ * The engine's front: makes an engine, and takes tasks.  A task that may share a statement goes to
+ * the queue (group.c); any other is carried out alone (alone.c).  Touches no row itself.
  *
- * The files of this room stand in one line, and each knows only those behind it:
- * task -> group -> batch -> alone -> settle -> engine.h.
+ * The files of this room stand in one line, and each knows only those after it: task -> group ->
+ * batch -> alone -> settle -> engine.h.
  */
 #include "transition/task.h"
 
@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Members of a lost batch that settle for themselves at once: each opens a connection. */
+/* How many members of lost batches may settle at once: each opens a connection. */
 #define SETTLERS 4
 
 tl_status transition_engine_new(transition_engine **out, pool *connections,
@@ -72,7 +72,7 @@ static void begin(task *t)
     t->settled = 0;
 }
 
-/* Nothing can be in doubt of what is known. */
+/* Asserts that a task with a known verdict is not in doubt. */
 static void check_end(const task *t)
 {
     assert((t->verdict == VERDICT_UNKNOWN) == (t->doubt.is_open != 0));
@@ -102,7 +102,7 @@ static int by_kind(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* How many of the first of them share a statement. */
+/* How many of the tasks, from the first on, share a statement. */
 static size_t count_together(const batch_kind *kind, task *const *tasks, size_t count)
 {
     size_t taken = 1, bytes = 0;
@@ -117,7 +117,7 @@ static size_t count_together(const batch_kind *kind, task *const *tasks, size_t 
     return taken;
 }
 
-/* Each has its turn before any is waited for. */
+/* Tries each task once before waiting for any. */
 static void give_turns(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     for (size_t at = 0, taken; at < count; at += taken) {
@@ -147,7 +147,7 @@ void task_run_all(transition_engine *engine, task **tasks, size_t count, int64_t
     }
     for (size_t i = 0; i < count; i++)
         begin(tasks[i]);
-    /* Those that came together go together, whatever the threads of other callers do. */
+    /* Tasks that came together go together, whatever other callers' threads do. */
     qsort(tasks, count, sizeof(void *), by_kind);
     give_turns(engine, tasks, count, deadline_ms);
     for (size_t i = 0; i < count; i++) {

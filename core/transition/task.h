@@ -1,7 +1,7 @@
 /*
- * A task is one piece of database work that the engine carries out to its end: it is run, run again
- * while the server undoes it, and settled when its answer is lost.  What it does, its kind says, a
- * table of functions; whatever is repeated, counted or settled, the engine does for all kinds.
+ * A task is database work that the engine carries out to its end: it runs the task, runs it again
+ * while the server undoes it, and settles it when its answer is lost.  The task's kind, a table of
+ * functions, says what it does.  The engine repeats, counts and settles for all kinds.
  *
  *     static const task_kind renewing = {.run = run_renewal};
  *     task t = {.kind = &renewing, .name = "renew", .context = &r, .doubt = handle->doubt};
@@ -20,110 +20,109 @@
 
 #include <stdatomic.h>
 
-/* A row lock that this statement would have had to wait for; only it was undone. */
+/* The statement would have had to wait for a row lock; only this statement was undone. */
 #define ERROR_LOCK_WAIT 1205
 
 /* What became of a task. */
 typedef enum verdict {
     VERDICT_APPLIED,       /* committed, or there was nothing to do */
-    VERDICT_REFUSED,       /* the row is not what it rests on; nothing was written */
+    VERDICT_REFUSED,       /* the row is not as the task needs it; nothing was written */
     VERDICT_CUSTOMER_BUSY, /* the unique key of exclusive operations refused */
     VERDICT_DECIDING,      /* an open transaction holds the row; nothing was written */
-    VERDICT_LOST,          /* committed, and superseded since, or no longer worth anything */
+    VERDICT_LOST,          /* committed, but superseded since, or worth nothing any more */
     VERDICT_UNKNOWN,       /* not knowable now */
     VERDICT_FAILED         /* nothing was written; status says why */
 } verdict;
 
-/* What was to ride along with a step. */
+/* Whether business rows were to be committed with a step. */
 typedef enum business_rows {
-    ROWS_NONE,     /* nothing, as far as this handle tried */
-    ROWS_NOT_SENT, /* business rows; the commit behind them was not sent */
-    ROWS_SENT      /* the same, and it was */
+    ROWS_NONE,     /* none, in any try of this handle */
+    ROWS_NOT_SENT, /* they were, and their commit was not sent */
+    ROWS_SENT      /* they were, and their commit was sent */
 } business_rows;
 
-/* What is in doubt: a statement whose answer was lost, as the task that ran it leaves it.  A handle
- * keeps it, and gives it back in with the next task of the same token; starts as zeroes. */
+/* What is in doubt: a statement whose answer was lost.  The task that ran it fills this in; a
+ * handle keeps it, and hands it in with the next task of the same token.  Starts as zeroes. */
 typedef struct doubt {
     int is_open;                  /* it may have been committed */
-    char connection[RANDOM_UUID]; /* by name, that may still be at it; "": none is */
-    business_rows rows;           /* that ride along with it, in doubt or settled since */
+    char connection[RANDOM_UUID]; /* its name, while it may still run the statement; or "" */
+    business_rows rows;           /* to be committed with it */
     char words[192];              /* why, in the server's words or the client library's */
-    unsigned failed_with;         /* not 0: the server's error, which will not pass by itself */
+    unsigned failed_with;         /* not 0: a server error that will not pass by itself */
 } doubt;
 
-/* It was committed or not, as its connection has answered, and what is not known its row says:
- * nothing is to be ended. */
+/* Marks as in doubt what only has to be read from the row: the connection has answered, so none is
+ * to be ended. */
 void doubt_row(doubt *d);
 
 /* Where the engine is with a task. */
 typedef enum task_stage {
-    TASK_NEW,   /* to be run; not tried yet, or not in a way that counts */
-    TASK_AGAIN, /* it was tried, and is tried again after a pause */
+    TASK_NEW,   /* to be run; no try of it counts yet */
+    TASK_AGAIN, /* tried, and to be tried again after a pause */
     TASK_OVER   /* it has its verdict */
 } task_stage;
 
 typedef struct task {
-    /* Set by whoever makes it; the rest as zeroes. */
+    /* Set by the maker; all else starts as zeroes. */
     const struct task_kind *kind;
     const char *name; /* for sentences */
     void *context;    /* its kind's own */
-    int asks;         /* a row that an open transaction holds is an answer: VERDICT_DECIDING */
-    int once;         /* it is not run again, though what is lost is settled */
-    const life *life; /* of the session that it asks or holds under; NULL: of none */
+    int asks;         /* if an open transaction holds the row: VERDICT_DECIDING, not a wait */
+    int once;         /* never run again; a lost answer is still settled */
+    const life *life; /* of the session that it asks or holds under, or NULL */
 
-    /* Given back in, what is in doubt is settled before anything is run. */
+    /* If it is open when handed in, it is settled before anything is run. */
     doubt doubt;
 
     verdict verdict;
     tl_status status; /* with VERDICT_FAILED and VERDICT_UNKNOWN */
-    int settled;      /* the verdict was found out afterwards, by `read` */
+    int settled;      /* `read` found the verdict out afterwards */
     task_stage stage; /* the engine's own */
 } task;
 
 typedef struct transition_engine transition_engine;
 
-/* Which tasks may share one statement and one commit: those whose kind names the same one. */
+/* Tasks whose kinds name the same batch kind may share one statement and one commit. */
 typedef struct batch_kind {
     /* About how many bytes of the statement the task takes. */
     size_t (*size)(const task *t);
-    /* By key, and what gives a row back before what asks for it. */
+    /* Orders by key; of one key, a task that gives the row back comes before one that asks. */
     int (*order)(const task *a, const task *b);
-    /* NULL: a statement may have several of one key.  Else only the first of them is in it, and
-     * once that has its verdict, this says what becomes of another: 1 when t->verdict is set, 0
-     * when it goes on alone. */
+    /* NULL: a statement may have several tasks of one key.  Else it has only the first of them.
+     * Once that has its verdict, this is called for each other: 1: t->verdict is set, 0: it goes on
+     * alone. */
     int (*follow)(const task *written, task *t);
-    /* One statement and one commit for all of them, in that order.  DB_DONE: each has its verdict,
-     * or was sent on its way alone with task_send_back(). */
+    /* Runs one statement and one commit for all of them, in that order.  DB_DONE: each has its
+     * verdict, or goes on alone by task_send_back(). */
     db_answer (*run)(task **tasks, size_t count, db *connection);
 } batch_kind;
 
 typedef struct task_kind {
-    pool_kind pool; /* POOL_QUICK, unless it says otherwise */
-    int reads;      /* it writes nothing: a lost answer leaves nothing in doubt, and is asked for
-                     * again */
-    /* Whether it may be begun on the server that the connection leads to, which may be what has
-     * shown that it may not, and under its session: asked directly before each run that does not
-     * follow a doubt.  TL_OK, or why not.  NULL: always. */
+    pool_kind pool; /* 0 is POOL_QUICK */
+    int reads;      /* writes nothing: after a lost answer it is simply run again */
+    /* Whether it may begin now: on this server, which may have been restored, and under its
+     * session.  Called directly before each run, with the connection open, unless the task is in
+     * doubt.  TL_OK, or why not.  NULL: always. */
     tl_status (*check)(const transition_engine *engine, const task *t);
-    /* Runs the statements and their commit.  DB_DONE: the verdict is APPLIED, unless this has set
-     * another; or it is AGAIN in t->stage, FAILED; or it is left in doubt with task_doubt().  A
-     * transaction that it leaves open is rolled back. */
+    /* Runs the statements and their commit.  DB_DONE: the verdict is APPLIED, unless this set
+     * another.  It may also set FAILED with TASK_AGAIN, or call task_doubt().  A transaction that
+     * it leaves open is rolled back. */
     db_answer (*run)(task *t, db *connection);
-    /* What an error of the server means to this kind, where it is not what it means to all: 1 when
-     * the verdict is set, and the stage where it is not over.  NULL: nothing else. */
+    /* For errors of the server that mean something special to this kind.  1: this set the verdict,
+     * and the stage if the task is not over.  0, or NULL: the error means what it means to all. */
     int (*judge)(task *t, const db *connection);
-    /* Once the connection that the answer was lost on is gone: what became of it.  DB_DONE: the
-     * verdict is APPLIED, LOST, or as it was before, REFUSED, when it did not happen.  NULL:
-     * running it again does no harm, so nobody needs to know; it is run again once that connection
-     * is gone, so that the run that is answered is the last one. */
+    /* Reads what became of the task, once the connection that the answer was lost on is gone.
+     * DB_DONE: the verdict is APPLIED or LOST, or still REFUSED: it did not happen.  NULL: running
+     * the task twice does no harm, so it is run again once that connection is gone; the answered
+     * run is then the last one. */
     db_answer (*read)(task *t, db *connection);
-    /* The run is over, committed or rolled back; the connection is about to be given back.  NULL:
-     * nothing is to be done. */
+    /* Called after a run, committed or rolled back, before the connection is given back.  May be
+     * NULL. */
     void (*after)(task *t, db *connection);
-    /* It proved not to have happened.  Verdict, status and sentence are set for one that is tried
-     * again; this may say something else.  NULL: nothing else. */
+    /* Called when the task proved not to have happened.  Verdict, status and sentence are set so
+     * that it is tried again; this may set others.  May be NULL. */
     void (*undone)(task *t);
-    /* Where it may share a statement; NULL, or NULL from it: it goes alone. */
+    /* The batch kind of the task.  NULL, or NULL returned: it goes alone. */
     const batch_kind *(*batch)(const task *t);
 } task_kind;
 
@@ -132,9 +131,9 @@ typedef struct transition_counters {
     atomic_uint_fast64_t repeats, settled, killed, groups, grouped;
 } transition_counters;
 
-/* restored: not 0 while commits may be missing in the database, as each new connection
- * shows.  Then no step is begun that money may be sent after, no trade is ended as failed
- * (TL_ASK_CHANNEL), and nothing that locks a resource. */
+/* restored: not 0 while commits may be missing in the database; each new connection updates it.
+ * Then TL_ASK_CHANNEL answers each step after which money may be sent, each ending as failed, and
+ * each lock of a resource. */
 tl_status transition_engine_new(transition_engine **out, pool *connections,
                                 const struct logger *logger, const atomic_int *restored);
 void transition_engine_free(transition_engine *engine);
@@ -142,37 +141,39 @@ transition_counters *transition_count(transition_engine *engine);
 pool *transition_pool(const transition_engine *engine);
 int transition_is_restored(const transition_engine *engine);
 
-/* Carries the task out, alone or together with those of other threads, within the budget. */
+/* Carries the task out within the budget, alone or together with tasks of other threads. */
 void task_run(transition_engine *engine, task *t, int64_t budget_ms);
-/* The same for all of them; those that may share statements do.  Their order changes. */
+/* Carries all of them out; those that may share statements do.  Their order changes. */
 void task_run_all(transition_engine *engine, task **tasks, size_t count, int64_t budget_ms);
 
-/* Finds out what became of a task that is in doubt, and runs nothing: ends the connection, waits
- * until its rollback is finished, then reads.  APPLIED, LOST, REFUSED when it did not happen, or
- * UNKNOWN, still in doubt. */
+/* Finds out what became of a task that is in doubt, and does not run it: ends the connection, waits
+ * until its rollback is finished, then reads.  The verdict is APPLIED, LOST, REFUSED if it did not
+ * happen, or UNKNOWN if it is still in doubt. */
 void task_settle(transition_engine *engine, task *t, int64_t budget_ms);
 
-/* The same for a transaction of a caller's, which has changed the row of that key.  thread_id: of
- * its connection; witness: the name of a connection of ours that was held before the step and is
- * held as long as the server runs, "" for none. */
+/* The same for a caller's transaction that changed the row of the key.  thread_id: of the caller's
+ * connection.  witness: the name of a connection of ours, which was held before the step and is
+ * held until the server stops; "": none. */
 void task_settle_caller(transition_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
                         const char *witness, int64_t budget_ms);
 
-/* Only ends the connection: nothing of what is in doubt happens later.  1 once it is gone, and its
+/* Only ends the connection, so that nothing in doubt can happen later.  1 once it is gone and its
  * rollback is finished. */
 int task_end(transition_engine *engine, doubt *d, int64_t budget_ms);
 
 /* -- for kinds -- */
 
-/* A check that fits whatever locks a resource. */
+/* A `check` for tasks that lock a resource. */
 tl_status task_check_lock(const transition_engine *engine, const task *t);
-/* A judge that fits what is patient: an error of the server that ends the connection, or says that
- * it is overloaded, is tried again as an outage is. */
+/* A `judge` for tasks that may wait: tries again, as after an outage, when the server ended the
+ * connection or is overloaded. */
 int task_judge_passing(task *t, const db *connection);
-/* From `run`: whether it was committed is not known.  The connection is done with. */
+/* Called in `judge`: this run wrote nothing; an earlier one that is in doubt stays in doubt. */
+void task_fail(task *t, tl_status status);
+/* Called in `run`: it is not known whether the task was committed.  The connection is spoilt. */
 void task_doubt(task *t, db *connection);
-/* From a batch's `run`: it goes on alone, on its own thread, which finds words of its own; nothing
- * was written for it there. */
+/* Called in a batch's `run`: nothing was written for this task, and it goes on alone, on its own
+ * thread, which finds its own words. */
 void task_send_back(task *t);
 
 #endif

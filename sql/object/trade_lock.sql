@@ -53,6 +53,7 @@ BEGIN
                 AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
                 AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
                 AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
+                AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
                 AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
                 AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
                 AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor

@@ -1,4 +1,4 @@
--- One row with what belongs to it: the other lane, and the holder's session.  A plain read: it
+-- One row with what belongs to it: the other lane, and the holder's session.  A consistent read: it
 -- waits for nobody and shows what is committed.
 SELECT /*include view_columns*/
 FROM trade_lock_state

@@ -1,7 +1,7 @@
 -- The holder gives the sync row back without a final answer: it loses its holder and stays P.  A
 -- send that provably did nothing is taken off again, and with it what it added to send_until, if
--- the row counts no send that the holder does not know of.  A mutex has no retry row by which it
--- could be found among the finished rows; it stands at a moment that is never due.
+-- the row counts no send that the holder does not know of.  A repeatable trade has no retry row by
+-- which it could be found; it stands at a moment that is never due.
 --
 -- open_now: both rows in one request and one commit; the answer counts the rows of both, and comes
 -- after the commit.

@@ -331,7 +331,7 @@ static void test_doctor(void **state)
                              "DROP TRIGGER resource_lock_updated");
     o = RUN("doctor", "--config", w.config);
     EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "missing: trigger trade_lock_updated, trigger resource_lock_updated");
+    EXPECT_WORDS(o, "missing: trigger resource_lock_updated, trigger trade_lock_updated");
     output_free(o);
     o = RUN("migrate", "--config", w.config);
     EXPECT_CODE(o, 0);

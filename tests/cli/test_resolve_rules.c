@@ -145,6 +145,10 @@ static void test_the_doctor_misses_what_a_worker_needs(void **state)
                                   "tradelock_application");
     expect_doctor(5, "or call tl_account_name");
     operators_grant();
+    database_run(operators.h.sql, "REVOKE UPDATE (amount_minor) ON trade_lock FROM "
+                                  "tradelock_application");
+    expect_doctor(5, "may not write the amount");
+    operators_grant();
     expect_doctor(0, "a probe was recorded");
     database_run(operators.h.sql, "DROP TRIGGER trade_resolution_inserted");
     expect_doctor(5, "missing: trigger trade_resolution_inserted");

@@ -42,6 +42,60 @@ static void status_says(const char *words)
     output_free(o);
 }
 
+static void make_doubtful_with(const char *serial, const char *amount)
+{
+    operators_make_doubtful(serial);
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET %s, rev = rev + 1, step = 'test' WHERE serial_no = '%s' "
+                 "AND lane = 'S'",
+                 amount, serial);
+}
+
+static void expect_money(const json_t *money, size_t at, const char *currency, const char *sum,
+                         int count)
+{
+    const json_t *row = json_array_get(money, at);
+    const json_t *told = json_object_get(row, "currency"), *minor;
+
+    minor = json_object_get(row, "sum_minor");
+    if (currency != NULL) {
+        assert_string_equal(json_string_value(told), currency);
+        assert_string_equal(json_string_value(minor), sum);
+    } else {
+        assert_true(json_is_null(told) && json_is_null(minor));
+    }
+    assert_int_equal(json_integer_value(json_object_get(row, "count")), count);
+}
+
+/* Sums by currency, also beyond 64 bits, and how many trades told no amount; what is over is not
+ * in doubt. */
+static void test_the_money_in_doubt(void **state)
+{
+    json_t *document, *money;
+    output *o;
+
+    (void)state;
+    house_expect(&operators.h, "OVER", "C1", 77, TL_SUCCEEDED);
+    operators_make_doubtful("EUR1"); /* 100 */
+    make_doubtful_with("EUR2", "amount_minor = 9223372036854775807");
+    make_doubtful_with("EUR3", "amount_minor = 9223372036854775807");
+    make_doubtful_with("USD1", "amount_minor = 5, currency = 'USD'");
+    make_doubtful_with("NONE1", "amount_minor = NULL, currency = NULL");
+    make_doubtful_with("NONE2", "amount_minor = NULL, currency = NULL");
+    o = RUN("restore", "status", "--json", "--config", operators.config[BOB]);
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    money = json_object_get(document, "money");
+    assert_int_equal(json_array_size(money), 3);
+    expect_money(money, 0, NULL, NULL, 2);
+    expect_money(money, 1, "EUR", "18446744073709551714", 3);
+    expect_money(money, 2, "USD", "5", 1);
+    assert_int_equal(json_array_size(json_object_get(document, "counts")), 3);
+    json_decref(document);
+    output_free(o);
+    database_run(operators.h.sql, "DELETE FROM trade_lock");
+}
+
 static void file_statement(const char *path, int code, const char *words)
 {
     output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
@@ -101,6 +155,8 @@ static void test_the_whole_way(void **state)
     status_says("A restore was declared at ");
     status_says("Nobody has proposed");
     status_says("in doubt");
+    status_says("The money in doubt, as the trades told it:");
+    status_says("EUR      100         1\n");
     o = RUN("doctor", "--config", operators.config[ANN]);
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "a restore is declared or found and not accepted");
@@ -123,6 +179,7 @@ static void test_the_whole_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_money_in_doubt),
         cmocka_unit_test(test_the_whole_way),
     };
 

@@ -61,7 +61,7 @@ static void make_finished(void)
 static void make_open(void)
 {
     tl_ending unknown = TL_ENDING_INIT, not_sent = TL_ENDING_INIT, parked = TL_ENDING_INIT;
-    tl_lock_options queued = sync_options("pay 40 EUR");
+    tl_lock_options queued = sync_options("pay 40 EUR"), told = sync_options("pay 30 EUR");
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
                             .key = {"DOUBT", "C2", "WITHDRAW"},
                             .outcome = "PENDING",
@@ -69,7 +69,9 @@ static void make_open(void)
                             .remark = "in the night batch"};
 
     unknown.next_run_ms = HOUR_MS;
-    end(held("DOUBT", "C2", sync_options("pay 30 EUR")), &unknown, TL_IN_DOUBT);
+    told.amount_minor = 3000;
+    told.currency = "EUR";
+    end(held("DOUBT", "C2", told), &unknown, TL_IN_DOUBT);
     if (tl_evidence_add(w.f.client, &evidence) != TL_OK)
         server_panic("evidence: %s", tl_error_message());
     queued.not_sent = 1;
@@ -307,6 +309,39 @@ static void test_ls_injection(void **state)
     expect_rows(LS("--op", "x\"OR\"1"), "");
 }
 
+/* The amount that a trade told; null where it told none, and on its retry row. */
+static void test_amounts(void **state)
+{
+    output *o = RUN("ls", "--config", w.config, "--json", "--cust", "C2");
+    json_t *document = output_json(o), *row;
+    size_t i, told = 0;
+
+    (void)state;
+    json_array_foreach(json_object_get(document, "rows"), i, row)
+    {
+        const char *serial = json_string_value(json_object_get(row, "serial_no"));
+        const char *lane = json_string_value(json_object_get(row, "lane"));
+
+        if (strcmp(serial, "DOUBT") != 0 || strcmp(lane, "sync") != 0) {
+            assert_true(json_is_null(json_object_get(row, "amount_minor")));
+            assert_true(json_is_null(json_object_get(row, "currency")));
+            continue;
+        }
+        told++;
+        assert_int_equal(json_integer_value(json_object_get(row, "amount_minor")), 3000);
+        assert_string_equal(json_string_value(json_object_get(row, "currency")), "EUR");
+    }
+    assert_int_equal(told, 1);
+    json_decref(document);
+    output_free(o);
+    o = RUN("show", "DOUBT", "C2", "WITHDRAW", "--config", w.config);
+    EXPECT_WORDS(o, "minor units       3000 EUR\n");
+    output_free(o);
+    o = RUN("show", "PAID", "C1", "WITHDRAW", "--config", w.config);
+    assert_null(strstr(o->out, "minor units"));
+    output_free(o);
+}
+
 static void test_ls_table(void **state)
 {
     output *o = RUN("ls", "--config", w.config);
@@ -314,6 +349,8 @@ static void test_ls_table(void **state)
     (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "SERIAL");
+    EXPECT_WORDS(o, "MINOR UNITS");
+    EXPECT_WORDS(o, "3000 EUR");
     EXPECT_WORDS(o, "in doubt");
     EXPECT_WORDS(o, "attempts used up");
     output_free(o);
@@ -707,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_ls_nothing),
         cmocka_unit_test(test_ls_injection),
         cmocka_unit_test(test_ls_table),
+        cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_ls_pages),
         cmocka_unit_test(test_show),
         cmocka_unit_test(test_show_a_silent_holder),

@@ -175,7 +175,7 @@ static void one_trade(int thread, int number)
     t->ended = 1;
 }
 
-/* Again and again the same one, which makes the group's statement the one with mutexes. */
+/* Again and again the same one, which makes the group's statement the one with repeatables. */
 static void one_mutex(void)
 {
     tl_ending ending = TL_ENDING_INIT;
@@ -420,7 +420,7 @@ static void death_within_a_group(void **state)
     for (int nth = 1; nth <= most; nth++)
         deaths += die_at("group", "before", nth * nth % 29 + 1) +
                   die_at("group", "after", nth * nth % 31 + 1) +
-                  die_at("group_mutex", nth % 2 == 0 ? "before" : "after", nth % 16 + 1) +
+                  die_at("group_repeatable", nth % 2 == 0 ? "before" : "after", nth % 16 + 1) +
                   die_at("claim_many", nth % 2 == 0 ? "before" : "after", nth % 5 + 1) +
                   die_at("finish_retry_many", nth % 2 == 0 ? "after" : "before", nth % 5 + 1);
     print_message("  %d deaths at the statement of a group\n", deaths);

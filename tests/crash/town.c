@@ -351,14 +351,25 @@ static void read_figures(town *self, town_figures *to)
     to->payments = sim_stat(&self->sim, "payments");
 }
 
+/* Trades that were asked for here, and whose row does not say what their order says. */
+static long long wrong_amounts(town *self)
+{
+    return database_number(self->sql,
+                           "SELECT COUNT(*) FROM trade_lock t LEFT JOIN withdraw_order o "
+                           "ON o.cust_no = t.cust_no AND o.serial_no = t.serial_no AND o.epoch = 1 "
+                           "WHERE t.lane = 'S' AND t.first_rev IS NOT NULL AND NOT COALESCE("
+                           "t.amount_minor = o.amount_minor AND t.currency = o.currency, 0)");
+}
+
 int town_check(town *self, town_figures *figures)
 {
     char *books, *audit;
     int wrong = town_books(self, &books) != 0;
 
     wrong |= town_audit(self, &audit) != 0;
+    wrong |= wrong_amounts(self) != 0;
     if (wrong)
-        print_error("%s%s", books, audit);
+        print_error("%s%s%lld amounts are wrong\n", books, audit, wrong_amounts(self));
     free(books);
     free(audit);
     if (figures != NULL)

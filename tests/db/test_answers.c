@@ -66,7 +66,7 @@ static void duplicates_name_their_key(void **state)
         values[1] = db_int(9);
         EXPECT(connection, db_run(connection, &insert_row, values, 2, NULL), DB_ERROR);
         assert_int_equal(db_errno(connection), 1062);
-        assert_int_equal(db_error_classify(1062), DB_CLASS_DUPLICATE);
+        assert_int_equal(db_error_kind_of(1062), DB_KIND_DUPLICATE);
         assert_string_equal(db_duplicate_key(connection), "PRIMARY");
         values[0] = db_int(9);
         values[1] = db_int(1);
@@ -92,7 +92,7 @@ static void a_locked_row_is_answered_at_once(void **state)
     start = now_ms();
     EXPECT(connection, db_run_nowait(connection, &add_one, &one, 1, NULL), DB_ERROR);
     assert_int_equal(db_errno(connection), 1205);
-    assert_int_equal(db_error_classify(1205), DB_CLASS_REPEAT);
+    assert_int_equal(db_error_kind_of(1205), DB_KIND_REPEAT);
     assert_in_range(now_ms() - start, 0, LOCK_WAIT_S * 1000 / 2);
     /* Inside a transaction one statement is undone and the transaction goes on. */
     EXPECT(connection, db_begin(connection), DB_DONE);
@@ -185,7 +185,7 @@ static void a_changed_snapshot_is_repeatable_work(void **state)
     EXPECT(other, db_run(other, &add_one, &one, 1, NULL), DB_DONE);
     EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_ERROR);
     assert_int_equal(db_errno(connection), 1020);
-    assert_int_equal(db_error_classify(1020), DB_CLASS_REPEAT);
+    assert_int_equal(db_error_kind_of(1020), DB_KIND_REPEAT);
     assert_int_equal(db_error_status(connection, DB_ERROR, "ending"), TL_TRY_AGAIN);
     assert_int_equal(db_count(connection)->snapshot_conflicts, 1);
     EXPECT(connection, db_rollback(connection), DB_DONE);
@@ -218,7 +218,7 @@ static void mistakes_become_sentences(void **state)
     }
     EXPECT(connection, run_sql(connection, "START TRANSACTION READ ONLY", NULL), DB_DONE);
     EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_ERROR);
-    assert_int_equal(db_error_classify(db_errno(connection)), DB_CLASS_READ_ONLY);
+    assert_int_equal(db_error_kind_of(db_errno(connection)), DB_KIND_READ_ONLY);
     assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_READ_ONLY);
     EXPECT(connection, db_rollback(connection), DB_DONE);
     /* still good for work */
@@ -316,7 +316,7 @@ static void a_trigger_that_came_later(void **state)
                    NULL),
            DB_DONE);
     EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
-    EXPECT(fresh, db_run_guarded(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_callback_tx_begin(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
     EXPECT(fresh, db_rollback(fresh), DB_DONE);
     EXPECT(fresh, run_sql(fresh, "CREATE TABLE told_too (n INT)", NULL), DB_DONE);
     EXPECT(fresh,
@@ -328,14 +328,14 @@ static void a_trigger_that_came_later(void **state)
     /* At most once each. */
     (void)db_run(fresh, &plain, &one, 1, NULL);
     EXPECT(fresh, db_run(fresh, &plain, &one, 1, NULL), DB_DONE);
-    if (db_run_guarded(fresh, &plain, &one, 1, 1, NULL) == DB_DONE) {
+    if (db_callback_tx_begin(fresh, &plain, &one, 1, 1, NULL) == DB_DONE) {
         EXPECT(fresh, db_rollback(fresh), DB_DONE);
     } else { /* which might be the session's fault */
         assert_false(db_usable(fresh));
         db_close(fresh);
         fresh = open_at(database_option_file(base));
     }
-    EXPECT(fresh, db_run_guarded(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
+    EXPECT(fresh, db_callback_tx_begin(fresh, &plain, &one, 1, 1, NULL), DB_DONE);
     EXPECT(fresh, db_rollback(fresh), DB_DONE);
     assert_true(db_usable(fresh));
     db_close(fresh);
@@ -344,19 +344,19 @@ static void a_trigger_that_came_later(void **state)
 static void the_table_of_errors(void **state)
 {
     (void)state;
-    assert_int_equal(db_error_classify(1213), DB_CLASS_REPEAT);
-    assert_int_equal(db_error_classify(1290), DB_CLASS_READ_ONLY);
-    assert_int_equal(db_error_classify(1836), DB_CLASS_READ_ONLY);
-    assert_int_equal(db_error_classify(1040), DB_CLASS_OVERLOADED);
-    assert_int_equal(db_error_classify(1203), DB_CLASS_OVERLOADED);
-    assert_int_equal(db_error_classify(1226), DB_CLASS_OVERLOADED);
-    assert_int_equal(db_error_classify(1142), DB_CLASS_ACCESS);
-    assert_int_equal(db_error_classify(1370), DB_CLASS_ACCESS);
-    assert_int_equal(db_error_classify(1305), DB_CLASS_SCHEMA);
-    assert_int_equal(db_error_classify(1053), DB_CLASS_GONE);
-    assert_int_equal(db_error_classify(1927), DB_CLASS_GONE);
-    assert_int_equal(db_error_classify(2013), DB_CLASS_GONE);
-    assert_int_equal(db_error_classify(1064), DB_CLASS_OTHER);
+    assert_int_equal(db_error_kind_of(1213), DB_KIND_REPEAT);
+    assert_int_equal(db_error_kind_of(1290), DB_KIND_READ_ONLY);
+    assert_int_equal(db_error_kind_of(1836), DB_KIND_READ_ONLY);
+    assert_int_equal(db_error_kind_of(1040), DB_KIND_OVERLOADED);
+    assert_int_equal(db_error_kind_of(1203), DB_KIND_OVERLOADED);
+    assert_int_equal(db_error_kind_of(1226), DB_KIND_OVERLOADED);
+    assert_int_equal(db_error_kind_of(1142), DB_KIND_ACCESS);
+    assert_int_equal(db_error_kind_of(1370), DB_KIND_ACCESS);
+    assert_int_equal(db_error_kind_of(1305), DB_KIND_SCHEMA);
+    assert_int_equal(db_error_kind_of(1053), DB_KIND_GONE);
+    assert_int_equal(db_error_kind_of(1927), DB_KIND_GONE);
+    assert_int_equal(db_error_kind_of(2013), DB_KIND_GONE);
+    assert_int_equal(db_error_kind_of(1064), DB_KIND_OTHER);
 }
 
 int main(void)

@@ -191,14 +191,14 @@ static void one_turn_for_a_statement(void **state)
     EXPECT(connection, db_commit(connection), DB_DONE);
     assert_int_equal(proxy_turns(between) - before, 6);
     before = proxy_turns(between);
-    /* The commit is prepared, and the guard set; it begins already prepared. */
-    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    /* The commit is prepared, and the savepoint set; it begins already prepared. */
+    EXPECT(connection, db_callback_tx_begin(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
     assert_int_equal(proxy_turns(between) - before, 3);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
-    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_begin(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
     EXPECT(connection, db_rollback(connection), DB_DONE);
-    EXPECT(connection, db_run_guarded(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_begin(connection, &add_one, &value, 1, 0, NULL), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(proxy_turns(between) - before, 8);
     /* Autocommit is switched on again. */
     EXPECT(connection, db_run(connection, &add_one, &value, 1, NULL), DB_DONE);
@@ -305,7 +305,7 @@ static void kill_slow(const char *how, int in_transaction, int usable)
     start_slow(&call);
     database_run(plain, "%s %llu", how, (unsigned long long)db_thread_id(call.connection));
     pthread_join(call.thread, NULL);
-    assert_int_equal(db_error_classify(db_errno(call.connection)), DB_CLASS_GONE);
+    assert_int_equal(db_error_kind_of(db_errno(call.connection)), DB_KIND_GONE);
     if (!in_transaction)
         EXPECT(call.connection, call.answer, DB_UNANSWERED);
     else if (usable || call.answer != DB_UNANSWERED)

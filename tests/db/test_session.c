@@ -222,7 +222,7 @@ static void tables_without_rights(void **state)
     connection = open_at(path);
     unlink(path);
     EXPECT(connection, run_sql(connection, "DELETE FROM t", NULL), DB_ERROR);
-    assert_int_equal(db_error_classify(db_errno(connection)), DB_CLASS_ACCESS);
+    assert_int_equal(db_error_kind_of(db_errno(connection)), DB_KIND_ACCESS);
     assert_int_equal(db_error_status(connection, DB_ERROR, "asking"), TL_ACCESS_DENIED);
     expect_message("asking: the account lacks a right: DELETE command denied to user "
                    "'looker'@'localhost'");

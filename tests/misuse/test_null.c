@@ -709,11 +709,9 @@ CALL(tl_restore_accept)
     return (int)tl_restore_accept(N(1, have.client), N(2, "anna"), N(3, "test"), MAY(4, &doubtful));
 }
 
-static int each_trade(void *context, const char *op_code, const char *state, uint64_t count)
+static int each_trade(void *context, const tl_restore_count *count)
 {
     (void)context;
-    (void)op_code;
-    (void)state;
     (void)count;
     return 0;
 }

@@ -65,13 +65,15 @@ static const char *check_armed(scene *s)
 
 /* ------------------------------------------------------------- claiming many -- */
 
-/* Three trades of one customer; what earlier cases left due is no concern of this one. */
+/* Three trades of one customer; what earlier cases left due is no concern of this one.  The step that
+ * is typed has a token of its own, as any step has. */
 static void prepare_due(scene *s)
 {
     char serial[32];
 
-    database_run(s->sql, "UPDATE trade_lock SET next_run_at = NULL, rev = rev + 1 WHERE "
-                         "op_code = 'WITHDRAW_RETRY' AND next_run_at IS NOT NULL");
+    database_run(s->sql, "UPDATE trade_lock SET next_run_at = NULL, rev = rev + 1, token = "
+                         "UNHEX(REPLACE(UUID(), '-', '')) WHERE op_code = 'WITHDRAW_RETRY' AND "
+                         "next_run_at IS NOT NULL");
     snprintf(serial, sizeof serial, "%s", s->serial);
     for (int i = 0; i < SCENE_CLAIMS; i++) {
         snprintf(s->serial, sizeof s->serial, "%.20s-%d", serial, i);

@@ -567,11 +567,9 @@ static tl_status call_stats(scene *s)
     return tl_client_stats(s->far, &stats);
 }
 
-static int count_nothing(void *context, const char *op_code, const char *state, uint64_t count)
+static int count_nothing(void *context, const tl_restore_count *count)
 {
     (void)context;
-    (void)op_code;
-    (void)state;
     (void)count;
     return 0;
 }

@@ -83,8 +83,20 @@ void scene_next_trade(scene *s)
     s->opened = 0;
 }
 
+/* A far client that could not end its session within its second, as on a busy machine, leaves one
+ * that is silent.  A client that begins beside it claims nothing for two of its beats, which are
+ * long here (client/clock_watch.c); an observer would have ended it by then. */
+static void end_silent_sessions(scene *s)
+{
+    database_run(s->sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE ended_at IS NULL "
+                 "AND alive_until < UTC_TIMESTAMP(6) AND session_id <> '%s'",
+                 session_id(s->near->session));
+}
+
 void scene_begin(scene *s, int hasty)
 {
+    end_silent_sessions(s);
     s->far = open_client(hasty ? s->hasty_file : s->patient_file);
     scene_next_trade(s);
 }

@@ -226,7 +226,8 @@ static void test_each_version_ends_the_same(void **state)
     char *expected = describe_fresh();
 
     (void)state;
-    for (unsigned version = 8; version <= 11; version += 3) {
+    for (size_t i = 0; i < WAS_COUNT; i++) {
+        const unsigned version = was_versions[i];
         database *where = database_was(version);
         struct migrator m = {.where = where};
         MYSQL *connection = database_connect(where);
@@ -253,11 +254,13 @@ static void test_each_version_ends_the_same(void **state)
     free(expected);
 }
 
+/* But for the one that schema 13 changed: it names the columns of the table. */
 static char *created_at(MYSQL *connection)
 {
     return database_text(connection,
                          "SELECT GROUP_CONCAT(trigger_name, ' ', created ORDER BY trigger_name) "
-                         "FROM information_schema.triggers WHERE trigger_schema = DATABASE()");
+                         "FROM information_schema.triggers WHERE trigger_schema = DATABASE() "
+                         "AND trigger_name <> 'trade_lock_updated'");
 }
 
 /* A trigger that is right is not touched by an upgrade; whatever differs is made anew. */

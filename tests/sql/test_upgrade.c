@@ -30,10 +30,13 @@ static void take_back(MYSQL *connection, unsigned version)
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     database_run(connection,
-                 "ALTER TABLE tl_session DROP KEY boot, DROP COLUMN boot_id, DROP COLUMN clock_us, "
-                 "DROP COLUMN clock_least_us, DROP COLUMN clock_most_us, DROP COLUMN clock_steps; "
+                 "ALTER TABLE trade_lock DROP COLUMN amount_minor, DROP COLUMN currency; "
                  "UPDATE tl_schema SET version = %u",
                  version);
+    if (version < 12)
+        database_run(connection, "ALTER TABLE tl_session DROP KEY boot, DROP COLUMN boot_id, "
+                                 "DROP COLUMN clock_us, DROP COLUMN clock_least_us, "
+                                 "DROP COLUMN clock_most_us, DROP COLUMN clock_steps");
     if (version == 8)
         database_run(
             connection,
@@ -50,7 +53,8 @@ static void take_back(MYSQL *connection, unsigned version)
 static void what_is_taken_back_is_what_was(void **state)
 {
     (void)state;
-    for (unsigned version = 8; version <= 11; version += 3) {
+    for (size_t i = 0; i < WAS_COUNT; i++) {
+        const unsigned version = was_versions[i];
         database *back = database_new(server_shared(), NULL);
         database *was = database_new_empty(server_shared(), NULL);
         MYSQL *connection = database_connect(back), *other = database_connect(was);
@@ -207,8 +211,14 @@ static void trades_go_on_from(unsigned version)
     house_reopen(&self);
     assert_clean();
     house_row(&self, "DECLINED", "F 1 1 D");
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(amount_minor) + COUNT(currency) "
+                                               "FROM trade_lock"),
+                     0);
     house_expect(&self, "PAID", "C1", 10, TL_ALREADY_DONE);
     house_expect(&self, "NEW", "C1", 10, TL_SUCCEEDED);
+    assert_int_equal(database_number(self.sql, "SELECT amount_minor FROM trade_lock WHERE "
+                                               "serial_no = 'NEW' AND currency = 'EUR'"),
+                     10);
     house_work(&self, 2, HOUSE_PATIENCE_MS);
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
                                                "AND status = 'Y'"),
@@ -230,6 +240,12 @@ static void trades_go_on_from_11(void **state)
     trades_go_on_from(11);
 }
 
+static void trades_go_on_from_12(void **state)
+{
+    (void)state;
+    trades_go_on_from(12);
+}
+
 static int close_house(void **state)
 {
     (void)state;
@@ -243,6 +259,7 @@ int main(void)
         cmocka_unit_test(what_is_taken_back_is_what_was),
         cmocka_unit_test_teardown(trades_go_on_from_8, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_11, close_house),
+        cmocka_unit_test_teardown(trades_go_on_from_12, close_house),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+const unsigned was_versions[WAS_COUNT] = {8, 11, 12};
+
 static void run_file(MYSQL *connection, unsigned version)
 {
     const char *source = getenv("TL_SOURCE_DIR");

@@ -4,7 +4,11 @@
 
 #include "support/database.h"
 
-/* Makes what `tradelock migrate` of schema 8, or of schema 11, had made. */
+/* Those whose definitions are kept. */
+#define WAS_COUNT 3
+extern const unsigned was_versions[WAS_COUNT];
+
+/* Makes what `tradelock migrate` of one of these schemas had made. */
 void was_make(MYSQL *connection, unsigned version);
 
 /* Sets the connection as the command sets its own, which the server keeps with what is made. */

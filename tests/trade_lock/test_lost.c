@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -676,6 +677,90 @@ static void test_no_business_rows(void **state)
     tl_lock_free(lock);
 }
 
+/* Somebody of the same process who waits for a lock. */
+struct rival {
+    tl_lock *lock;
+    atomic_int asks;
+    tl_status status;
+};
+
+static void *wait_for_it(void *context)
+{
+    struct rival *r = context;
+
+    do {
+        atomic_fetch_add(&r->asks, 1);
+        r->status = tl_lock_ask(r->lock, PATIENCE_MS);
+    } while (is_open(r->status));
+    return NULL;
+}
+
+/* What the others of its process wait for may be its own: it is not told to wait behind them. */
+static void test_an_ask_in_doubt_does_not_queue(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(far, "t-q", "c1", &options);
+    struct rival rival = {.lock = lock_new(far, "t-q", "c1", &options)};
+    int64_t until_ms;
+    tl_status status;
+    pthread_t thread;
+
+    (void)state;
+    lose("t-q", 0, TAP_LOSE_ANSWER, 1);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    line_up();
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &rival), 0);
+    until_ms = crew_now_ms() + 500; /* its turn has come */
+    while (atomic_load(&rival.asks) == 0 || crew_now_ms() < until_ms)
+        crew_sleep_ms(10);
+    do {
+        status = tl_lock_ask(lock, 300);
+        assert_string_not_equal(tl_status_name(status), "TL_TIMEOUT");
+    } while (is_open(status));
+    assert_status(status, TL_GRANTED);
+    ASSERT_KNOWN(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    pthread_join(thread, NULL);
+    assert_status(rival.status, TL_ALREADY_DONE);
+    tl_lock_free(rival.lock);
+    tl_lock_free(lock);
+}
+
+static void *line_up_soon(void *context)
+{
+    (void)context;
+    crew_sleep_ms(600); /* the time of a brief claim is over, and that for settling it is not */
+    tap_down(line, 0);
+    return NULL;
+}
+
+/* The next call is only said to have something where it has. */
+static void test_claims_that_did_not_happen(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_claim_options claim = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *lock = granted(f.client, "t-n", "c1", &options), *claimed;
+    size_t count = 1; /* the oldest */
+    pthread_t thread;
+    tl_status status;
+
+    (void)state;
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 DAY "
+                        "WHERE serial_no = 't-n' AND lane = 'R'");
+    claim.op_code = "WITHDRAW";
+    claim.max_hold_ms = 60000;
+    lose("t-n", 0, TAP_LOSE_REQUEST, 1);
+    assert_int_equal(pthread_create(&thread, NULL, line_up_soon, NULL), 0);
+    status = tl_claim_due(far, &claim, &claimed, &count);
+    pthread_join(thread, NULL);
+    line_up();
+    if (status == TL_UNKNOWN)
+        assert_non_null(strstr(tl_error_message(), "the next call finds out"));
+    if (status == TL_OK && count == 1)
+        tl_lock_free(claimed);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -692,6 +777,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_group_that_is_cut),
         cmocka_unit_test(test_business_rows_by_and_by),
         cmocka_unit_test(test_no_business_rows),
+        cmocka_unit_test(test_an_ask_in_doubt_does_not_queue),
+        cmocka_unit_test(test_claims_that_did_not_happen),
     };
 
     crew_arguments(count, arguments);

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/tap.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -13,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -704,7 +707,7 @@ static void cross(const char *locks, void (*operate)(void))
     mysql_close(d.heavy);
 }
 
-/* It never waits for a row, so it is in no deadlock, but comes again until the other one is done. */
+/* Whoever is given up comes again until the other one is done. */
 static void test_a_heavier_transaction_is_outlived(void **state)
 {
     tl_lock *lock = queued_then_claimed("d1");
@@ -725,6 +728,75 @@ static void test_a_heavier_transaction_is_outlived(void **state)
     database_run(f.sql, "DROP TABLE weight");
     tl_lock_free(lock);
     await_answer("outlived", TL_GRANTED);
+}
+
+/* ------------------------------------------------------------ a house under load -- */
+
+struct turns {
+    MYSQL *holders[2];
+    atomic_int over;
+};
+
+static int somebody_waits(void)
+{
+    return database_number(f.sql, "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN "
+                                  "information_schema.processlist p ON p.id = "
+                                  "x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND "
+                                  "p.db = DATABASE()") > 0;
+}
+
+/* Takes the row without waiting for it; 0: whoever has it waits for another one, or is done. */
+static int take_turn(struct turns *t, int number)
+{
+    static const char *const serials[] = {"h0", "h1"};
+    char text[200];
+
+    snprintf(text, sizeof text,
+             "SELECT rev FROM trade_lock WHERE cust_no = 'c1' AND serial_no = '%s' AND "
+             "op_code = 'WITHDRAW' FOR UPDATE NOWAIT",
+             serials[number]);
+    database_run(t->holders[number], "BEGIN");
+    while (mysql_query(t->holders[number], text) != 0)
+        if (atomic_load(&t->over) || somebody_waits())
+            return 0;
+    mysql_free_result(mysql_store_result(t->holders[number]));
+    return 1;
+}
+
+/* At each moment somebody is at one of the rows, and at none of them for long. */
+static void accept_or_take_turns(void *context, int number)
+{
+    struct turns *t = context;
+
+    if (number == 0) {
+        accept_it();
+        atomic_store(&t->over, 1);
+        return;
+    }
+    for (int next = 1; !atomic_load(&t->over) && take_turn(t, next); next = !next) {
+        database_run(t->holders[!next], "ROLLBACK");
+        crew_sleep_ms(20);
+    }
+    database_run(t->holders[0], "ROLLBACK");
+    database_run(t->holders[1], "ROLLBACK");
+}
+
+/* It meets every trade in process: what does not wait for them would never have all at once. */
+static void test_accepting_waits_for_each_row(void **state)
+{
+    struct turns t = {{database_connect(f.db), database_connect(f.db)}, 0};
+    tl_lock *locks[] = {queued_then_claimed("h0"), queued_then_claimed("h1")};
+
+    (void)state;
+    database_propose(f.sql);
+    assert_int_equal(take_turn(&t, 0), 1);
+    crew_threads(2, accept_or_take_turns, &t);
+    assert_int_equal(is_restored(), 0);
+    for (int i = 0; i < 2; i++) {
+        mysql_close(t.holders[i]);
+        tl_lock_free(locks[i]);
+    }
+    await_answer("turns", TL_GRANTED);
 }
 
 static void test_accepting_takes_two(void **state)
@@ -846,6 +918,57 @@ static void test_a_payment_without_a_row(void **state)
     assert_done("p1", TL_ASK_RECLAIM, "whatever it was");
 }
 
+struct filer {
+    tl_client *client;
+    tl_evidence evidence;
+    tl_status status;
+};
+
+static void *file_it(void *context)
+{
+    struct filer *filer = context;
+
+    filer->status = tl_evidence_add(filer->client, &filer->evidence);
+    return NULL;
+}
+
+/* Its first answer is lost, and its second try meets the row that somebody else made, when its time
+ * is over: what became of the first is not known. */
+static void test_a_filing_that_is_outrun(void **state)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(f.db, tap_socket(line), "commit_ms=2s\n");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    struct filer filer = {.evidence = paid("p2")};
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    pthread_t thread;
+
+    (void)state;
+    options.config_file = file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&filer.client, &options), TL_OK);
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    /* The row is looked for, made, locked, and the evidence inserted; then looked for, and made. */
+    tap_rule(line, "p2", 3, TAP_LOSE_ANSWER, 0);
+    tap_rule(line, "p2", 4, TAP_DELAY_REQUEST, 0);
+    assert_int_equal(pthread_create(&thread, NULL, file_it, &filer), 0);
+    while (!tap_done(line) && crew_now_ms() < end_ms)
+        crew_sleep_ms(5);
+    assert_true(tap_done(line));
+    assert_status(tl_evidence_add(f.other, &filer.evidence), TL_OK);
+    crew_sleep_ms(2200);
+    tap_release(line);
+    pthread_join(thread, NULL);
+    assert_status(filer.status, TL_UNKNOWN);
+    assert_row(&f, "p2", "gone", "WITHDRAW", "Y 1 1");
+    tl_client_close(filer.client);
+    remove(file);
+    free(file);
+    tap_free(line);
+    accept_now();
+    await_answer("outrun", TL_GRANTED);
+}
+
 static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof, const char *row,
                         int success)
 {
@@ -894,7 +1017,7 @@ static void test_a_holder_without_a_row(void **state)
     assert_audit("h1", 0);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declared_and_accepted),
@@ -914,10 +1037,13 @@ int main(void)
         cmocka_unit_test(test_accepting_takes_two),
         cmocka_unit_test(test_accepting_is_repeated),
         cmocka_unit_test(test_a_heavier_transaction_is_outlived),
+        cmocka_unit_test(test_accepting_waits_for_each_row),
         cmocka_unit_test(test_refused_armings_are_no_attempts),
         cmocka_unit_test(test_a_payment_without_a_row),
+        cmocka_unit_test(test_a_filing_that_is_outrun),
         cmocka_unit_test(test_a_holder_without_a_row),
     };
 
+    crew_arguments(count, arguments);
     return server_run_tests(tests, setup, teardown);
 }

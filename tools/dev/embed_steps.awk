@@ -142,7 +142,7 @@ function take_fields(path,    line, got, part)
 
 function check_words(path, words,    count, word, i)
 {
-    FORM_WORDS = "one row, both rows, alone, many, group, short, repeatable, with mutexes"
+    FORM_WORDS = "one row, both rows, alone, many, group, short, repeatable, with repeatables"
     count = split(words, word, /, /)
     for (i = 1; i <= count; i++) {
         sub(/^not /, "", word[i])

@@ -159,6 +159,9 @@ json_t *json_view(const tl_view *view)
     set(o, "fingerprint", json_fingerprint(view->fingerprint));
     set(o, "payload", json_bytes(view->payload, view->payload_size));
     set(o, "result", json_bytes(view->result, view->result_size));
+    set(o, "amount_minor",
+        view->currency[0] != '\0' ? json_integer((json_int_t)view->amount_minor) : json_null());
+    set(o, "currency", json_text(view->currency));
     return o;
 }
 

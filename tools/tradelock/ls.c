@@ -36,6 +36,7 @@ static int add_row(void *context, const tl_view *view)
     struct output *output = context;
     const char status[2] = {view->status, '\0'};
     char updated[TIME_TEXT], next[TIME_TEXT], counts[32], fence[24];
+    char amount[AMOUNT_TEXT];
 
     output->count++;
     if (output->rows != NULL) {
@@ -45,8 +46,9 @@ static int add_row(void *context, const tl_view *view)
     snprintf(counts, sizeof counts, "%u/%u/%u", view->epoch, view->sends, view->attempts);
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)view->fence);
     table_add(output->table, view->serial_no, view->cust_no, view->op_code, status,
-              tl_state_name(view->state), view->conflict ? "yes" : "", counts, fence,
-              time_text(updated, view->updated_us), time_text(next, view->next_run_us),
+              tl_state_name(view->state), view->conflict ? "yes" : "", amount_text(amount, view),
+              counts, fence, time_text(updated, view->updated_us),
+              time_text(next, view->next_run_us),
               view->parked[0] != '\0' ? view->parked : view->holder);
     return 0;
 }
@@ -75,7 +77,7 @@ static int work(tl_client *client, const struct common *common, const tl_filter 
         output.rows = json_array();
     else
         output.table =
-            table_new("SERIAL", "CUSTOMER", "OPERATION", "ST", "STATE", "CONFLICT",
+            table_new("SERIAL", "CUSTOMER", "OPERATION", "ST", "STATE", "CONFLICT", "MINOR UNITS",
                       "EPOCH/SENDS/TRIES", "FENCE", "UPDATED", "NEXT", "HOLDER OR REASON", NULL);
     status = tl_list(client, filter, add_row, &output);
     code = status == TL_OK ? print_rows(&output, common, filter->limit) : report(status);

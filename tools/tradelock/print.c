@@ -56,6 +56,14 @@ const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us)
     return to;
 }
 
+const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view)
+{
+    to[0] = '\0';
+    if (view->currency[0] != '\0')
+        snprintf(to, AMOUNT_TEXT, "%lld %s", (long long)view->amount_minor, view->currency);
+    return to;
+}
+
 /* ------------------------------------------------------------------ tables -- */
 
 struct table {

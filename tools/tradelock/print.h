@@ -13,6 +13,10 @@ const char *time_text(char to[TIME_TEXT], int64_t us);
 /* "+12.345 s", "-3 min 10 s", "+2 d 4 h": from one moment to another. */
 const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us);
 
+#define AMOUNT_TEXT 32
+/* "1050 EUR", in minor units; "" where the trade told none. */
+const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view);
+
 /* ------------------------------------------------------------------ tables -- */
 
 struct table;

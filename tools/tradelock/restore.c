@@ -28,34 +28,51 @@ static int declare(tl_client *client, const struct common *common, const char *a
 
 /* -------------------------------------------------------------------- status -- */
 
-static int add_count(void *context, const char *op_code, const char *state, uint64_t count)
+/* What accepting would do: counts, and the money that they told of. */
+struct preview {
+    struct listing counts, money;
+};
+
+static void add_money(struct listing *money, const tl_restore_count *row, const char *number)
 {
-    struct listing *listing = context;
+    json_array_append_new(
+        money->rows, json_pack("{s:o, s:o, s:I}", "currency", json_text(row->currency), "sum_minor",
+                               json_text(row->sum_minor), "count", (json_int_t)row->count));
+    table_add(money->table, row->currency[0] != '\0' ? row->currency : "not told", row->sum_minor,
+              number);
+}
+
+static int add_count(void *context, const tl_restore_count *row)
+{
+    struct preview *preview = context;
     char number[24];
 
-    snprintf(number, sizeof number, "%llu", (unsigned long long)count);
-    json_array_append_new(listing->rows,
-                          json_pack("{s:o, s:s, s:I}", "op_code",
-                                    op_code[0] != '\0' ? json_text(op_code) : json_null(), "state",
-                                    state, "count", (json_int_t)count));
-    table_add(listing->table, op_code, state, number);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
+    if (row->currency != NULL) {
+        add_money(&preview->money, row, number);
+        return 0;
+    }
+    json_array_append_new(preview->counts.rows,
+                          json_pack("{s:o, s:s, s:I}", "op_code", json_text(row->op_code), "state",
+                                    row->state, "count", (json_int_t)row->count));
+    table_add(preview->counts.table, row->op_code, row->state, number);
     return 0;
 }
 
-static json_t *json_restore(const tl_restore *r, json_t *counts)
+static json_t *json_restore(const tl_restore *r, const struct preview *preview)
 {
-    return json_pack("{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, "
-                     "s:I, s:O}",
-                     "open", r->open, "number", (json_int_t)r->number, "accepted",
-                     (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
-                     json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
-                     "how", json_text(r->how), "reason", json_text(r->reason), "actor",
-                     json_text(r->actor), "account", json_text(r->account), "proposed_at",
-                     json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
-                     json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
-                     "confirmer_account", json_text(r->confirmer_account), "doubtful",
-                     (json_int_t)r->doubtful, "counts", counts);
+    return json_pack(
+        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:I, s:O, s:O}",
+        "open", r->open, "number", (json_int_t)r->number, "accepted", (json_int_t)r->accepted,
+        "since", json_time(r->since_us), "accepted_at", json_time(r->accepted_us), "was",
+        json_text(r->was), "is", json_text(r->is), "how", json_text(r->how), "reason",
+        json_text(r->reason), "actor", json_text(r->actor), "account", json_text(r->account),
+        "proposed_at", json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
+        json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
+        "confirmer_account", json_text(r->confirmer_account), "doubtful", (json_int_t)r->doubtful,
+        "counts", preview->counts.rows, "money", preview->money.rows);
 }
 
 static void print_state(const tl_restore *r)
@@ -84,25 +101,38 @@ static void print_state(const tl_restore *r)
     printf("\nAccepting puts these in doubt, and takes these locks away:\n");
 }
 
+static void print_preview(const struct preview *preview)
+{
+    table_print(preview->counts.table);
+    if (json_array_size(preview->money.rows) == 0)
+        return;
+    printf("\nThe money in doubt, as the trades told it:\n");
+    table_print(preview->money.table);
+}
+
 static int show(tl_client *client, const struct common *common)
 {
-    struct listing counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()};
+    struct preview preview = {
+        .counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()},
+        .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()}};
     tl_restore r = TL_RESTORE_INIT;
-    tl_status status = tl_restore_status(client, &r, add_count, &counts);
+    tl_status status = tl_restore_status(client, &r, add_count, &preview);
     int code;
 
     if (status != TL_OK) {
         code = report(status);
     } else if (common->json) {
-        code = print_json(json_restore(&r, counts.rows), EXIT_DONE);
+        code = print_json(json_restore(&r, &preview), EXIT_DONE);
     } else {
         print_state(&r);
         if (r.open)
-            table_print(counts.table);
+            print_preview(&preview);
         code = finish_output(EXIT_DONE);
     }
-    table_free(counts.table);
-    json_decref(counts.rows);
+    table_free(preview.counts.table);
+    table_free(preview.money.table);
+    json_decref(preview.counts.rows);
+    json_decref(preview.money.rows);
     return code;
 }
 

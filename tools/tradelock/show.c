@@ -156,6 +156,8 @@ static void print_times(const tl_view *view)
 
 static void print_row(const tl_view *view, const char *by)
 {
+    char amount[AMOUNT_TEXT];
+
     print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
     print_pair("conflict", view->conflict ? "yes" : "");
     print_pair("parked", view->parked);
@@ -163,6 +165,7 @@ static void print_row(const tl_view *view, const char *by)
         print_pair_format("proof", "%s: %s%s", tl_proof_name((tl_proof)view->proof),
                           tl_proof_text((tl_proof)view->proof),
                           view->retryable ? " (retryable)" : "");
+    print_pair("minor units", amount_text(amount, view));
     print_counts(view);
     print_pair("holder", view->holder);
     print_pair("session", view->session_id);

@@ -104,6 +104,8 @@ static void run_row(const service *self, row *of)
     request.key = row_key(of);
     request.payload = payload;
     request.payload_size = strlen(payload);
+    request.amount_minor = of->order.amount_minor;
+    request.currency = of->order.currency;
     request.wait_ms = self->with->wait_ms;
     note_answer(self, of, run_patiently(self, &request, &answer), &answer);
     tl_answer_clear(&answer);

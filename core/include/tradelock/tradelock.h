@@ -313,6 +313,7 @@ typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 #define TL_CHANNEL_MAX 32
 #define TL_CHANNEL_KEY_MAX 64
 #define TL_FINGERPRINT 32
+#define TL_CURRENCY 3                     /* letters of an ISO 4217 code */
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
 /* Printable ASCII without blanks; case matters.  op_code is the business one on both lanes. */
@@ -525,6 +526,10 @@ typedef struct tl_view {
     size_t payload_size;
     const void *result;
     size_t result_size;
+    /* Of the sync row: what its first ask said of itself.  currency "": it said nothing, and
+     * amount_minor is 0; or it was not read, by a reclaim that names the fence. */
+    int64_t amount_minor;
+    char currency[TL_CURRENCY + 1];
 } tl_view;
 
 #define TL_VIEW_VERSION 1u
@@ -572,6 +577,10 @@ typedef struct tl_lock_options {
     const char *remark;
     const char *actor;
     uint64_t reclaim_fence; /* with TL_ASK_RECLAIM: of the failure that was seen; 0: any */
+    /* What the request says of itself, both or neither; for operators and callbacks, and no part of
+     * the fingerprint.  The row keeps what its first ask said.  Not of what is repeated. */
+    int64_t amount_minor; /* 0 or more, in minor units */
+    const char *currency; /* three letters A to Z; NULL: not said */
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
@@ -691,7 +700,10 @@ inline tl_ending tl_ending_initial()
  *                    what the ending knew is filed as evidence.
  *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is
  *                    still held: end it with TL_OUTCOME_UNKNOWN.
- *     TL_ASK_CHANNEL A failure was refused, since a restore is open.  The lock is still held.
+ *     TL_ASK_CHANNEL A failure was refused, since a restore is open; or, of a compensating attempt,
+ *                    since it rests on moments of the row (not found, never left, a decline that
+ *                    this hold's own send did not hear, operators) and the server's clock was set
+ *                    since before the claim.  The lock is still held: put it back, ask anew.
  *     TL_CALLBACK_FAILED
  *                    As for tl_lock_finish_with() (<tradelock/callback.h>), of an ending that was
  *                    left unknown there.

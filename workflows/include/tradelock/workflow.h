@@ -88,6 +88,11 @@ typedef struct tl_attempt {
     /* The moment at which timeout_ms is over, in ms of CLOCK_BOOTTIME, which every process of this
      * machine has.  That of execute was computed before tl_may_send() was asked. */
     int64_t until_ms;
+    /* What the request that made the trade said of itself, in every process and every epoch; currency
+     * "": it said nothing, and amount_minor is 0. */
+    int64_t amount_minor;
+    const char *currency;
+    int64_t created_us; /* of the trade; 0 in the prepare that comes with its making */
 } tl_attempt;
 
 /*
@@ -272,6 +277,10 @@ typedef struct tl_request {
     uint32_t reclaim_epoch; /* not 0: try a proven, retryable failure of this epoch anew */
     const char *remark;
     const char *actor;
+    /* What it says of itself, both or neither; for operators and callbacks, and no part of the
+     * fingerprint.  The trade keeps what its first request said. */
+    int64_t amount_minor; /* 0 or more, in minor units */
+    const char *currency; /* three letters A to Z; NULL: not said */
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u

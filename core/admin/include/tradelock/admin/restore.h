@@ -58,9 +58,23 @@ typedef struct tl_restore {
 #define TL_RESTORE_VERSION 1u
 #define TL_RESTORE_INIT TL_INITIAL(tl_restore, TL_RESTORE_VERSION)
 
-/* How many trades of an operation are in process in this state, which accepting would put in doubt.
- * op_code is "" for the locks that it would take away.  Returns 0 to go on. */
-typedef int (*tl_restore_fn)(void *context, const char *op_code, const char *state, uint64_t count);
+/*
+ * What accepting would put in doubt, or take away; lives until the callback returns.  It is one of
+ *
+ *     so many trades       op_code and state are told: of this operation, in process in this state
+ *     so many locks        op_code is "": of this kind (state), which it would take away
+ *     the money of trades  state is "": count trades told an amount in this currency, sum_minor
+ *                          altogether, in minor units; those with currency "" told none
+ */
+typedef struct tl_restore_count {
+    const char *op_code, *state;
+    uint64_t count;
+    const char *currency;  /* NULL: not about money */
+    const char *sum_minor; /* digits, since it may be beyond INT64_MAX; NULL: none */
+} tl_restore_count;
+
+/* Returns 0 to go on. */
+typedef int (*tl_restore_fn)(void *context, const tl_restore_count *count);
 /* TL_OK: *state is the restore that is open, or the last one.  each may be NULL; with it the tables
  * are walked. */
 TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each,

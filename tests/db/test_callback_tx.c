@@ -81,7 +81,7 @@ static db_answer begin_with(int id)
 {
     db_value value = db_int(id);
     db_result result = DB_RESULT_INIT;
-    db_answer answer = db_run_guarded(connection, &insert_row, &value, 1, 1, &result);
+    db_answer answer = db_callback_tx_begin(connection, &insert_row, &value, 1, 1, &result);
 
     assert_int_equal(result.rows, answer == DB_DONE);
     db_result_free(&result);
@@ -101,7 +101,7 @@ static long long variable(const char *name)
     return value;
 }
 
-static void a_guarded_transaction(void **state)
+static void a_callback_transaction(void **state)
 {
     (void)state;
     for (int id = 10; id < 13; id++) {
@@ -112,7 +112,7 @@ static void a_guarded_transaction(void **state)
         EXPECT(connection, begin_with(20), DB_ERROR);
         assert_int_equal(db_errno(connection), 1568);
         assert_true(db_in_transaction(connection));
-        EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+        EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
         assert_false(db_in_transaction(connection));
         assert_true(db_usable(connection));
         assert_int_equal(has_row(id), 1);
@@ -122,7 +122,7 @@ static void a_guarded_transaction(void **state)
     EXPECT(connection, db_rollback(connection), DB_DONE);
     assert_int_equal(has_row(13), 0);
     EXPECT(connection, begin_with(13), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(13), 1);
     assert_int_equal(db_count(connection)->commits, 4);
     assert_int_equal(db_count(connection)->rollbacks, 1);
@@ -139,7 +139,7 @@ static void an_error_leaves_nothing_open(void **state)
     database_run(admin, "SET innodb_lock_wait_timeout = 0;"
                         "UPDATE t SET n = 5 WHERE id = 1");
     EXPECT(connection, begin_with(14), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(14), 1);
 }
 
@@ -156,7 +156,7 @@ static void what_comes_in_between(void **state)
         if (rolled_back)
             EXPECT(connection, db_rollback(connection), DB_DONE);
         else
-            EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+            EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
         EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
         assert_false(db_in_transaction(connection));
         assert_int_equal(number(), before + 1);
@@ -207,7 +207,7 @@ static void say(const char *words)
 
 /* However the transaction was ended, it shows; nothing that came after it is committed, and the
  * connection is given up. */
-static void the_guard_sees_an_ending(void **state)
+static void an_ending_is_seen(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
@@ -217,7 +217,8 @@ static void the_guard_sees_an_ending(void **state)
             database_run(admin, "DELETE FROM t WHERE id > 1");
             EXPECT(connection, begin_with(17), DB_DONE);
             say(endings[i]);
-            answer = committing ? db_commit_guarded(connection) : db_savepoint_release(connection);
+            answer =
+                committing ? db_callback_tx_commit(connection) : db_savepoint_release(connection);
             if (answer != DB_ERROR)
                 fail_msg("%s: not seen", endings[i]);
             assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
@@ -229,7 +230,7 @@ static void the_guard_sees_an_ending(void **state)
 }
 
 /* A rollback leaves autocommit off, whoever switched it on. */
-static void a_rollback_sets_the_guard_again(void **state)
+static void a_rollback_makes_ready_again(void **state)
 {
     (void)state;
     EXPECT(connection, begin_with(19), DB_DONE);
@@ -237,7 +238,7 @@ static void a_rollback_sets_the_guard_again(void **state)
     EXPECT(connection, db_rollback(connection), DB_DONE);
     EXPECT(connection, begin_with(20), DB_DONE);
     assert_int_equal(has_row(20), 0);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(20), 1);
     /* A session that was reset is none of ours any more. */
     EXPECT(connection, begin_with(21), DB_DONE);
@@ -259,7 +260,7 @@ static void a_name_that_was_released(void **state)
                      db_name(connection));
             say(sql);
             if (committing) {
-                EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
+                EXPECT(connection, db_callback_tx_commit(connection), DB_ERROR);
                 assert_int_equal(db_errno(connection), ERROR_NO_SAVEPOINT);
             } else {
                 EXPECT(connection, db_rollback(connection), DB_ERROR);
@@ -293,7 +294,8 @@ static void a_session_that_was_changed(void **state)
             EXPECT(connection, begin_with(28), DB_DONE);
             assert_int_equal(mysql_query(db_lend(connection), changes[i].sql), 0);
             db_take_back(connection);
-            EXPECT(connection, committing ? db_commit_guarded(connection) : db_rollback(connection),
+            EXPECT(connection,
+                   committing ? db_callback_tx_commit(connection) : db_rollback(connection),
                    DB_DONE);
             assert_string_equal(db_changed(connection), changes[i].changed);
             assert_int_equal(db_usable(connection), kept);
@@ -329,13 +331,13 @@ static void a_commit_that_the_server_forgot(void **state)
     first = prepare_next();
     /* Before it come what begins, and the commit. */
     forget(first, 2);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(21), 1);
     second = prepare_next();
     EXPECT(connection, begin_with(22), DB_DONE);
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
     forget(second, 1);
-    EXPECT(connection, db_commit_guarded(connection), DB_ERROR);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_ERROR);
     assert_int_equal(db_errno(connection), 1461);
     assert_true(db_in_transaction(connection));
     EXPECT(connection, db_rollback(connection), DB_DONE);
@@ -370,7 +372,7 @@ static void a_callback_that_cannot_prepare(void **state)
 }
 
 /* The time that a transaction may stand idle is none of it. */
-static void a_guard_may_wait(void **state)
+static void the_next_begin_may_wait(void **state)
 {
     db_options options = options_at(database_option_file(base));
 
@@ -379,10 +381,10 @@ static void a_guard_may_wait(void **state)
     db_close(connection);
     connection = open_with(&options);
     EXPECT(connection, begin_with(25), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     sleep(3);
     EXPECT(connection, begin_with(26), DB_DONE);
-    EXPECT(connection, db_commit_guarded(connection), DB_DONE);
+    EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(26), 1);
 }
 
@@ -392,17 +394,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_cannot_be_prepared_runs_nothing_else),
-        TEST(a_guarded_transaction),
+        TEST(a_callback_transaction),
         TEST(an_error_leaves_nothing_open),
         TEST(what_comes_in_between),
-        TEST(the_guard_sees_an_ending),
-        TEST(a_rollback_sets_the_guard_again),
+        TEST(an_ending_is_seen),
+        TEST(a_rollback_makes_ready_again),
         TEST(a_name_that_was_released),
         TEST(a_session_that_was_changed),
         TEST(a_commit_that_the_server_forgot),
         TEST(no_room_for_the_commit),
         TEST(a_callback_that_cannot_prepare),
-        TEST(a_guard_may_wait),
+        TEST(the_next_begin_may_wait),
     };
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -1,3 +1,5 @@
+/* What each server error means: its kind, the status and the sentence for a caller, and whether it
+ * proves that nothing was committed.  Reads the connection's last error, and sends nothing. */
 #include "db/db_internal.h"
 
 #include "base/error.h"
@@ -8,51 +10,51 @@
 /* One line for each server error that means something to tradelock. */
 static const struct error_line {
     unsigned number;
-    db_error_class class_;
+    db_error_kind kind;
     tl_status status;
     const char *sentence;
 } table[] = {
-    {1213, DB_CLASS_REPEAT, TL_TRY_AGAIN, "a deadlock was resolved against this work"},
-    {1205, DB_CLASS_REPEAT, TL_TRY_AGAIN, "another transaction holds the row"},
-    {1020, DB_CLASS_REPEAT, TL_TRY_AGAIN, "another transaction changed the row meanwhile"},
-    {1062, DB_CLASS_DUPLICATE, TL_SERVER_ERROR, "a row with this key is there already"},
-    {1290, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
-    {1792, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the transaction is read-only"},
-    {1836, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
-    {1047, DB_CLASS_READ_ONLY, TL_READ_ONLY, "the server is not part of a working cluster now"},
-    {1040, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the server has too many connections"},
-    {1203, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has too many connections"},
-    {1226, DB_CLASS_OVERLOADED, TL_OVERLOADED, "the account has used up a limit"},
-    {1044, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1045, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1129, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1130, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1142, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1143, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1227, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1370, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1698, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1820, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {4151, DB_CLASS_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1046, DB_CLASS_OTHER, TL_INVALID, "the connection has no database"}, /* a caller's */
-    {1049, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "there is no such database"},
-    {1054, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
-    {1146, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
-    {1305, DB_CLASS_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
-    {1053, DB_CLASS_GONE, TL_UNREACHABLE, "the server is shutting down"},
-    {1152, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1153, DB_CLASS_OTHER, TL_SERVER_ERROR, "the request is larger than the server takes"},
-    {1158, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1159, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1160, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1161, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1184, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {ERROR_RESTORED, DB_CLASS_OTHER, TL_ASK_CHANNEL,
+    {1213, DB_KIND_REPEAT, TL_TRY_AGAIN, "a deadlock was resolved against this work"},
+    {1205, DB_KIND_REPEAT, TL_TRY_AGAIN, "another transaction holds the row"},
+    {1020, DB_KIND_REPEAT, TL_TRY_AGAIN, "another transaction changed the row meanwhile"},
+    {1062, DB_KIND_DUPLICATE, TL_SERVER_ERROR, "a row with this key is there already"},
+    {1290, DB_KIND_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
+    {1792, DB_KIND_READ_ONLY, TL_READ_ONLY, "the transaction is read-only"},
+    {1836, DB_KIND_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
+    {1047, DB_KIND_READ_ONLY, TL_READ_ONLY, "the server is not part of a working cluster now"},
+    {1040, DB_KIND_OVERLOADED, TL_OVERLOADED, "the server has too many connections"},
+    {1203, DB_KIND_OVERLOADED, TL_OVERLOADED, "the account has too many connections"},
+    {1226, DB_KIND_OVERLOADED, TL_OVERLOADED, "the account has used up a limit"},
+    {1044, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1045, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1129, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1130, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1142, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1143, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1227, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1370, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1698, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1820, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {4151, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
+    {1046, DB_KIND_OTHER, TL_INVALID, "the connection has no database"}, /* a caller's */
+    {1049, DB_KIND_SCHEMA, TL_NO_SCHEMA, "there is no such database"},
+    {1054, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
+    {1146, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1305, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1053, DB_KIND_GONE, TL_UNREACHABLE, "the server is shutting down"},
+    {1152, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1153, DB_KIND_OTHER, TL_SERVER_ERROR, "the request is larger than the server takes"},
+    {1158, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1159, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1160, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1161, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {1184, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
+    {ERROR_RESTORED, DB_KIND_OTHER, TL_ASK_CHANNEL,
      "the server was restored or replaced: nothing fails before it is accepted"},
-    {1317, DB_CLASS_GONE, TL_UNREACHABLE, "the statement was interrupted"},
-    {1927, DB_CLASS_GONE, TL_UNREACHABLE, "the connection was killed"},
-    {1969, DB_CLASS_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},
-    {4031, DB_CLASS_GONE, TL_UNREACHABLE, "the server ended an idle connection"},
+    {1317, DB_KIND_GONE, TL_UNREACHABLE, "the statement was interrupted"},
+    {1927, DB_KIND_GONE, TL_UNREACHABLE, "the connection was killed"},
+    {1969, DB_KIND_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},
+    {4031, DB_KIND_GONE, TL_UNREACHABLE, "the server ended an idle connection"},
 };
 
 static const struct error_line *line_of(unsigned number)
@@ -65,13 +67,13 @@ static const struct error_line *line_of(unsigned number)
     return NULL;
 }
 
-db_error_class db_error_classify(unsigned number)
+db_error_kind db_error_kind_of(unsigned number)
 {
     const struct error_line *line = line_of(number);
 
     if (line)
-        return line->class_;
-    return db_error_is_client(number) ? DB_CLASS_GONE : DB_CLASS_OTHER;
+        return line->kind;
+    return db_error_is_client(number) ? DB_KIND_GONE : DB_KIND_OTHER;
 }
 
 /* 1290 is every option that forbids a statement, and what the server kills one with that takes too
@@ -87,14 +89,14 @@ static int commit_is_doubtful(const db *connection)
     const struct error_line *line = line_of(number);
 
     if (number == ERROR_NO_SAVEPOINT)
-        return 0; /* the guarded commit stopped before its COMMIT */
+        return 0; /* the commit of a callback transaction stopped before its COMMIT */
     if (number == ERROR_NOT_PREPARED)
         return 0;
     /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or not
      * allowed to begin. */
     return !line ||
-           (line->class_ != DB_CLASS_REPEAT &&
-            !(line->class_ == DB_CLASS_READ_ONLY && number != 1047 && says_read_only(connection)));
+           (line->kind != DB_KIND_REPEAT &&
+            !(line->kind == DB_KIND_READ_ONLY && number != 1047 && says_read_only(connection)));
 }
 
 static int statement_is_doubtful(const db *connection)
@@ -107,19 +109,19 @@ static int statement_is_doubtful(const db *connection)
     case 1534: /* writing one row to the binary log failed */
         return 1;
     default:
-        return db_error_classify(connection->error_number) == DB_CLASS_GONE;
+        return db_error_kind_of(connection->error_number) == DB_KIND_GONE;
     }
 }
 
 static int block_is_doubtful(const db *connection)
 {
-    switch (db_error_classify(connection->error_number)) {
-    case DB_CLASS_REPEAT:
-    case DB_CLASS_DUPLICATE:
-    case DB_CLASS_ACCESS:
-    case DB_CLASS_SCHEMA:
+    switch (db_error_kind_of(connection->error_number)) {
+    case DB_KIND_REPEAT:
+    case DB_KIND_DUPLICATE:
+    case DB_KIND_ACCESS:
+    case DB_KIND_SCHEMA:
         return 0;
-    case DB_CLASS_READ_ONLY:
+    case DB_KIND_READ_ONLY:
         return connection->error_number == 1047 || !says_read_only(connection);
     default:
         return connection->error_number != ERROR_NOT_PREPARED;
@@ -132,7 +134,7 @@ int db_error_is_doubtful(const db *connection, int is_commit)
         return commit_is_doubtful(connection);
     /* It commits nothing that an error could leave in doubt. */
     if (connection->begins)
-        return db_error_classify(connection->error_number) == DB_CLASS_GONE;
+        return db_error_kind_of(connection->error_number) == DB_KIND_GONE;
     return connection->in_block ? block_is_doubtful(connection) : statement_is_doubtful(connection);
 }
 
@@ -152,7 +154,7 @@ int db_error_ends_connection(unsigned number)
     case 1153: /* the rest of the packet is never read */
         return 1;
     default:
-        return db_error_classify(number) == DB_CLASS_GONE;
+        return db_error_kind_of(number) == DB_KIND_GONE;
     }
 }
 
@@ -188,10 +190,10 @@ tl_status db_connect_status(MYSQL *mysql)
         return error_set(TL_UNREACHABLE, "the server cannot be reached: %s", text);
     if (db_error_is_client(number))
         return error_set(TL_ACCESS_DENIED, "the server cannot be logged in to: %s", text);
-    if (line && line->class_ == DB_CLASS_SCHEMA)
+    if (line && line->kind == DB_KIND_SCHEMA)
         return error_set(line->status, "%s: %s; create it, then run `tradelock migrate`",
                          line->sentence, text);
-    if (line && line->class_ == DB_CLASS_ACCESS)
+    if (line && line->kind == DB_KIND_ACCESS)
         return error_set(line->status, "the server refuses the account: %s", text);
     if (line && line->sentence)
         return error_set(line->status, "%s: %s", line->sentence, text);
@@ -233,16 +235,16 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
     if (!line || !says_read_only(connection))
         return error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)", doing,
                          db_error(connection), number);
-    switch (line->class_) {
-    case DB_CLASS_SCHEMA:
+    switch (line->kind) {
+    case DB_KIND_SCHEMA:
         return error_set(line->status, "%s: %s: %s; run `tradelock migrate`", doing, line->sentence,
                          db_error(connection));
-    case DB_CLASS_DUPLICATE: /* the server's sentence would quote the key's values */
+    case DB_KIND_DUPLICATE: /* the server's sentence would quote the key's values */
         return error_set(line->status, "%s: %s (key %s)", doing, line->sentence,
                          db_duplicate_key(connection));
-    case DB_CLASS_REPEAT:
+    case DB_KIND_REPEAT:
         return error_set(line->status, "%s: %s (error %u)", doing, line->sentence, number);
-    case DB_CLASS_ACCESS:
+    case DB_KIND_ACCESS:
         return error_set(line->status, "%s: the account lacks a right: %s", doing,
                          db_error(connection));
     default:

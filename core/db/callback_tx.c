@@ -1,32 +1,34 @@
 /*
- * The transaction that lets somebody else's statements in.
+ * The callback transaction: a transaction of the library's in which a callback runs statements of
+ * its own.  Touches one connection, and remembers what the server tells of its session.
  *
- * Its connection has autocommit off, so that the first statement begins it, and a savepoint that
- * was set before.  Whoever ends the transaction, with whatever words, loses the savepoint too, and
- * the commit begins with its release.  It ends with setting the next one: so there are three
- * requests for a callback of one statement, and every one of them carries work.
+ * The connection has autocommit off, so the first statement begins the transaction, and a savepoint
+ * that was set before it.  A callback that ends the transaction, by whatever statement, loses the
+ * savepoint.  The commit first releases that savepoint, so it fails then; at its end it sets the
+ * next one.  A callback of one statement thus costs three requests, and each carries work.
  *
- * The commit is prepared before the savepoint is set, so that it does not fail for want of room
- * when the work is done.  Then it is not what was prepared last either, which a callback may have
- * the server run once more where it cannot prepare what it wants (statement.c).
+ * COMMIT is prepared before the savepoint is set, for two reasons.  It cannot fail for want of room
+ * when the work is done.  And it is never the most recently prepared statement: when a callback's
+ * prepare fails for want of room (1461), the server may execute the last one instead (statement.c).
  *
- * The commit also looks whether the connection still has its name (connect.c), by which others find
- * out that nothing of it can happen any more.  Where a callback gave that away, with
- * RELEASE_ALL_LOCKS(), say, they would take a commit under way for one that never came: the
- * savepoint is released a second time, which is the same error and commits nothing.
+ * The commit also checks that the connection still has its name (connect.c).  Others take the name's
+ * absence as proof that nothing of the connection can happen any more.  If a callback released it,
+ * by RELEASE_ALL_LOCKS() for instance, they would take a commit under way for one that never came.
+ * So the commit releases the savepoint a second time then, which is the same error and commits
+ * nothing.
  *
- * A callback can leave the session in any state, whatever the server's last word on it was: after a
- * deadlock, say, or with autocommit on.  Once begun, a transaction is over when a commit or a
- * rollback of ours was answered, and the rollback sets the guard anew; until then the connection
- * serves nobody else.
+ * A callback can leave the session in any state, whatever the server said last: after a deadlock,
+ * or with autocommit on.  A transaction that has begun is therefore over only when a commit or a
+ * rollback of ours was answered; until then the connection serves nobody else.  The rollback sets
+ * the savepoint again.
  *
- * And it can SET what would govern the next trade's hold or grace: the clock, the isolation, how
- * long is waited.  The server tells of every variable that was set, of the default database, the
- * role and of temporary tables, with the answer of the statement that did it; and of what was set
- * by a statement that failed, or that answered with rows, with the next answer that has something
- * to tell.  So the commit and the rollback set autocommit, whose own mention also proves that
- * nobody has switched the telling off.  A connection whose session was changed is closed: one rule
- * for all of it, for no request more, and for less than setting all of it again would cost.
+ * A callback can also SET variables that would govern the next trade's hold or grace: the clock, the
+ * isolation, lock waits.  The server tells with its answers which variables were set, and that the
+ * default database, the role or temporary tables changed.  It tells with the statement's own answer;
+ * or, if the statement failed or answered with rows, with the next answer that has something to
+ * tell.  So commit and rollback set autocommit: its own mention also proves that nobody switched the
+ * telling off.  A connection whose session was changed is closed.  This one rule costs no request,
+ * and less than setting everything again would.
  */
 #include "db/db_internal.h"
 
@@ -38,13 +40,13 @@
 #include <string.h>
 
 #define TELL "SET session_track_system_variables='*', session_track_state_change=1; "
-#define SET_GUARD "SET autocommit=0; SAVEPOINT tl_callback; "
+#define SET_SAVEPOINT "SET autocommit=0; SAVEPOINT tl_callback; "
 
 static const struct sql_text commit = {
     .name = "COMMIT",
     .text = "BEGIN NOT ATOMIC RELEASE SAVEPOINT tl_callback; "
             "IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
-            "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_GUARD "END",
+            "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_SAVEPOINT "END",
 };
 
 /* ------------------------------------------------ what became of the session -- */
@@ -80,7 +82,7 @@ static void hear(void *context, enum enum_mariadb_status_info type, ...)
     db *connection = context;
     va_list arguments;
 
-    if (type != SESSION_TRACK_TYPE || connection->guard != GUARD_BEGUN)
+    if (type != SESSION_TRACK_TYPE || connection->callback_tx != CALLBACK_TX_BEGUN)
         return;
     va_start(arguments, type);
     switch (va_arg(arguments, enum enum_session_state_type)) {
@@ -122,11 +124,11 @@ const char *db_changed(const db *connection)
 }
 
 /* The transaction is over: its connection stays with us as long as it is as it was made. */
-static void guard_again(db *connection)
+static void ready_again(db *connection)
 {
     static const char untold[] = "what it tells of itself";
 
-    connection->guard = GUARD_SET;
+    connection->callback_tx = CALLBACK_TX_READY;
     if (!connection->told.autocommit)
         note_change(connection, untold, sizeof untold - 1);
     if (connection->told.changed[0] != '\0')
@@ -135,9 +137,9 @@ static void guard_again(db *connection)
 
 /* ------------------------------------------------------------ the transaction -- */
 
-static int set_guard(db *connection, void *what)
+static int set_savepoint(db *connection, void *what)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC " TELL SET_GUARD "END";
+    static const char sql[] = "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
 
     (void)what;
     connection->preparing = 1; /* nothing of the caller's is sent yet */
@@ -150,27 +152,28 @@ static int set_guard(db *connection, void *what)
     return 0;
 }
 
-static db_answer guard(db *connection)
+/* Autocommit off, the commit prepared and the savepoint set, unless that is so already. */
+static db_answer make_ready(db *connection)
 {
     db_answer answer;
 
-    if (connection->guard == GUARD_SET)
+    if (connection->callback_tx == CALLBACK_TX_READY)
         return DB_DONE;
-    answer = db_round_trip(connection, FAULT_STATEMENT, "guard", set_guard, NULL);
+    answer = db_round_trip(connection, FAULT_STATEMENT, "guard", set_savepoint, NULL);
     connection->preparing = 0;
     if (answer == DB_DONE)
-        connection->guard = GUARD_SET;
+        connection->callback_tx = CALLBACK_TX_READY;
     else
         db_spoil(connection); /* autocommit may be off */
     return answer;
 }
 
-db_answer db_unguard(db *connection)
+db_answer db_callback_tx_leave(db *connection)
 {
     static const char sql[] = "SET autocommit=1";
     db_answer answer;
 
-    connection->guard = GUARD_NONE;
+    connection->callback_tx = CALLBACK_TX_NONE;
     answer = db_run_text(connection, "unguard", sql, sizeof sql - 1, NULL);
     if (answer == DB_DONE)
         return DB_DONE;
@@ -178,8 +181,8 @@ db_answer db_unguard(db *connection)
     return DB_NOT_SENT;
 }
 
-db_answer db_run_guarded(db *connection, const struct sql_text *statement, const db_value *values,
-                         size_t count, int nowait, db_result *result)
+db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
+                               const db_value *values, size_t count, int nowait, db_result *result)
 {
     db_answer answer;
 
@@ -187,7 +190,7 @@ db_answer db_run_guarded(db *connection, const struct sql_text *statement, const
         db_set_error(connection, 1568, "%s is not for a transaction", statement->name);
         return DB_ERROR;
     }
-    answer = guard(connection);
+    answer = make_ready(connection);
     if (answer != DB_DONE)
         return answer;
     memset(&connection->told, 0, sizeof connection->told);
@@ -207,7 +210,7 @@ static void lock_name(const db *connection, char to[DB_NAME_SIZE + 3])
     snprintf(to, DB_NAME_SIZE + 3, "tl:%s", connection->name);
 }
 
-db_answer db_commit_guarded(db *connection)
+db_answer db_callback_tx_commit(db *connection)
 {
     char name[DB_NAME_SIZE + 3];
     db_answer answer = DB_ERROR;
@@ -223,11 +226,11 @@ db_answer db_commit_guarded(db *connection)
     else
         answer = db_run_commit(connection, &commit, &value, 1);
     if (answer == DB_DONE)
-        guard_again(connection);
+        ready_again(connection);
     return judge(connection, answer);
 }
 
-db_answer db_rollback_guarded(db *connection)
+db_answer db_callback_tx_rollback(db *connection)
 {
     char name[DB_NAME_SIZE + 3], sql[256];
     db_answer answer;
@@ -235,12 +238,12 @@ db_answer db_rollback_guarded(db *connection)
     lock_name(connection, name);
     snprintf(sql, sizeof sql,
              "BEGIN NOT ATOMIC ROLLBACK; IF NOT IS_USED_LOCK('%s') <=> CONNECTION_ID() "
-             "THEN RELEASE SAVEPOINT tl_callback; END IF; " SET_GUARD "END",
+             "THEN RELEASE SAVEPOINT tl_callback; END IF; " SET_SAVEPOINT "END",
              name);
     connection->told.autocommit = 0;
     answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", sql);
     if (answer == DB_DONE)
-        guard_again(connection);
+        ready_again(connection);
     if (answer != DB_DONE || db_was_reset(connection, &commit))
         db_spoil(connection);
     return answer;

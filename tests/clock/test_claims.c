@@ -1,0 +1,278 @@
+/*
+ * The server's clock jumps around a claim, and the jump is on record and settled before the claim
+ * ends.  No failure may rest on what its row said of moments; all other endings stay as they are.
+ */
+#include "stepping.h"
+
+#include "client/client.h"
+#include "compensate.h"
+#include "registry.h"
+#include "support/crew.h"
+#include "trade_lock/lock.h"
+#include "workflows/house.h"
+#include "workflows/cmocka_all.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Nobody but the test looks at the clock. */
+#define SETTINGS                                                                                   \
+    "site=clock\nbeat_ms=60s\nsession_ms=10m\njanitor=0\nmax_hold_ms=30s\nexecute_ms=800ms\n"      \
+    "commit_ms=5s\nschedule=100ms\nattempts=500\nbusiness_lock_wait_s=5\ngrace_ms=10m\n"           \
+    "deadline_ms=20s\n"
+#define JUMP_MS 760000
+#define PATIENCE_MS 60000
+
+static stepping *server_here;
+static house self;
+
+static int close_house(void **state)
+{
+    (void)state;
+    house_close(&self);
+    server_free(stepping_server(server_here));
+    stepping_free(server_here);
+    return 0;
+}
+
+/* A payment in doubt, whose channel said "no such payment" once, just now.  It is on its way. */
+static void open_grace(void)
+{
+    server_here = stepping_start();
+    house_open(&self, WITHDRAW_WINDOW, SETTINGS, stepping_server(server_here));
+    house_account(&self, "C1", 1000000);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    database_run(self.sql, "UPDATE trade_lock SET not_found_since = UTC_TIMESTAMP(6), "
+                           "send_until = UTC_TIMESTAMP(6) WHERE lane = 'S'");
+    database_run(self.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE lane = 'R'");
+}
+
+static tl_lock *claim_by_key(void)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {"W1", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = 30000;
+    options.lane = TL_LANE_RETRY;
+    assert_status(tl_lock_new(&lock, self.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    return lock;
+}
+
+static tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = outcome;
+    ending.proof = proof;
+    return tl_lock_finish(lock, &ending);
+}
+
+/* As a heartbeat and a janitor do. */
+static void record_and_settle(void)
+{
+    assert_status(clock_watch_look(self.client), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+    assert_status(clock_watch_adjust(self.client, PATIENCE_MS), TL_OK);
+    assert_status(clock_watch_check(self.client), TL_OK);
+}
+
+/* Claimed by the new clock, believed anew: the view has the old start of the grace. */
+static void a_settled_jump_ends_no_grace(void **state)
+{
+    compensate_calls calls = {0};
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    stepping_set(server_here, JUMP_MS);
+    lock = claim_by_key();
+    record_and_settle();
+    assert_status(
+        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(calls.queries, 1);
+    house_row(&self, "W1", "P 1 1 -");
+    house_retry_row(&self, "W1", "F", "");
+    /* It was no attempt, and is due by schedule. */
+    assert_int_equal(database_number(self.sql, "SELECT attempts = 0 AND next_run_at IS NOT NULL "
+                                               "FROM trade_lock WHERE lane = 'R'"),
+                     1);
+}
+
+/* Every proof that is absence or age is refused; the lock stays held, and may succeed. */
+static void what_rests_on_moments_is_refused(void **state)
+{
+    static const tl_proof proofs[] = {TL_PROOF_NOT_FOUND, TL_PROOF_NEVER_LEFT, TL_PROOF_DECLINED,
+                                      TL_PROOF_OPERATORS};
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    stepping_set(server_here, JUMP_MS);
+    lock = claim_by_key();
+    record_and_settle();
+    for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++)
+        assert_status(finish(lock, TL_OUTCOME_FAILURE, proofs[i]), TL_ASK_CHANNEL);
+    house_row(&self, "W1", "P 1 1 -");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    house_row(&self, "W1", "Y 1 1 -");
+}
+
+/* The row was read by the old clock, and is read again by the new one, which nobody has looked at. */
+static void a_row_that_is_read_again_is_doubted(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    lock = claim_by_key();
+    stepping_set(server_here, JUMP_MS);
+    assert_status(tl_lock_arm(lock, 30000), TL_TRY_AGAIN);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 0);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_ASK_CHANNEL);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+/* The linker puts it before the library's own. */
+int __real_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us);
+int __wrap_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us);
+static int looked_before;
+
+int __wrap_clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
+{
+    int fits = __real_clock_watch_fits(client, view, before_us);
+
+    if (looked_before)
+        atomic_store(&client->clock.unclear, 0);
+    return fits;
+}
+
+/* A heartbeat looked before the jump, and says only now that all is well.  Nothing was armed, so
+ * nothing may be sent. */
+static void what_was_not_armed_is_not_sent(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    lock = claim_by_key();
+    stepping_set(server_here, JUMP_MS);
+    looked_before = 1;
+    assert_status(tl_lock_arm(lock, 30000), TL_TRY_AGAIN);
+    looked_before = 0;
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'arm'"), 0);
+    tl_lock_free(lock);
+}
+
+/* It was set forward and back: no look sees that, but the row was read in between. */
+static void a_jump_there_and_back_is_remembered(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    stepping_set(server_here, JUMP_MS);
+    lock = claim_by_key();
+    stepping_set(server_here, 0);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_ASK_CHANNEL);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+/* What the channel answered to this hold's own send is true by any clock; so is a receipt. */
+static void an_answer_is_booked_by_any_clock(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    lock = claim_by_key();
+    assert_status(tl_lock_arm(lock, 30000), TL_OK);
+    stepping_set(server_here, JUMP_MS);
+    record_and_settle();
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    tl_lock_free(lock);
+    house_row(&self, "W1", "F 1 2 D");
+}
+
+/* ---------------------------------------------------------------- a claim of a batch -- */
+
+struct claiming {
+    tl_lock *lock;
+    size_t count;
+    tl_status status;
+};
+
+static void *claim_due(void *context)
+{
+    struct claiming *c = context;
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+
+    options.op_code = WITHDRAW_OP;
+    options.max_hold_ms = 30000;
+    c->count = 1;
+    c->status = tl_claim_due(self.client, &options, &c->lock, &c->count);
+    return NULL;
+}
+
+/* The claim is committed, and its row not read yet. */
+static void await_reader(void)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                     "state = 'Waiting for table metadata lock'") == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(1000);
+    }
+}
+
+/* A heartbeat records the jump and believes the clock anew while the claimed row is being read. */
+static void a_claim_beside_the_record_is_given_back(void **state)
+{
+    struct claiming c = {.lock = NULL};
+    MYSQL *holding;
+    pthread_t thread;
+
+    (void)state;
+    open_grace();
+    holding = database_connect(self.db);
+    stepping_set(server_here, JUMP_MS);
+    database_run(holding, "LOCK TABLES tl_session WRITE");
+    assert_int_equal(pthread_create(&thread, NULL, claim_due, &c), 0);
+    await_reader();
+    assert_status(clock_watch_look(self.client), TL_OK);
+    database_run(holding, "UNLOCK TABLES");
+    pthread_join(thread, NULL);
+    mysql_close(holding);
+    assert_status(c.status, TL_OK);
+    assert_int_equal(c.count, 0);
+    house_row(&self, "W1", "P 1 1 -");
+    house_retry_row(&self, "W1", "F", "");
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'claim'"), 2);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_house)
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_settled_jump_ends_no_grace),        TEST(what_rests_on_moments_is_refused),
+        TEST(a_row_that_is_read_again_is_doubted), TEST(a_jump_there_and_back_is_remembered),
+        TEST(an_answer_is_booked_by_any_clock),    TEST(a_claim_beside_the_record_is_given_back),
+        TEST(what_was_not_armed_is_not_sent),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
