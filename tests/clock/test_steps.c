@@ -393,7 +393,7 @@ static void a_trade_of_a_moment_is_found(void **state)
 
     (void)state;
     open_house(WITHDRAW_WINDOW,
-               "site=clock\nbeat_ms=60s\nsession_ms=10m\njanitor=0\nmax_hold_ms=2s\n"
+               "site=clock\nbeat_ms=20s\nsession_ms=10m\njanitor=0\nmax_hold_ms=2s\n"
                "execute_ms=800ms\ncommit_ms=1s\nschedule=100ms\nattempts=500\n"
                "grace_ms=3s\ndeadline_ms=50s\n");
     house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
