@@ -35,6 +35,7 @@ GRANT SELECT ON tl_clock TO tradelock_application;
 GRANT SELECT ON tl_clock_step TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_clock_stepped TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_clock_settle TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_carried_us TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 -- Whoever has the workflow registered carries out what operators decided.

@@ -19,6 +19,7 @@
 
 void clock_watch_init(clock_watch *self)
 {
+    pthread_mutex_init(&self->turn, NULL);
     pthread_mutex_init(&self->mutex, NULL);
     clock_boot_id(self->boot_id, sizeof self->boot_id);
 }
@@ -26,6 +27,7 @@ void clock_watch_init(clock_watch *self)
 void clock_watch_end(clock_watch *self)
 {
     pthread_mutex_destroy(&self->mutex);
+    pthread_mutex_destroy(&self->turn);
 }
 
 static int64_t margin_us(const tl_client *client)
@@ -57,6 +59,13 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     watch->doubt_us = 0;
     steady_learn(&watch->steady, look);
     watch->jumps = found->jumps;
+}
+
+/* Somebody may have met a moment that does not fit since the look began.  Needs: watch->mutex
+ * held. */
+static void be_clear(clock_watch *watch, int settled)
+{
+    atomic_store(&watch->unclear, !settled || watch->trial > 0 || watch->doubt_us != 0);
 }
 
 /* How far the clock was set; 0: it was not, or another process has recorded it.  Needs:
@@ -151,21 +160,26 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     pthread_mutex_unlock(&watch->mutex);
     if (size_us != 0)
         status = record_and_believe(client, connection, size_us, before_us, &found);
-    if (status == TL_OK)
-        atomic_store(&watch->unclear, found.unsettled > 0 || watch->trial > 0);
+    if (status == TL_OK) {
+        pthread_mutex_lock(&watch->mutex);
+        be_clear(watch, found.unsettled == 0);
+        pthread_mutex_unlock(&watch->mutex);
+    }
     return status;
 }
 
 static tl_status look(tl_client *client, int opening)
 {
     db *connection = NULL;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK,
-                 opening ? client->config.pool_wait_ms : client->config.beat_ms, &connection);
+    tl_status status;
 
+    pthread_mutex_lock(&client->clock.turn);
+    status = pool_get(client->connections, POOL_QUICK,
+                      opening ? client->config.pool_wait_ms : client->config.beat_ms, &connection);
     if (status == TL_OK)
         status = look_once(client, connection, opening);
     pool_put(client->connections, connection);
+    pthread_mutex_unlock(&client->clock.turn);
     return status;
 }
 
@@ -205,9 +219,10 @@ tl_status clock_watch_search(tl_client *client)
     store_clock found;
     steady_look now;
     int64_t future_us;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
+    tl_status status;
 
+    pthread_mutex_lock(&client->clock.turn);
+    status = pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
     if (status == TL_OK)
         status = search(connection, &future_us);
     if (status == TL_OK && future_us > margin_us(client)) {
@@ -216,6 +231,7 @@ tl_status clock_watch_search(tl_client *client)
             status = record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
     }
     pool_put(client->connections, connection);
+    pthread_mutex_unlock(&client->clock.turn);
     return status;
 }
 
@@ -244,28 +260,39 @@ static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
 }
 
 /* The connection is one that waits for rows: of so many rows one would always be locked. */
-tl_status clock_watch_adjust(tl_client *client, int64_t budget_ms)
+static tl_status adjust(tl_client *client, int64_t budget_ms, unsigned long *changed)
 {
     const int64_t deadline_ms = clock_deadline(budget_ms);
     db *connection = NULL;
     unsigned left = 1;
-    unsigned long changed = 0;
     tl_status status =
         pool_get(client->connections, POOL_BUSINESS, client->config.beat_ms, &connection);
 
     while (status == TL_OK && left > 0 && clock_left_ms(deadline_ms) > 0)
-        status = adjust_page(client, connection, &left, &changed);
+        status = adjust_page(client, connection, &left, changed);
     pool_put(client->connections, connection);
     if (status == TL_OK && left > 0)
         return error_set(TL_TRY_AGAIN, "rows are not yet adjusted to a jump of the server's clock");
+    return status;
+}
+
+tl_status clock_watch_adjust(tl_client *client, int64_t budget_ms)
+{
+    clock_watch *watch = &client->clock;
+    unsigned long changed = 0;
+    tl_status status;
+
+    pthread_mutex_lock(&watch->turn);
+    status = adjust(client, budget_ms, &changed);
     if (status == TL_OK && changed > 0)
         log_line(&client->logger, TL_WARNING, NULL, 0,
                  "a jump of the server's clock is over: %lu rows were adjusted", changed);
     if (status == TL_OK) {
-        pthread_mutex_lock(&client->clock.mutex);
-        atomic_store(&client->clock.unclear, client->clock.trial > 0);
-        pthread_mutex_unlock(&client->clock.mutex);
+        pthread_mutex_lock(&watch->mutex);
+        be_clear(watch, 1);
+        pthread_mutex_unlock(&watch->mutex);
     }
+    pthread_mutex_unlock(&watch->turn);
     return status;
 }
 

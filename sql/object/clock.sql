@@ -133,3 +133,24 @@ RETURN LEAST(604800000000, GREATEST(0,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, made, first_until), 0),
     COALESCE(TIMESTAMPDIFF(MICROSECOND, written, held_until), 0),
     IF(written < since, COALESCE(TIMESTAMPDIFF(MICROSECOND, written, sent_until), 0), 0)));
+
+-- How far the latest step lies in the future that the moments of a trade in process may rest on,
+-- negative in the past: a holder or a worker has since written the row anew, and what was written
+-- before is told by history alone.  The moments rest on no step before the last settling, nor on
+-- one of an epoch that ended.
+CREATE OR REPLACE FUNCTION tl_carried_us(cust VARCHAR(32) CHARACTER SET ascii,
+    serial VARCHAR(64) CHARACTER SET ascii, op VARCHAR(32) CHARACTER SET ascii)
+RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE since_rev BIGINT UNSIGNED DEFAULT COALESCE((SELECT MAX(p.rev) FROM trade_lock_past p
+        WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
+            AND (p.step = 'clock' OR p.status <> 'P')), 0);
+    RETURN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), GREATEST(
+        CAST('1970-01-01' AS DATETIME(6)),
+        COALESCE((SELECT MAX(p.logged_at) FROM trade_lock_past p
+            WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
+                AND p.rev > since_rev), CAST('1970-01-01' AS DATETIME(6))),
+        COALESCE((SELECT t.created_at FROM trade_lock t
+            WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
+                AND since_rev = 0), CAST('1970-01-01' AS DATETIME(6)))));
+END;

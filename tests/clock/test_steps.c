@@ -10,6 +10,7 @@
 
 #include <tradelock/admin.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,6 +363,68 @@ static void another_boot_is_believed(void **state)
     tl_client_close(late);
 }
 
+/* ------------------------------------------------------- between two looks -- */
+
+/* The clock is right again as soon as the trade has its row. */
+static void *set_right(void *context)
+{
+    MYSQL *sql = database_connect(self.db);
+
+    (void)context;
+    for (int i = 0; i < 4000; i++) {
+        if (database_number(sql, "SELECT COUNT(*) FROM trade_lock") > 0)
+            break;
+        usleep(1000);
+    }
+    stepping_set(server_here, 0);
+    mysql_close(sql);
+    return NULL;
+}
+
+/* Forward 700 s while a trade is asked for, and back before anybody looks.  Its holder and a worker
+ * write its rows anew by the right clock, but its send would be over in 700 s, and its deadline with
+ * it.  What was sent came too late for the channel. */
+static void a_trade_of_a_moment_is_found(void **state)
+{
+    tl_reaped reaped;
+    tl_client *cron;
+    tl_worker *worker;
+    pthread_t setter;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW,
+               "site=clock\nbeat_ms=60s\nsession_ms=10m\njanitor=0\nmax_hold_ms=2s\n"
+               "execute_ms=800ms\ncommit_ms=1s\nschedule=100ms\nattempts=500\n"
+               "grace_ms=3s\ndeadline_ms=50s\n");
+    house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
+    house_rule(&self, "{\"kind\":\"not_found_first\",\"endpoint\":\"query\",\"count\":0}");
+    stepping_set(server_here, 700000);
+    assert_int_equal(pthread_create(&setter, NULL, set_right, NULL), 0);
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    assert_int_equal(pthread_join(setter, NULL), 0);
+    worker = start_worker();
+    assert_true(becomes("next_run_at > UTC_TIMESTAMP(6) + INTERVAL 5 MINUTE AND updated_at <= "
+                        "UTC_TIMESTAMP(6) AND EXISTS (SELECT 1 FROM tl_clock WHERE steps = 0) "
+                        "FROM trade_lock WHERE lane = 'R'"));
+    sim_expect(&self.sim, "DELETE", "/v1/faults", NULL, 200, NULL, NULL);
+    /* Its own looks come in between as often as they can. */
+    cron = client_without_janitor("beat_ms=20ms\nsession_ms=200ms\n" MARGIN);
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps = 1 AND settled = 1 FROM tl_clock"),
+                     1);
+    assert_int_equal(database_number(self.sql, "SELECT %s",
+                                     ROW("deadline_at <= UTC_TIMESTAMP(6) + "
+                                         "INTERVAL 50 SECOND")),
+                     1);
+    assert_true(becomes("status = 'F' FROM trade_lock WHERE lane = 'S'"));
+    /* What is settled is not found again. */
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+    tl_client_close(cron);
+    tl_worker_free(worker);
+    house_books(&self, 0);
+}
+
 /* ------------------------------------------------------- behind the low-water mark -- */
 
 /* It asks, and is killed before its first beat. */
@@ -431,6 +494,7 @@ int main(int count, char **arguments)
         TEST(a_step_while_nobody_lived),
         TEST(any_step_while_nobody_lived_is_known),
         TEST(another_boot_is_believed),
+        TEST(a_trade_of_a_moment_is_found),
         TEST(what_a_dead_process_held_is_found),
     };
 

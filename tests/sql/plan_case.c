@@ -234,7 +234,8 @@ const plan_case plan_cases[] = {
     /* the server's clock: the procedures' own statements are by key, or walk a page */
     {&sql_clock_look, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_clock_open, "", 1, 60, PLAN_WALK, VALUES(clock_open, .boot_id = BOOT)},
-    {&sql_clock_future, "", 1, 3100, PLAN_KEYS, VALUES(clock_future, .op_code = RETRY)},
+    /* of each lane its sync row too */
+    {&sql_clock_future, "", 1, 4100, PLAN_KEYS, VALUES(clock_future, .op_code = RETRY)},
     {&sql_clock_last, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_clock_steps, "", 0, FEW, PLAN_WALK, .values = NULL},
     {&sql_clock_stepped, "", 1, FEW, PLAN_NONE,

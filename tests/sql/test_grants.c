@@ -184,6 +184,7 @@ static const struct right {
     {"NYY", "SELECT COUNT(*) FROM resource_holder_log"},
     {"YNN", "CALL tl_clock_stepped(7, 1000000, 1000000, 'ann')"},
     {"YNN", "CALL tl_clock_settle(10, UUID(), 'ann', @settled)"},
+    {"YNN", "SELECT tl_carried_us('c', 's', 'WITHDRAW')"},
     {"YYY", "SELECT COUNT(*) FROM tl_clock JOIN tl_clock_step"},
     {"NNN", "UPDATE tl_clock SET settled = steps"},
     {"NNN", "DELETE FROM tl_clock_step"},
