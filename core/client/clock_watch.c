@@ -61,11 +61,10 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     watch->jumps = found->jumps;
 }
 
-/* Somebody may have met a moment that does not fit since the look began.  Needs: watch->mutex
- * held. */
-static void be_clear(clock_watch *watch, int settled)
+/* A claim may have met a moment that does not fit since the look began.  Needs: watch->mutex held. */
+static void be_clear(clock_watch *watch, int adjusted)
 {
-    atomic_store(&watch->unclear, !settled || watch->trial > 0 || watch->doubt_us != 0);
+    atomic_store(&watch->unclear, !adjusted || watch->trial > 0 || watch->doubt_us != 0);
 }
 
 /* How far the clock was set; 0: it was not, or another process has recorded it.  Needs:

@@ -29,8 +29,8 @@ struct tl_client;
 struct store_session_clock;
 
 typedef struct clock_watch {
-    /* One look, search or settling of this process at a time, its statements included: what an
-     * earlier look read does not hide the step that a later search has recorded. */
+    /* One look, search or adjustment of this process at a time, statements included: what an
+     * earlier look read does not hide a jump that a later search has recorded. */
     pthread_mutex_t turn;
     pthread_mutex_t mutex;
     char boot_id[RANDOM_UUID]; /* fixed; "" where it is not known */
