@@ -7,6 +7,7 @@
  * start.  A named lock of the server admits one migrating process at a time, and ends with its
  * connection.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
@@ -22,17 +23,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long to wait for another process that migrates, and for those who use a table. Both are
- * shorter than the time after which a silent server counts as lost. */
+/* How long to wait for another process that migrates: shorter than the time after which a silent
+ * server counts as lost. */
 #define TURN_WAIT_S 25
-#define TABLE_WAIT_S 20
+/* How long to wait for those who use a table, in all and at a time.  While this waits, whoever comes
+ * to the table waits behind it, heartbeats too; in the pause they are through. */
+#define TABLE_WAIT_MS 20000
+#define TABLE_WAIT_ONCE_S 1
+#define TABLE_PAUSE_MS 1000
 #define BESIDE "tl_compared"
 
 static tl_status wait_for_turn(db *connection)
 {
     db_result result = DB_RESULT_INIT;
     tl_status status = TL_OK;
-    db_answer answer = store_migrate_wait(connection, TABLE_WAIT_S);
+    db_answer answer = store_migrate_wait(connection, TABLE_WAIT_ONCE_S);
 
     if (answer == DB_DONE)
         answer = store_migrate_turn(connection, TURN_WAIT_S, &result);
@@ -69,9 +74,24 @@ static tl_status take_turn(tl_client *client, db **out)
     return status;
 }
 
+/* The text can be run again from its start. */
+static db_answer run_text(db *connection, const char *name, const char *text)
+{
+    const int64_t deadline_ms = clock_deadline(TABLE_WAIT_MS);
+    db_answer answer;
+
+    for (;;) {
+        answer = db_run_script(connection, name, text);
+        if (answer != DB_ERROR || db_errno(connection) != ERROR_LOCK_WAIT ||
+            clock_left_ms(deadline_ms) == 0)
+            return answer;
+        clock_sleep_until_ms(clock_deadline(TABLE_PAUSE_MS));
+    }
+}
+
 static tl_status apply(db *connection, const struct sql_migration *migration)
 {
-    db_answer answer = db_run_script(connection, migration->name, migration->text);
+    db_answer answer = run_text(connection, migration->name, migration->text);
 
     if (answer == DB_DONE)
         return TL_OK;
@@ -147,7 +167,7 @@ static db_answer make(db *connection, const struct sql_object *object, const db_
     if (answer != DB_DONE || same)
         return answer;
     ++*made;
-    return db_run_script(connection, object->name, object->text);
+    return run_text(connection, object->name, object->text);
 }
 
 /* Makes all objects.  Triggers come last: they call functions, and services use their tables

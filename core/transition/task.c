@@ -131,7 +131,7 @@ static void give_turns(transition_engine *engine, task **tasks, size_t count, in
             alone_try(engine, tasks[at], deadline_ms);
         }
     }
-    /* Of those that shared a statement with one that waits. */
+    /* A batch sent these back, beside a task that waits. */
     for (size_t i = 0; i < count; i++)
         if (tasks[i]->stage == TASK_NEW && batch_kind_of(tasks[i]) != NULL)
             alone_try(engine, tasks[i], deadline_ms);

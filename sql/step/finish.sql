@@ -20,8 +20,9 @@
 -- earlier send can be under way.
 -- by_time is 1 of a failure that rests on what the claimed row said of moments, as a grace that is
 -- over. It is refused once the clock was set since before the claim was sent, or while that is not
--- settled: the row may have had an old moment beside a new one. The counter is read plainly; a jump
--- that is recorded later cannot have been before the claim without its claimer's seeing it.
+-- settled: the row may have had an old moment beside a new one. The server locks the
+-- counter's row for that. Its key is told by s, since a constant one is read beforehand, by
+-- successes too.
 form finish_sync: one row, alone
 form finish_sync_short: one row, alone, short
 form finish_retry: both rows, alone
@@ -66,7 +67,8 @@ WHERE s.status = 'P'
     AND (:in_caller = 0 OR @@in_transaction = 1)                -- alone, not short
     AND (:by_time = 0                                           -- both rows
         OR EXISTS (SELECT 1 FROM tl_clock c
-            WHERE c.one = 1 AND c.steps = c.settled AND c.steps = :clock_steps))
+            WHERE c.one = (s.status = 'P') AND c.steps = c.settled
+                AND c.steps = :clock_steps))
     AND (:proof <> 'O'                                          -- both rows, alone
         OR ((s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
             AND EXISTS (SELECT 1 FROM trade_resolution d

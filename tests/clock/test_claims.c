@@ -12,6 +12,8 @@
 #include "workflows/house.h"
 #include "workflows/cmocka_all.h"
 
+#include <tradelock/callback.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -204,6 +206,34 @@ static void an_answer_is_booked_by_any_clock(void **state)
     house_row(&self, "W1", "F 1 2 D");
 }
 
+static tl_status book_nothing(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    (void)connection;
+    return TL_OK;
+}
+
+/* Somebody has the clock's row, as while a jump is recorded; a success reads nothing of it. */
+static void a_success_asks_no_clock(void **state)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    MYSQL *holding;
+    tl_status status;
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    holding = database_connect(self.db);
+    lock = claim_by_key();
+    database_run(holding, "BEGIN; SELECT one FROM tl_clock FOR UPDATE");
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    status = tl_lock_finish_with(lock, &ending, book_nothing, NULL, 2000);
+    mysql_close(holding);
+    assert_status(status, TL_SUCCEEDED);
+    tl_lock_free(lock);
+    house_row(&self, "W1", "Y 1 1 -");
+}
+
 /* ---------------------------------------------------------------- a claim of a batch -- */
 
 struct claiming {
@@ -267,9 +297,13 @@ static void a_claim_beside_the_record_is_given_back(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_settled_jump_ends_no_grace),        TEST(what_rests_on_moments_is_refused),
-        TEST(a_row_that_is_read_again_is_doubted), TEST(a_jump_there_and_back_is_remembered),
-        TEST(an_answer_is_booked_by_any_clock),    TEST(a_claim_beside_the_record_is_given_back),
+        TEST(a_settled_jump_ends_no_grace),
+        TEST(what_rests_on_moments_is_refused),
+        TEST(a_row_that_is_read_again_is_doubted),
+        TEST(a_jump_there_and_back_is_remembered),
+        TEST(an_answer_is_booked_by_any_clock),
+        TEST(a_success_asks_no_clock),
+        TEST(a_claim_beside_the_record_is_given_back),
         TEST(what_was_not_armed_is_not_sent),
     };
 

@@ -1,6 +1,8 @@
 /* Migrations: many at once, after a crash in the middle, and what a client refuses. */
 #include "was.h"
 
+#include "support/crew.h"
+
 #include "sql_text.h"
 
 #include <tradelock/admin.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -321,6 +324,54 @@ static void test_a_second_time_changes_nothing(void **state)
     database_free(where);
 }
 
+/* ------------------------------------------------ beside services and a backup -- */
+
+#define BACKUP_MS 6000
+#define BEAT_MS 2500
+
+/* A backup reads a table that is to be altered.  Whoever wants the table meanwhile stands behind the
+ * migration, and so do heartbeats: for less time than makes a session uncertain. */
+static void assert_beats_go_on(const char *table)
+{
+    database *where = database_was(11);
+    MYSQL *backup = database_connect(where), *beating = database_connect(where);
+    struct migrator m = {.where = where};
+    const int64_t end_ms = crew_now_ms() + BACKUP_MS;
+    int64_t longest_ms = 0;
+    pthread_t thread;
+
+    database_run(backup, "START TRANSACTION");
+    database_number(backup, "SELECT COUNT(*) FROM %s", table);
+    assert_int_equal(pthread_create(&thread, NULL, migrate, &m), 0);
+    while (crew_now_ms() < end_ms) {
+        const int64_t before_ms = crew_now_ms();
+
+        database_number(beating, "SELECT COUNT(*) FROM %s", table);
+        if (crew_now_ms() - before_ms > longest_ms)
+            longest_ms = crew_now_ms() - before_ms;
+        usleep(10000);
+        if (longest_ms > BEAT_MS)
+            break;
+    }
+    database_run(backup, "COMMIT");
+    pthread_join(thread, NULL);
+    if (longest_ms > BEAT_MS)
+        fail_msg("%s was closed for %lld ms", table, (long long)longest_ms);
+    assert_int_equal(m.status, TL_OK);
+    assert_int_equal(m.migrated.from, 11);
+    assert_complete(where);
+    mysql_close(backup);
+    mysql_close(beating);
+    database_free(where);
+}
+
+static void test_nobody_waits_long_behind_a_migration(void **state)
+{
+    (void)state;
+    assert_beats_go_on("tl_session");
+    assert_beats_go_on("trade_lock");
+}
+
 /* ------------------------------------------------------ what somebody dropped -- */
 
 struct doctored {
@@ -481,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_each_version_ends_the_same),
         cmocka_unit_test(test_what_is_right_is_left_alone),
         cmocka_unit_test(test_a_second_time_changes_nothing),
+        cmocka_unit_test(test_nobody_waits_long_behind_a_migration),
         cmocka_unit_test(test_what_was_dropped_is_missed_and_made_anew),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_without_rights),
