@@ -315,22 +315,33 @@ static int64_t too_late_us(const tl_view *view)
     return sent_us > asked_us ? sent_us : asked_us;
 }
 
-int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
+/* late_us: how much too far ahead another moment lies. */
+static int fits(tl_client *client, int64_t server_us, int64_t before_us, int64_t late_us)
 {
     clock_watch *watch = &client->clock;
-    const steady_look seen = {view->now_us, before_us, clock_boottime_us()};
+    const steady_look seen = {server_us, before_us, clock_boottime_us()};
     int64_t off_us;
 
     pthread_mutex_lock(&watch->mutex);
     off_us = steady_off_us(&watch->steady, &seen, margin_us(client));
-    if (off_us == 0 && too_late_us(view) > margin_us(client))
-        off_us = too_late_us(view);
+    if (off_us == 0 && late_us > margin_us(client))
+        off_us = late_us;
     if (off_us != 0) {
         watch->doubt_us = off_us;
         atomic_store(&watch->unclear, 1);
     }
     pthread_mutex_unlock(&watch->mutex);
     return off_us == 0;
+}
+
+int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
+{
+    return fits(client, view->now_us, before_us, too_late_us(view));
+}
+
+int clock_watch_fits_moment(tl_client *client, int64_t server_us, int64_t before_us)
+{
+    return fits(client, server_us, before_us, 0);
 }
 
 void clock_watch_keep(void *context, store_session_clock *kept)
