@@ -147,9 +147,33 @@ static void test_a_server_that_stood_still(void **state)
     nobody_is_ended("still", away_by_standing_still);
 }
 
+/* The next connection that names the session dies without a word. */
+static void stall(tap *line, tl_client *client)
+{
+    tap_rule(line, tl_client_session(client), 0, TAP_STALL, 0);
+    while (!tap_done(line))
+        crew_sleep_ms(1);
+}
+
+/* The least that was certain of the session meanwhile. */
+static int64_t least_alive_ms(tl_client *client, int64_t while_ms)
+{
+    const int64_t end_ms = crew_now_ms() + while_ms;
+    int64_t least_ms = tl_client_alive_ms(client);
+
+    while (crew_now_ms() < end_ms) {
+        const int64_t alive_ms = tl_client_alive_ms(client);
+
+        if (alive_ms < least_ms)
+            least_ms = alive_ms;
+        crew_sleep_ms(5);
+    }
+    return least_ms;
+}
+
 /* The heartbeat's connection dies without a word; the session is older than the time-out of a
- * silent server, and lives on by another connection.  Without a janitor, whose first round names
- * the session too, on a connection of its own. */
+ * silent server, and lives on by another connection.  The round that follows a beat names the
+ * session too, on a connection of its own: if that is the one that died, only beats are left. */
 static void test_a_connection_that_died_in_silence(void **state)
 {
     tap *line = tap_start(server_socket(own));
@@ -157,18 +181,15 @@ static void test_a_connection_that_died_in_silence(void **state)
                                          "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n"
                                          "janitor=0\n");
     tl_client *client = open_client(file);
-    int64_t end_ms, least_ms = 6000;
+    int64_t least_ms;
 
     (void)state;
     await_beats(client, 2);
-    tap_rule(line, tl_client_session(client), 0, TAP_STALL, 0);
-    while (!tap_done(line))
-        crew_sleep_ms(1);
-    end_ms = crew_now_ms() + 8000;
-    while (crew_now_ms() < end_ms) {
-        if (tl_client_alive_ms(client) < least_ms)
-            least_ms = tl_client_alive_ms(client);
-        crew_sleep_ms(5);
+    stall(line, client);
+    least_ms = least_alive_ms(client, 3000);
+    if (least_ms > 5000) {
+        stall(line, client);
+        least_ms = least_alive_ms(client, 8000);
     }
     assert_in_range(least_ms, 1500, 5000);
     await_beats(client, 2);
