@@ -315,33 +315,48 @@ static int64_t too_late_us(const tl_view *view)
     return sent_us > asked_us ? sent_us : asked_us;
 }
 
-/* late_us: how much too far ahead another moment lies. */
-static int fits(tl_client *client, int64_t server_us, int64_t before_us, int64_t late_us)
+/* How far the moment that the server told after before_us lies from where its clock must be.
+ * Needs: watch->mutex held. */
+static int64_t off_us(tl_client *client, int64_t server_us, int64_t before_us)
 {
-    clock_watch *watch = &client->clock;
     const steady_look seen = {server_us, before_us, clock_boottime_us()};
-    int64_t off_us;
 
-    pthread_mutex_lock(&watch->mutex);
-    off_us = steady_off_us(&watch->steady, &seen, margin_us(client));
-    if (off_us == 0 && late_us > margin_us(client))
-        off_us = late_us;
-    if (off_us != 0) {
-        watch->doubt_us = off_us;
-        atomic_store(&watch->unclear, 1);
-    }
-    pthread_mutex_unlock(&watch->mutex);
-    return off_us == 0;
+    return steady_off_us(&client->clock.steady, &seen, margin_us(client));
+}
+
+/* Needs: watch->mutex held. */
+static void doubt_clock(clock_watch *watch, int64_t by_us)
+{
+    watch->doubt_us = by_us;
+    atomic_store(&watch->unclear, 1);
 }
 
 int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
 {
-    return fits(client, view->now_us, before_us, too_late_us(view));
+    clock_watch *watch = &client->clock;
+    int64_t by_us;
+
+    pthread_mutex_lock(&watch->mutex);
+    by_us = off_us(client, view->now_us, before_us);
+    if (by_us == 0 && too_late_us(view) > margin_us(client))
+        by_us = too_late_us(view);
+    if (by_us != 0)
+        doubt_clock(watch, by_us);
+    pthread_mutex_unlock(&watch->mutex);
+    return by_us == 0;
 }
 
-int clock_watch_fits_moment(tl_client *client, int64_t server_us, int64_t before_us)
+int clock_watch_was_back(tl_client *client, int64_t server_us, int64_t before_us)
 {
-    return fits(client, server_us, before_us, 0);
+    clock_watch *watch = &client->clock;
+    int64_t by_us;
+
+    pthread_mutex_lock(&watch->mutex);
+    by_us = off_us(client, server_us, before_us);
+    if (by_us < 0)
+        doubt_clock(watch, by_us);
+    pthread_mutex_unlock(&watch->mutex);
+    return by_us < 0;
 }
 
 void clock_watch_keep(void *context, store_session_clock *kept)

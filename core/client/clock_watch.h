@@ -67,8 +67,9 @@ tl_status clock_watch_unclear(void);
  * CLOCK_BOOTTIME, is where its clock must be, and none of the others is too far ahead.  If not,
  * nothing rests on the clock until the next look. */
 int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t before_us);
-/* The same of one moment that the server told. */
-int clock_watch_fits_moment(struct tl_client *client, int64_t server_us, int64_t before_us);
+/* Whether this moment, which the server told after before_us, lies before where its clock must be:
+ * it was set back meanwhile.  If so, nothing rests on the clock until the next look. */
+int clock_watch_was_back(struct tl_client *client, int64_t server_us, int64_t before_us);
 
 /* How many jumps were on record when this process last believed the clock. */
 uint32_t clock_watch_steps(struct tl_client *client);

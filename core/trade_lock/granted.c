@@ -82,17 +82,18 @@ static void log_grant(const tl_lock *lock)
         thread_context_work("");
 }
 
-/* Whether the row's moments are what this hold counts by.  A new row's fence is the server's
- * microseconds; what was read tells the server's clock. */
-static int is_by_a_believed_clock(const tl_lock *lock, const struct granting *g)
+/* Whether the server's clock stood back when the row got its moments, so that by the right clock
+ * the hold is over sooner.  A new row's fence is the server's microseconds; a row that was read
+ * tells its clock. */
+static int is_by_a_clock_set_back(const tl_lock *lock, const struct granting *g)
 {
-    tl_client *client = lock->base.client;
-    const int64_t before_us = g->before_ms * 1000;
+    const int is_new = g->t->step.kind == STEP_ASK && lock->epoch == 1;
 
-    if (g->was_read)
-        return clock_watch_fits(client, &lock->view, before_us);
-    return g->t->step.kind != STEP_ASK || lock->epoch != 1 ||
-           clock_watch_fits_moment(client, (int64_t)lock->grant.fence, before_us);
+    if (!g->was_read && !is_new)
+        return 0;
+    return clock_watch_was_back(lock->base.client,
+                                g->was_read ? lock->view.now_us : (int64_t)lock->grant.fence,
+                                g->before_ms * 1000);
 }
 
 static tl_status granted(lock_handle *h, void *granting)
@@ -108,9 +109,9 @@ static tl_status granted(lock_handle *h, void *granting)
         (void)lock_view_fits(lock, g->before_ms * 1000);
     if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)
         lock_count_send(lock, 0, 0);
-    /* By the right clock the hold may be over for others, so nothing is sent under it. */
+    /* For others the hold may be over, so nothing is sent under it. */
     if (lock->options.lane == TL_LANE_SYNC && !lock_is_repeatable(lock) &&
-        !is_by_a_believed_clock(lock, g))
+        is_by_a_clock_set_back(lock, g))
         lock->grant.until_ms = g->before_ms;
     log_grant(lock);
     return TL_GRANTED;
