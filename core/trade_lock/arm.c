@@ -89,29 +89,56 @@ static tl_status arm_refused(tl_lock *lock)
     return error_set(TL_LOST, "the lock was taken over; nothing is sent");
 }
 
+struct arming {
+    step_task t; /* first */
+    tl_client *client;
+};
+
+/* A run after a lost answer may begin long after the first: it expects the clock of its own time. */
+static db_answer run_arming(task *t, db *connection)
+{
+    struct arming *a = (struct arming *)t;
+
+    clock_watch_now(a->client, &a->t.step.least_us, &a->t.step.most_us);
+    return step_task_run(t, connection);
+}
+
+static task *arming_task_of(struct arming *a)
+{
+    static const task_kind kind = {.check = step_task_check,
+                                   .run = run_arming,
+                                   .judge = step_task_judge,
+                                   .read = step_task_read,
+                                   .undone = step_task_undone};
+    task *t = step_task_of(&a->t);
+
+    t->kind = &kind;
+    return t;
+}
+
 static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
 {
-    step_task t;
+    struct arming a = {.client = lock->base.client};
+    step_task *t = &a.t;
 
     /* The hold may be lost with its session; what it knows is filed by its ending. */
     if (life_is_over(lock->base.life))
         return error_set(TL_LOST, "the lock was lost with its session; nothing is sent");
     lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
-    lock_begin_step(lock, &t, STEP_ARM, 1);
-    t.step.max_hold_ms = max_hold_ms;
-    clock_watch_now(lock->base.client, &t.step.least_us, &t.step.most_us);
-    task_run(lock->base.client->transitions, step_task_of(&t), lock->base.client->config.commit_ms);
-    switch (t.task.verdict) {
+    lock_begin_step(lock, t, STEP_ARM, 1);
+    t->step.max_hold_ms = max_hold_ms;
+    task_run(a.client->transitions, arming_task_of(&a), a.client->config.commit_ms);
+    switch (t->task.verdict) {
     case VERDICT_APPLIED:
-        take_over(lock, &t.step);
+        take_over(lock, &t->step);
         return TL_OK;
     case VERDICT_REFUSED:
     case VERDICT_LOST:
         return arm_refused(lock);
     case VERDICT_UNKNOWN:
-        return lock_unknown(lock, LOCK_ARM_UNKNOWN, &t);
+        return lock_unknown(lock, LOCK_ARM_UNKNOWN, t);
     default:
-        return t.task.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(&t);
+        return t->task.verdict == VERDICT_DECIDING ? TL_TRY_AGAIN : lock_failed(t);
     }
 }
 

@@ -67,7 +67,7 @@ static verdict verdict_of(const step *s)
     return s->changed ? VERDICT_APPLIED : VERDICT_REFUSED;
 }
 
-static db_answer run(task *t, db *connection)
+db_answer step_task_run(task *t, db *connection)
 {
     db_answer answer;
 
@@ -194,7 +194,7 @@ static const batch_kind *batch_of(const task *t)
 task *step_task_of(step_task *t)
 {
     static const task_kind kind = {.check = step_task_check,
-                                   .run = run,
+                                   .run = step_task_run,
                                    .judge = step_task_judge,
                                    .read = step_task_read,
                                    .undone = step_task_undone,

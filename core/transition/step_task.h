@@ -23,13 +23,15 @@ typedef struct step_task {
 /* Makes it a task, by what its step says; what is in doubt stays. */
 task *step_task_of(step_task *t);
 
-/* -- for kinds that carry a step out in another way (trade_lock/with.c, claim_due.c) -- */
+/* -- for kinds that carry a step out in another way (trade_lock/with.c, arm.c, claim_due.c) -- */
 
 /* Whether the step may be begun: not while commits may be missing in the database (TL_ASK_CHANNEL),
  * and not without its session: TL_SESSION_LOST or TL_UNREACHABLE of what asks, TL_LOST of a hold
  * whose session is over. */
 tl_status step_task_check(const transition_engine *engine, const task *t);
 tl_status step_check_life(const step *s);
+/* The step's statement, alone. */
+db_answer step_task_run(task *t, db *connection);
 /* 1062 of an ask means that it was refused. */
 int step_task_judge(task *t, const db *connection);
 /* By the step's token. */
