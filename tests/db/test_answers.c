@@ -118,28 +118,19 @@ static void *raise_two_then_one(void *unused)
     return other;
 }
 
-/* The server keeps what INNODB_TRX says until nobody has read it for a tenth of a second: whoever
- * looks more often, and looked before the wait began, never sees it. */
-#define BETWEEN_LOOKS_US 150000
-
 static void wait_until_waiting(void)
 {
-    db *observer = open_at(database_option_file(base));
-    db_result result = DB_RESULT_INIT;
+    MYSQL *observer = database_connect(base);
     int64_t end = now_ms() + LOCK_WAIT_S * 1000;
-    char sql[160];
+    char condition[40];
+    long long waits;
 
-    snprintf(sql, sizeof(sql),
-             "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE "
-             "trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = %llu",
-             (unsigned long long)db_thread_id(other));
-    do {
-        usleep(BETWEEN_LOOKS_US);
-        EXPECT(observer, run_sql(observer, sql, &result), DB_DONE);
-    } while (db_get_int(&result, 0, 0) == 0 && now_ms() < end);
-    assert_int_equal(db_get_int(&result, 0, 0), 1);
-    db_result_free(&result);
-    db_close(observer);
+    snprintf(condition, sizeof condition, "id = %llu", (unsigned long long)db_thread_id(other));
+    do
+        waits = database_transactions(observer, "LOCK WAIT", condition);
+    while (waits == 0 && now_ms() < end);
+    assert_int_equal(waits, 1);
+    mysql_close(observer);
 }
 
 static void a_deadlock_has_one_victim(void **state)

@@ -224,6 +224,49 @@ long long database_number(MYSQL *connection, const char *format, ...)
     return number;
 }
 
+/* The third column of the monitor's one row, to be freed. */
+static char *innodb_monitor(MYSQL *connection)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    char *text;
+
+    if (mysql_query(connection, "SHOW ENGINE INNODB STATUS") != 0 ||
+        (result = mysql_store_result(connection)) == NULL ||
+        (row = mysql_fetch_row(result)) == NULL || row[2] == NULL)
+        server_panic("InnoDB's monitor: %s", mysql_error(connection));
+    text = strdup(row[2]);
+    mysql_free_result(result);
+    return text;
+}
+
+#define MONITOR_TRANSACTION "\n---TRANSACTION "
+#define MONITOR_THREAD "MariaDB thread id "
+
+long long database_transactions(MYSQL *connection, const char *said, const char *condition)
+{
+    char *text = innodb_monitor(connection);
+    char *at = strstr(text, "\nTRANSACTIONS\n");
+    long long count = 0;
+
+    for (at = at != NULL ? strstr(at, MONITOR_TRANSACTION) : NULL; at != NULL;) {
+        char *next = strstr(at + 1, MONITOR_TRANSACTION);
+        const char *thread;
+
+        if (next != NULL)
+            *next = '\0';
+        thread = strstr(at + 1, MONITOR_THREAD);
+        if (thread != NULL && strstr(at + 1, said) != NULL)
+            count += database_number(connection,
+                                     "SELECT COUNT(*) FROM information_schema.processlist "
+                                     "WHERE id = %ld AND db = DATABASE() AND %s",
+                                     strtol(thread + strlen(MONITOR_THREAD), NULL, 10), condition);
+        at = next;
+    }
+    free(text);
+    return count;
+}
+
 long long database_counter(MYSQL *connection, const char *name)
 {
     char *text = database_text(connection,

@@ -33,6 +33,10 @@ MYSQL *database_connect(const database *self);
 void database_run(MYSQL *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A row's first revision, in SQL: when it was made. */
 #define DATABASE_MADE_REV "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
+/* How many of the database's connections have a transaction of which InnoDB says this, and are as
+ * `condition` on their row of the process list says: "LOCK WAIT", "1".  It asks InnoDB's monitor:
+ * information_schema.innodb_trx stays as it was while somebody reads it ten times a second. */
+long long database_transactions(MYSQL *connection, const char *said, const char *condition);
 /* The first column of the first row: as a number (0 for NULL or no row), or as text to be freed
  * with free() (NULL for NULL or no row). */
 long long database_number(MYSQL *connection, const char *format, ...)

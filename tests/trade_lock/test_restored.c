@@ -668,10 +668,7 @@ static void await_the_meeting(const struct deadlock *d)
     do {
         CREW_CHECK(crew_now_ms() < end_ms);
         CREW_STATUS(tl_client_stats(f.other, &now), TL_OK);
-        waits = database_number(f.sql, "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN "
-                                       "information_schema.processlist p ON p.id = "
-                                       "x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' "
-                                       "AND p.db = DATABASE()");
+        waits = database_transactions(f.sql, "LOCK WAIT", "1");
     } while (waits == 0 && now.repeats == d->repeats);
 }
 
@@ -737,14 +734,6 @@ struct turns {
     atomic_int over;
 };
 
-static int somebody_waits(void)
-{
-    return database_number(f.sql, "SELECT COUNT(*) FROM information_schema.innodb_trx x JOIN "
-                                  "information_schema.processlist p ON p.id = "
-                                  "x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND "
-                                  "p.db = DATABASE()") > 0;
-}
-
 /* Takes the row without waiting for it; 0: whoever has it waits for another one, or is done. */
 static int take_turn(struct turns *t, int number)
 {
@@ -757,7 +746,7 @@ static int take_turn(struct turns *t, int number)
              serials[number]);
     database_run(t->holders[number], "BEGIN");
     while (mysql_query(t->holders[number], text) != 0)
-        if (atomic_load(&t->over) || somebody_waits())
+        if (atomic_load(&t->over) || database_transactions(f.sql, "LOCK WAIT", "1") > 0)
             return 0;
     mysql_free_result(mysql_store_result(t->holders[number]));
     return 1;
