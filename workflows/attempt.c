@@ -296,9 +296,8 @@ tl_status attempt_apply_success(void *context, struct st_mysql *connection)
 
 /* --------------------------------------------------------- the lines of a book -- */
 
-static void begin_book(attempt *a, const char *callback)
+static void begin_book(attempt *a)
 {
-    tl_test_point('C', callback, "before");
     tl_book_clear(a->book);
     workflow_call_begins(); /* what is said from here on is the callback's */
 }
@@ -322,7 +321,8 @@ void attempt_book_prepare(attempt *a)
     const tl_workflow *w = &a->workflow->given;
     tl_status status;
 
-    begin_book(a, "book_prepare");
+    tl_test_point('C', "book_prepare", "before");
+    begin_book(a);
     reply_empty(&a->reply);
     status = w->book_prepare(w->context, &a->seen, &a->reply, a->book);
     reply_clean(&a->reply);
@@ -338,7 +338,8 @@ void attempt_book_success(attempt *a)
 {
     const tl_workflow *w = &a->workflow->given;
 
-    begin_book(a, "book_success");
+    tl_test_point('C', "book_success", "before");
+    begin_book(a);
     end_book(a, "book_success", w->book_success(w->context, &a->seen, &a->reply, a->book));
 }
 
@@ -346,6 +347,7 @@ void attempt_book_failure(attempt *a, tl_proof proof)
 {
     const tl_workflow *w = &a->workflow->given;
 
-    begin_book(a, "book_failure");
+    tl_test_point('C', "book_failure", "before");
+    begin_book(a);
     end_book(a, "book_failure", w->book_failure(w->context, &a->seen, &a->reply, proof, a->book));
 }
