@@ -300,6 +300,7 @@ static int look_at_failure(void *context, const tl_view *view)
 static tl_status check_reclaim(struct tl_run *run, const tl_request *request, uint32_t *epoch)
 {
     struct reclaim reclaim = {run, request->reclaim_epoch, 0, TL_OK};
+    tl_request of_row = *request;
     tl_status status =
         tl_show(run->workflows->client, &request->key, TL_LANE_SYNC, look_at_failure, &reclaim);
 
@@ -312,7 +313,10 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     tl_lock_free(run->lock);
     run->lock = NULL;
     *epoch = reclaim.epoch + 1;
-    status = make_lock(run, request, reclaim.fence);
+    /* The trade keeps what its first request said of itself; its books say the same. */
+    of_row.amount_minor = run->attempt.seen.amount_minor;
+    of_row.currency = run->attempt.currency[0] != '\0' ? run->attempt.currency : NULL;
+    status = make_lock(run, &of_row, reclaim.fence);
     run->ending.lock = run->lock;
     return status;
 }
