@@ -11,6 +11,7 @@
 #ifndef TL_BOOKS_BOOKS_H
 #define TL_BOOKS_BOOKS_H
 
+#include "base/error.h"
 #include "db/db.h"
 #include "sql_text.h"
 #include "transition/task.h"
