@@ -167,11 +167,17 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
 
-/* One execution and one commit for many rows of `columns` values each, row after row in values; the
- * statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
- * them.  Not for a caller's connection, which may have another character set. */
-db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
-                      size_t rows, size_t columns, db_result *result);
+/* Many rows of values for a statement that has one row of parameters, row after row. */
+typedef struct db_rows {
+    const db_value *values;
+    size_t rows, columns;
+    int nowait; /* as db_run_nowait() */
+} db_rows;
+/* One execution for all of them, and one commit outside a transaction.  RETURNING gives a row for
+ * each, and affected is the sum.  An error undid all of them; in a transaction, once that is rolled
+ * back.  Not for a caller's connection, which may have another character set. */
+db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_rows *rows,
+                      db_result *result);
 
 /* Runs one text statement as it is. */
 db_answer db_run_text(db *connection, const char *name, const char *sql, size_t size,

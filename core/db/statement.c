@@ -528,11 +528,14 @@ static db_answer run(db *connection, struct execution *execution, const db_value
     return run_bound(connection, execution);
 }
 
-db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
-                      size_t rows, size_t columns, db_result *result)
+db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_rows *rows,
+                      db_result *result)
 {
-    struct execution execution = {
-        .text = statement, .count = columns, .rows = (unsigned)rows, .result = result};
+    struct execution execution = {.text = statement,
+                                  .count = rows->columns,
+                                  .rows = (unsigned)rows->rows,
+                                  .nowait = rows->nowait,
+                                  .result = result};
     db_answer answer;
     void *arrays;
 
@@ -544,8 +547,8 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
         return DB_ERROR;
     if (db_bind_room(connection, execution.count))
         return DB_NO_MEMORY;
-    arrays =
-        db_bind_arrays(connection->binds, values, rows, columns, statement->marks, execution.count);
+    arrays = db_bind_arrays(connection->binds, rows->values, rows->rows, rows->columns,
+                            statement->marks, execution.count);
     if (!arrays)
         return DB_NO_MEMORY;
     answer = run_bound(connection, &execution);

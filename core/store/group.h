@@ -26,9 +26,10 @@ store_group_kind store_group_of(const step *s);
 /* About how many bytes its row takes in the statement, or in the answer. */
 size_t store_group_size(const step *s);
 
-/* Runs them, all of one kind, sorted by key and each key once.  After DB_DONE each step's changed,
- * fence and epoch are set.  DB_ERROR: the server undid all of them.  DB_UNANSWERED: what became of
- * each is not known. */
-db_answer store_group(db *connection, step **steps, size_t count);
+/* Runs them, all of one kind, sorted by key and each key once; asks and endings in a transaction
+ * that is open too.  nowait: without waiting for rows, on a connection whose statements wait.
+ * After DB_DONE each step's changed, fence and epoch are set.  DB_ERROR: the server undid all of
+ * them.  DB_UNANSWERED: what became of each is not known. */
+db_answer store_group(db *connection, step **steps, size_t count, int nowait);
 
 #endif

@@ -85,8 +85,9 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
         return DB_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         values[i] = group_values(rows[i]);
-    answer = db_run_rows(connection, &sql_resource_group, (const db_value *)values, count,
-                         sql_resource_group_values_count, &result);
+    answer = db_run_rows(
+        connection, &sql_resource_group,
+        &(db_rows){(const db_value *)values, count, sql_resource_group_values_count, 0}, &result);
     if (answer == DB_DONE && result.rows != count) {
         /* Which row is whose is not known: each is settled by its token. */
         db_spoil(connection);

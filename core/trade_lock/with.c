@@ -1,37 +1,25 @@
 /*
  * Asks and endings with business rows, in a callback transaction (db/callback_tx.c).  The lock's
- * statement begins it, the callback's statements follow, and the commit fails if the callback ended
- * the transaction itself.  All of it is one task, which the engine repeats and settles like any
- * step.  Touches the lock's rows, its handle, and what the callback touches.
+ * statement begins it, the callback's statements or the book's lines follow, and the commit fails if
+ * a callback ended the transaction itself.  All of it is one task, which the engine repeats and
+ * settles like any step.  Touches the lock's rows, its handle, and what the callback touches.
  */
-#include "trade_lock/lock.h"
+#include "trade_lock/with.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/fault.h"
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "store/store.h"
 
-#include <tradelock/callback.h>
-
-struct with {
-    tl_lock *lock;
-    step_task *t;
-    tl_tx_fn fn;
-    void *context;
-    db *connection;
-    int sent;       /* some try sent a commit with the callback's rows */
-    int deadlocked; /* an earlier try met a deadlock, as its callback said */
-    /* If a step in doubt proves not to have happened: its status, and the sentence. */
-    tl_status if_undone; /* TL_TRY_AGAIN: it is tried again */
-    char sentence[ERROR_MAX];
-};
-
 /* ------------------------------------------------------------------ what a try comes to -- */
 
-/* Ends the try: nothing was written, and the transaction is rolled back. */
-static db_answer stop(struct with *w, tl_status status)
+static int has_rows(const struct with *w)
+{
+    return w->fn != NULL || w->book != NULL;
+}
+
+db_answer with_stop(struct with *w, tl_status status)
 {
     w->t->task.verdict = VERDICT_FAILED;
     w->t->task.status = status;
@@ -55,8 +43,7 @@ static db_answer leave_in_doubt(struct with *w, tl_status if_undone)
     return DB_DONE;
 }
 
-/* If an answer is lost from here on and the step did not happen, it is tried again. */
-static void lost_before_commit(struct with *w)
+void with_lost_before_commit(struct with *w)
 {
     w->if_undone = TL_TRY_AGAIN;
     text_copy(w->sentence, sizeof w->sentence, "the connection was lost before the commit");
@@ -82,7 +69,7 @@ static db_answer read_fate(task *t, db *connection)
     const struct with *w = t->context;
     db_answer answer = step_task_read(t, connection);
 
-    if (answer == DB_DONE && t->doubt.rows == ROWS_NONE && w->fn != NULL)
+    if (answer == DB_DONE && t->doubt.rows == ROWS_NONE && has_rows(w))
         t->doubt.rows = ROWS_NOT_SENT; /* an earlier call carried none */
     return answer;
 }
@@ -140,11 +127,11 @@ static db_answer callback_ended_it(struct with *w)
 {
     client_lose_track(
         w->lock->base.client); /* the callback may have committed the lock's statement */
-    return stop(w, error_set(TL_CALLBACK_FAILED,
-                             "the database callback of '%s' ended the transaction, or "
-                             "released the connection's own GET_LOCK name; it must not "
-                             "commit, roll back or RELEASE_ALL_LOCKS()",
-                             step_name(w->t->step.kind)));
+    return with_stop(w, error_set(TL_CALLBACK_FAILED,
+                                  "the database callback of '%s' ended the transaction, or "
+                                  "released the connection's own GET_LOCK name; it must not "
+                                  "commit, roll back or RELEASE_ALL_LOCKS()",
+                                  step_name(w->t->step.kind)));
 }
 
 static tl_status callback_refused(const struct with *w)
@@ -176,17 +163,17 @@ static db_answer callback_stopped(struct with *w, tl_status status)
 
     if (status == TL_TRY_AGAIN && db_met_deadlock(w->connection)) {
         w->deadlocked = 1;
-        return stop(w, stopped);
+        return with_stop(w, stopped);
     }
     answer = db_savepoint_release(w->connection);
     if (answer == DB_DONE)
-        return stop(w, stopped);
+        return with_stop(w, stopped);
     if (status != TL_TRY_AGAIN && answer == DB_ERROR &&
         db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (!failed || db_has_unread(w->connection))
         return leave_in_doubt(w, stopped);
-    lost_before_commit(w); /* the lost connection may be why the callback failed */
+    with_lost_before_commit(w); /* the lost connection may be why the callback failed */
     task_doubt(&w->t->task, w->connection);
     return DB_DONE;
 }
@@ -201,14 +188,18 @@ static db_answer left_unread(struct with *w)
 
 /* ----------------------------------------------------------------- the transaction -- */
 
-static db_answer commit(struct with *w)
+void with_commit_sent(struct with *w)
+{
+    w->t->task.doubt.rows = ROWS_SENT;
+    w->sent = 1;
+}
+
+db_answer with_commit(struct with *w)
 {
     db_answer answer = db_callback_tx_commit(w->connection);
 
-    if (answer != DB_NOT_SENT && w->fn != NULL) {
-        w->t->task.doubt.rows = ROWS_SENT;
-        w->sent = 1;
-    }
+    if (answer != DB_NOT_SENT && has_rows(w))
+        with_commit_sent(w);
     if (answer == DB_ERROR && db_errno(w->connection) == ERROR_NO_SAVEPOINT)
         return callback_ended_it(w);
     if (answer == DB_DONE)
@@ -224,19 +215,22 @@ static db_answer run(task *t, db *connection)
     db_answer answer;
 
     w->connection = connection;
-    lost_before_commit(w);
-    t->doubt.rows = w->fn != NULL ? ROWS_NOT_SENT : ROWS_NONE;
-    answer = store_step(connection, s, t->asks ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
+    with_lost_before_commit(w);
+    t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
+    answer = store_step(connection, s,
+                        t->asks || t->permitted ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {
         t->verdict = VERDICT_REFUSED;
         return DB_DONE;
     }
+    if (w->book != NULL)
+        return with_book(w);
     status = w->fn != NULL ? call(w) : TL_OK;
     if (status != TL_OK)
         return callback_stopped(w, status);
-    return db_has_unread(connection) ? left_unread(w) : commit(w);
+    return db_has_unread(connection) ? left_unread(w) : with_commit(w);
 }
 
 /* The connection is closed, since the changed session would govern the next trade. */
@@ -282,13 +276,16 @@ static void run_with(struct with *w, int64_t budget_ms)
                                    .judge = step_task_judge,
                                    .read = read_fate,
                                    .after = tell_of_changes,
-                                   .undone = undone};
+                                   .undone = undone,
+                                   .batch = with_book_batch};
     int64_t deadline_ms = clock_deadline(budget_ms);
     task *t = step_task_of(w->t);
 
     t->kind = &kind;
     t->context = w;
-    lost_before_commit(w);
+    if (w->book != NULL)
+        t->groups = w->book->books->groups;
+    with_lost_before_commit(w);
     task_run(w->lock->base.client->transitions, t, budget_ms);
     look_back(w, deadline_ms);
 }
@@ -304,12 +301,15 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     if (status != TL_OK)
         return status;
     ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    if (w->book != NULL)
+        with_book_own(w, NULL, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
     run_with(w, lock->base.client->config.commit_ms);
     return ask_verdict(lock, w->t, before_ms, again);
 }
 
 struct preparing {
     tl_tx_fn fn;
+    tl_book *book;
     void *context;
 };
 
@@ -318,7 +318,11 @@ static tl_status ask_with(tl_lock *lock, void *context)
 {
     const struct preparing *prepare = context;
     step_task t;
-    struct with w = {.lock = lock, .t = &t, .fn = prepare->fn, .context = prepare->context};
+    struct with w = {.lock = lock,
+                     .t = &t,
+                     .fn = prepare->fn,
+                     .book = prepare->book,
+                     .context = prepare->context};
     step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
     tl_status status = ask_with_once(lock, &w, kind, &again);
@@ -330,13 +334,10 @@ static tl_status ask_with(tl_lock *lock, void *context)
     return ask_over(lock, status);
 }
 
-tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64_t wait_ms)
+static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_t wait_ms)
 {
-    struct preparing preparing = {prepare, context};
-    tl_status status;
+    tl_status status = ask_check(lock);
 
-    error_clear();
-    status = ask_check(lock);
     if (status == TL_OK && (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
         status = error_set(TL_INVALID, "business rows ride along with once-only trades of "
                                        "the sync lane");
@@ -344,9 +345,65 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
         return status;
     client_add(&lock->base.client->counters.asks, 1);
     status =
-        wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, &preparing) : ask_with(lock, &preparing);
+        wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, preparing) : ask_with(lock, preparing);
     ask_count(lock, status);
     return status;
+}
+
+tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64_t wait_ms)
+{
+    struct preparing preparing = {.fn = prepare, .context = context};
+
+    error_clear();
+    return ask_prepared(lock, &preparing, wait_ms);
+}
+
+/* Of this client, and complete; what else keeps it from being written is said once the lock is
+ * granted. */
+static tl_status check_book(const tl_lock *lock, tl_book *book)
+{
+    if (book == NULL)
+        return error_set(TL_INVALID, "book is NULL");
+    if (book->books->client != lock->base.client)
+        return error_set(TL_INVALID, "the book's statements were declared for another client");
+    (void)book_finish(book);
+    return TL_OK;
+}
+
+tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_ms)
+{
+    struct preparing preparing = {.book = book};
+    tl_status status;
+
+    error_clear();
+    status = ask_check(lock);
+    if (status == TL_OK)
+        status = check_book(lock, book);
+    return status == TL_OK ? ask_prepared(lock, &preparing, wait_ms) : status;
+}
+
+/* Carries out the ending of w, which has its callback or its book. */
+static tl_status finish_with(struct with *w, const tl_ending *ending, int64_t commit_ms)
+{
+    tl_lock *lock = w->lock;
+    tl_status status = ending_check(lock, ending);
+
+    if (status == TL_OK && !ending_is_final(lock, ending))
+        status = error_set(TL_INVALID, "business rows ride along with success or a proven "
+                                       "failure only");
+    if (status == TL_OK && thread_context_in_callback())
+        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
+    if (status != TL_OK)
+        return status;
+    w->sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
+    ending_to_step(lock, ending, NULL, w->t);
+    if (w->book != NULL)
+        with_book_own(w, ending, lock->epoch);
+    run_with(w, commit_ms);
+    /* It met what an earlier try left behind, and that try had its rows. */
+    if (w->t->task.verdict == VERDICT_REFUSED && w->sent)
+        w->t->task.doubt.rows = ROWS_SENT;
+    return finish_verdict(lock, ending, w->t);
 }
 
 tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply, void *context,
@@ -358,20 +415,19 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
 
     error_clear();
     status = lock_check_ending(lock);
+    return status == TL_OK ? finish_with(&w, ending, commit_ms) : status;
+}
+
+tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *book,
+                              int64_t commit_ms)
+{
+    step_task t;
+    struct with w = {.lock = lock, .t = &t, .book = book};
+    tl_status status;
+
+    error_clear();
+    status = lock_check_ending(lock);
     if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status == TL_OK && !ending_is_final(lock, ending))
-        status = error_set(TL_INVALID, "business rows ride along with success or a proven "
-                                       "failure only");
-    if (status == TL_OK && thread_context_in_callback())
-        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
-    if (status != TL_OK)
-        return status;
-    w.sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
-    ending_to_step(lock, ending, NULL, &t);
-    run_with(&w, commit_ms);
-    /* It met what an earlier try left behind, and that try had its rows. */
-    if (t.task.verdict == VERDICT_REFUSED && w.sent)
-        t.task.doubt.rows = ROWS_SENT;
-    return finish_verdict(lock, ending, &t);
+        status = check_book(lock, book);
+    return status == TL_OK ? finish_with(&w, ending, commit_ms) : status;
 }

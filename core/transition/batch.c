@@ -123,7 +123,9 @@ static int may_begin(const transition_engine *engine, task *const *tasks, size_t
  * it also finds out again what went wrong, so that it has the words for it. */
 static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
 {
+    t->permitted = 1;
     alone_try(engine, t, deadline_ms);
+    t->permitted = 0;
     if (!t->doubt.is_open && (t->stage != TASK_OVER || t->verdict == VERDICT_FAILED))
         send_back(&t, 1);
 }
@@ -137,7 +139,7 @@ static void run_sorted(transition_engine *engine, const batch_kind *kind, task *
     db_answer answer = DB_NOT_SENT;
     size_t lost = 0;
 
-    if (pool_get(engine->connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) !=
+    if (pool_get(engine->connections, kind->pool, clock_left_ms(deadline_ms), &connection) !=
         TL_OK) {
         send_back(tasks, count);
         return;

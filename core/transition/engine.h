@@ -6,8 +6,6 @@
 
 #include <semaphore.h>
 
-typedef struct group_queue group_queue;
-
 struct transition_engine {
     /* Fixed after start. */
     pool *connections;

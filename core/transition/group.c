@@ -282,7 +282,8 @@ void group_count(transition_engine *engine, size_t count)
 
 /* The permit is handed over before the verdicts, so that the next group runs while the threads of
  * this one wake up. */
-static void lead(transition_engine *engine, struct group *group, int64_t deadline_ms)
+static void lead(transition_engine *engine, group_queue *queue, struct group *group,
+                 int64_t deadline_ms)
 {
     task *tasks[BATCH_ROWS];
     size_t count = 0;
@@ -292,7 +293,7 @@ static void lead(transition_engine *engine, struct group *group, int64_t deadlin
     assert(count == group->rows);
     batch_run(engine, group->kind, tasks, count, deadline_ms);
     group_count(engine, count);
-    hand_over(engine->groups, count, 1);
+    hand_over(queue, count, 1);
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);
 }
@@ -328,8 +329,8 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
 
 /* Sleeps until the group was served; leads it if it is called and no other thread does.  0: the
  * deadline came first, and the task has left. */
-static int await(transition_engine *engine, struct group *group, struct member *me,
-                 int64_t deadline_ms)
+static int await(transition_engine *engine, group_queue *queue, struct group *group,
+                 struct member *me, int64_t deadline_ms)
 {
     int patient = 0; /* it cannot be left any more */
 
@@ -340,7 +341,7 @@ static int await(transition_engine *engine, struct group *group, struct member *
             return 1;
         if (state == GROUP_CALLED) {
             if (atomic_compare_exchange_strong(&group->state, &state, GROUP_UNDER_WAY)) {
-                lead(engine, group, deadline_ms);
+                lead(engine, queue, group, deadline_ms);
                 return 1;
             }
             continue;
@@ -348,7 +349,7 @@ static int await(transition_engine *engine, struct group *group, struct member *
         if (patient)
             futex_wait(&group->state, state);
         else if (!futex_wait_until(&group->state, state, deadline_ms)) {
-            if (leave(engine->groups, group, me))
+            if (leave(queue, group, me))
                 return 0;
             patient = 1;
         }
@@ -386,16 +387,19 @@ static void too_late(task *t)
 
 void group_run(transition_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
 {
+    group_queue *queue = t->groups != NULL ? t->groups : engine->groups;
     struct member me = {.task = t};
     int leads;
-    struct group *group = join(engine->groups, kind, &me, &leads);
+    struct group *group = join(queue, kind, &me, &leads);
 
     if (leads) {
         /* One try only: an ending may wait for a row lock until its budget is over, and nobody else
          * shall wait with it. */
+        t->permitted = 1;
         alone_try(engine, t, deadline_ms);
-        hand_over(engine->groups, 1, 0);
-    } else if (group != NULL && !await(engine, group, &me, deadline_ms)) {
+        t->permitted = 0;
+        hand_over(queue, 1, 0);
+    } else if (group != NULL && !await(engine, queue, group, &me, deadline_ms)) {
         too_late(t);
     }
     if (group != NULL) {

@@ -134,12 +134,12 @@ void step_task_undone(task *t)
 
 /* -------------------------------------------------------------------------- in batches -- */
 
-static size_t row_size(const task *t)
+size_t step_task_size(const task *t)
 {
     return store_group_size(const_step_of(t));
 }
 
-static int by_key(const task *left, const task *right)
+int step_task_order(const task *left, const task *right)
 {
     const step *a = const_step_of(left), *b = const_step_of(right);
     int order = strcmp(a->cust_no, b->cust_no);
@@ -156,7 +156,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
 
     for (size_t i = 0; i < count; i++)
         steps[i] = step_of(tasks[i]);
-    answer = store_group(connection, steps, count);
+    answer = store_group(connection, steps, count, 0);
     for (size_t i = 0; i < count && answer == DB_DONE; i++)
         tasks[i]->verdict = verdict_of(steps[i]);
     return answer;
@@ -167,7 +167,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
  * living holder.  If it was refused, the others are refused too, since all asked before that.  Only
  * reclaims go on alone, since each names what it saw.
  */
-static int follow(const task *written, task *t)
+int step_task_follow(const task *written, task *t)
 {
     const step_kind kind = const_step_of(t)->kind;
     const int same_asks = const_step_of(written)->kind == kind && step_is_grant(kind);
@@ -179,7 +179,8 @@ static int follow(const task *written, task *t)
 
 #define BATCH_KIND                                                                                 \
     {                                                                                              \
-        .size = row_size, .order = by_key, .follow = follow, .run = run_rows                       \
+        .size = step_task_size, .order = step_task_order, .follow = step_task_follow,              \
+        .run = run_rows                                                                            \
     }
 
 static const batch_kind *batch_of(const task *t)

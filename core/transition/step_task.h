@@ -23,7 +23,8 @@ typedef struct step_task {
 /* Makes it a task, by what its step says; what is in doubt stays. */
 task *step_task_of(step_task *t);
 
-/* -- for kinds that carry a step out in another way (trade_lock/with.c, arm.c, claim_due.c) -- */
+/* -- for kinds that carry a step out in another way (trade_lock/with.c, books.c, arm.c,
+ * claim_due.c) -- */
 
 /* Whether the step may be begun: not while commits may be missing in the database (TL_ASK_CHANNEL),
  * and not without its session: TL_SESSION_LOST or TL_UNREACHABLE of what asks, TL_LOST of a hold
@@ -39,5 +40,9 @@ db_answer step_task_read(task *t, db *connection);
 /* What is granted after a lost answer is granted late: it counts as settled, so that its row is
  * read. */
 void step_task_undone(task *t);
+/* Of a batch kind: see task.h. */
+size_t step_task_size(const task *t);
+int step_task_order(const task *left, const task *right);
+int step_task_follow(const task *written, task *t);
 
 #endif

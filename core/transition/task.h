@@ -62,14 +62,19 @@ typedef enum task_stage {
     TASK_OVER   /* it has its verdict */
 } task_stage;
 
+/* A queue in which tasks of many threads find each other (group.h). */
+typedef struct group_queue group_queue;
+
 typedef struct task {
     /* Set by the maker; all else starts as zeroes. */
     const struct task_kind *kind;
-    const char *name; /* for sentences */
-    void *context;    /* its kind's own */
-    int asks;         /* if an open transaction holds the row: VERDICT_DECIDING, not a wait */
-    int once;         /* never run again; a lost answer is still settled */
-    const life *life; /* of the session that it asks or holds under, or NULL */
+    group_queue *groups; /* where it meets others of its batch kind; NULL: the engine's own queue */
+    const char *name;    /* for sentences */
+    void *context;       /* its kind's own */
+    int asks;            /* if an open transaction holds the row: VERDICT_DECIDING, not a wait */
+    int once;            /* never run again; a lost answer is still settled */
+    int permitted;       /* the engine's own: it has a permit now, so it is not to wait for rows */
+    const life *life;    /* of the session that it asks or holds under, or NULL */
 
     /* If it is open when handed in, it is settled before anything is run. */
     doubt doubt;
@@ -84,6 +89,7 @@ typedef struct transition_engine transition_engine;
 
 /* Tasks whose kinds name the same batch kind may share one statement and one commit. */
 typedef struct batch_kind {
+    pool_kind pool; /* 0 is POOL_QUICK */
     /* About how many bytes of the statement the task takes. */
     size_t (*size)(const task *t);
     /* Orders by key; of one key, a task that gives the row back comes before one that asks. */

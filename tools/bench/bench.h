@@ -18,6 +18,7 @@ typedef struct bench_options {
     unsigned callers, connections;
     unsigned held;  /* locks that are held by one client */
     unsigned group; /* rows in one statement */
+    unsigned poor;  /* percent of the trades whose customer has no money */
     int64_t run_ms, warm_up_ms;
     int64_t cycles;       /* of each caller, instead of a time; 0: by time */
     int64_t hold_open_ms; /* one key's ending stands open for so long, again and again */
@@ -25,6 +26,7 @@ typedef struct bench_options {
     int64_t session_ms;   /* as the option file has it */
     int64_t server_pid;   /* whose CPU is counted; 0: nobody's */
     int contended;        /* all callers want one key */
+    int treasury;         /* one account that every ending debits */
     const char *run_name; /* part of every key: runs do not meet */
 } bench_options;
 
@@ -50,7 +52,8 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_with_rows, contestant_workflow, contestant_workflow_hand, contestant_claims,
     contestant_both_lanes, contestant_hold, contestant_values_prepared, contestant_values_text,
     contestant_bulk, contestant_json_table, contestant_hot_cold, contestant_fsync,
-    contestant_in_turn, contestant_workflow_in_turn;
+    contestant_in_turn, contestant_workflow_in_turn, contestant_books, contestant_books_hand,
+    contestant_books_in_turn, contestant_retry_books, contestant_retry_callbacks;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);
@@ -62,6 +65,8 @@ void bench_key(unsigned caller, uint64_t number, char serial[64], char cust[32])
 /* Contended runs: somebody else has the key.  Counts, and pauses as long as tradelock itself would
  * before the try of this number (from 0). */
 void bench_refused(unsigned attempt);
+/* Counts alone. */
+void bench_count_refused(void);
 
 /* One more number of the result. */
 void bench_note(const char *name, double value);

@@ -2,16 +2,12 @@
  * What a careful team writes by hand, writing the very same rows: a prepared INSERT and a prepared
  * compare-and-set in autocommit, on a pool of connections.  History is kept by the same triggers.
  */
-#include "bench.h"
+#include "handwritten.h"
 
-#include <mysql.h>
-#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <uuid/uuid.h>
-
-#define CONNECTIONS_MAX 512
 
 static const char insert_sql[] =
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
@@ -36,14 +32,15 @@ static const char give_sql[] =
     "token = ?, fence = fence + 1, rev = rev + 1, updated_at = UTC_TIMESTAMP(6) "
     "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW' AND status = 'P' "
     "AND token = ?";
-/* What a workflow writes besides: the channel, its key, the deadline. */
+/* What a workflow writes besides: the channel, its key, the deadline, the amount. */
 static const char paid_insert_sql[] =
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
     "session_id, token, fence, rev, sends, max_hold_until, send_until, next_run_at, "
-    "deadline_at, fingerprint, payload, channel, channel_key, created_at, updated_at) "
+    "deadline_at, fingerprint, payload, channel, channel_key, amount_minor, currency, "
+    "created_at, updated_at) "
     "VALUES (?, ?, 'WITHDRAW', 'S', 'P', 'ask', ?, ?, ?, ?, fence, 1, "
     "UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, max_hold_until, max_hold_until, "
-    "UTC_TIMESTAMP(6) + INTERVAL 72 HOUR, ?, ?, 'bench', ?, UTC_TIMESTAMP(6), "
+    "UTC_TIMESTAMP(6) + INTERVAL 72 HOUR, ?, ?, 'bench', ?, ?, ?, UTC_TIMESTAMP(6), "
     "UTC_TIMESTAMP(6))";
 static const char select_sql[] =
     "SELECT status, fence, epoch, fingerprint, payload, result FROM trade_lock "
@@ -53,13 +50,13 @@ static const char select_sql[] =
 enum { INSERT, UPDATE, TAKE, GIVE, PAID_INSERT, SELECT, STATEMENTS };
 static const char *const texts[STATEMENTS] = {insert_sql, update_sql,      take_sql,
                                               give_sql,   paid_insert_sql, select_sql};
-static MYSQL_STMT *statements[CONNECTIONS_MAX][STATEMENTS];
+static MYSQL_STMT *statements[HAND_CONNECTIONS_MAX][STATEMENTS];
 
 /* Who writes: on every row. */
 static uuid_t service;
 static _Thread_local uuid_t thread;
 
-static MYSQL_STMT *prepare_one(MYSQL *connection, const char *sql)
+MYSQL_STMT *hand_prepare(MYSQL *connection, const char *sql)
 {
     MYSQL_STMT *statement = mysql_stmt_init(connection);
 
@@ -68,20 +65,28 @@ static MYSQL_STMT *prepare_one(MYSQL *connection, const char *sql)
     return statement;
 }
 
+static int (*prepare_more)(MYSQL *connection, unsigned number);
+
 static int prepare(struct st_mysql *connection, unsigned number)
 {
     for (int i = 0; i < STATEMENTS; i++)
-        statements[number][i] = prepare_one(connection, texts[i]);
-    return 0;
+        statements[number][i] = hand_prepare(connection, texts[i]);
+    return prepare_more != NULL ? prepare_more(connection, number) : 0;
 }
 
-static int open_pool(const bench_options *options)
+int hand_open(const bench_options *options, int (*prepare_own)(MYSQL *connection, unsigned number))
 {
+    prepare_more = prepare_own;
     uuid_generate_random(service);
     return sql_open(options, prepare);
 }
 
-static void close_pool(void)
+static int open_pool(const bench_options *options)
+{
+    return hand_open(options, NULL);
+}
+
+void hand_close(void)
 {
     for (unsigned i = 0; i < bench.connections; i++)
         for (int j = 0; j < STATEMENTS; j++)
@@ -89,7 +94,7 @@ static void close_pool(void)
     sql_close();
 }
 
-static MYSQL_BIND text_bind(char *text, unsigned long *size)
+MYSQL_BIND hand_text(char *text, unsigned long *size)
 {
     MYSQL_BIND bind = {.buffer_type = MYSQL_TYPE_STRING};
 
@@ -110,28 +115,18 @@ static MYSQL_BIND bytes_bind(void *bytes, unsigned long *size)
     return bind;
 }
 
-static void execute(MYSQL_STMT *statement, MYSQL_BIND *binds)
+void hand_execute(MYSQL_STMT *statement, MYSQL_BIND *binds)
 {
     if (mysql_stmt_bind_param(statement, binds) != 0 || mysql_stmt_execute(statement) != 0)
         bench_fail("execute: %s", mysql_stmt_error(statement));
 }
 
-/* What one trade writes with.  As in the library, each step has a token that nobody guesses, the
- * row tells the thread and the service, and what was asked for has a fingerprint: constants in the
- * statement would be cheaper to parse and to log, and other rows than the library's. */
-typedef struct trade {
-    char serial[64], cust[32];
-    struct {
-        unsigned char ask[16], end[16];
-    } token;
-    unsigned char fingerprint[SHA256_DIGEST_SIZE];
-    unsigned long long fence;
-} trade;
-
 static char payload[] = "100.00 EUR";
 static char channel_key[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+static long long amount_minor = 10000;
+static char currency[] = "EUR";
 
-static void make_trade(trade *t, unsigned caller, uint64_t number)
+void hand_trade(trade *t, unsigned caller, uint64_t number)
 {
     struct sha256_ctx sha;
 
@@ -148,32 +143,39 @@ static void make_trade(trade *t, unsigned caller, uint64_t number)
 
 static void run_insert(unsigned at, int which, trade *t)
 {
-    unsigned long sizes[3], uuid_size = sizeof(uuid_t), print_size = sizeof t->fingerprint,
+    unsigned long sizes[4], uuid_size = sizeof(uuid_t), print_size = sizeof t->fingerprint,
                             payload_size = sizeof payload - 1;
-    /* The last one is of paid_insert_sql alone. */
-    MYSQL_BIND binds[9] = {text_bind(t->cust, &sizes[0]),
-                           text_bind(t->serial, &sizes[1]),
-                           bytes_bind(thread, &uuid_size),
-                           bytes_bind(service, &uuid_size),
-                           bytes_bind(t->token.ask, &uuid_size),
-                           {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
-                           bytes_bind(t->fingerprint, &print_size),
-                           bytes_bind(payload, &payload_size),
-                           text_bind(channel_key, &sizes[2])};
+    /* The last three are of paid_insert_sql alone. */
+    MYSQL_BIND binds[11] = {hand_text(t->cust, &sizes[0]),
+                            hand_text(t->serial, &sizes[1]),
+                            bytes_bind(thread, &uuid_size),
+                            bytes_bind(service, &uuid_size),
+                            bytes_bind(t->token.ask, &uuid_size),
+                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
+                            bytes_bind(t->fingerprint, &print_size),
+                            bytes_bind(payload, &payload_size),
+                            hand_text(channel_key, &sizes[2]),
+                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &amount_minor},
+                            hand_text(currency, &sizes[3])};
 
-    execute(statements[at][which], binds);
+    hand_execute(statements[at][which], binds);
 }
 
-static void run_update(unsigned at, trade *t)
+void hand_insert_payment(unsigned at, trade *t)
+{
+    run_insert(at, PAID_INSERT, t);
+}
+
+void hand_end(unsigned at, trade *t)
 {
     unsigned long sizes[2], token_size = sizeof(uuid_t);
     MYSQL_BIND binds[5] = {bytes_bind(t->token.end, &token_size),
-                           text_bind(t->cust, &sizes[0]),
-                           text_bind(t->serial, &sizes[1]),
+                           hand_text(t->cust, &sizes[0]),
+                           hand_text(t->serial, &sizes[1]),
                            {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &t->fence},
                            bytes_bind(t->token.ask, &token_size)};
 
-    execute(statements[at][UPDATE], binds);
+    hand_execute(statements[at][UPDATE], binds);
     if (mysql_stmt_affected_rows(statements[at][UPDATE]) != 1)
         bench_fail("the compare-and-set was refused");
 }
@@ -183,10 +185,10 @@ static int run_change(unsigned at, int which, trade *t)
 {
     unsigned long sizes[2], token_size = sizeof(uuid_t);
     MYSQL_BIND binds[4] = {bytes_bind(which == TAKE ? t->token.ask : t->token.end, &token_size),
-                           text_bind(t->cust, &sizes[0]), text_bind(t->serial, &sizes[1]),
+                           hand_text(t->cust, &sizes[0]), hand_text(t->serial, &sizes[1]),
                            bytes_bind(t->token.ask, &token_size)};
 
-    execute(statements[at][which], binds);
+    hand_execute(statements[at][which], binds);
     return mysql_stmt_affected_rows(statements[at][which]) == 1;
 }
 
@@ -216,14 +218,14 @@ static int cycle(unsigned caller, uint64_t number)
     unsigned at;
     trade t;
 
-    make_trade(&t, caller, number);
+    hand_trade(&t, caller, number);
     if (bench.contended)
         return contended_cycle(&t);
     at = sql_take(&connection);
     run_insert(at, INSERT, &t);
     sql_give(at);
     at = sql_take(&connection);
-    run_update(at, &t);
+    hand_end(at, &t);
     sql_give(at);
     return 1;
 }
@@ -258,7 +260,7 @@ const contestant contestant_handwritten = {
     .what = "prepared INSERT and UPDATE in autocommit, the same rows",
     .open = open_handwritten,
     .cycle = cycle,
-    .close = close_pool};
+    .close = hand_close};
 
 static int workflow_cycle(unsigned caller, uint64_t number)
 {
@@ -266,16 +268,16 @@ static int workflow_cycle(unsigned caller, uint64_t number)
     unsigned at;
     trade t;
 
-    make_trade(&t, caller, number);
+    hand_trade(&t, caller, number);
     at = sql_take(&connection);
     sql_run(connection, "START TRANSACTION");
-    run_insert(at, PAID_INSERT, &t);
+    hand_insert_payment(at, &t);
     sql_run(connection, "INSERT INTO bench_order (amount) VALUES (10000)");
     sql_run(connection, "COMMIT");
     sql_give(at);
     at = sql_take(&connection);
     sql_run(connection, "START TRANSACTION");
-    run_update(at, &t);
+    hand_end(at, &t);
     sql_run(connection, "INSERT INTO bench_ledger (amount) VALUES (10000)");
     sql_run(connection, "COMMIT");
     sql_give(at);
@@ -286,7 +288,7 @@ const contestant contestant_workflow_hand = {.name = "workflow-hand",
                                              .what = "the transactions of `workflow`, hand-written",
                                              .open = open_pool,
                                              .cycle = workflow_cycle,
-                                             .close = close_pool};
+                                             .close = hand_close};
 
 /* -------------------------------------------------- reading one key, for refusals -- */
 
@@ -307,10 +309,10 @@ static int select_cycle(unsigned caller, uint64_t number)
     bench_key(caller, number, serial, cust);
     at = sql_take(&connection);
     {
-        MYSQL_BIND binds[2] = {text_bind(cust, &sizes[0]), text_bind(serial, &sizes[1])};
+        MYSQL_BIND binds[2] = {hand_text(cust, &sizes[0]), hand_text(serial, &sizes[1])};
         MYSQL_STMT *select = statements[at][SELECT];
 
-        execute(select, binds);
+        hand_execute(select, binds);
         if (mysql_stmt_store_result(select) != 0 || mysql_stmt_num_rows(select) != 1)
             bench_fail("the row was not read");
         mysql_stmt_free_result(select);
@@ -323,4 +325,4 @@ const contestant contestant_select = {.name = "select",
                                       .what = "prepared SELECT of one key that is held",
                                       .open = open_select,
                                       .cycle = select_cycle,
-                                      .close = close_pool};
+                                      .close = hand_close};

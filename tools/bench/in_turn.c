@@ -35,6 +35,17 @@ static int open_workflows(const bench_options *options)
     return open_both(options, &contestant_workflow, &contestant_workflow_hand);
 }
 
+static int open_books(const bench_options *options)
+{
+    return open_both(options, &contestant_books, &contestant_books_hand);
+}
+
+static void check_both(void)
+{
+    for (int i = 0; i < SIDES; i++)
+        sides[i]->after();
+}
+
 static void close_both(void)
 {
     for (int i = 0; i < SIDES; i++)
@@ -89,3 +100,11 @@ const contestant contestant_workflow_in_turn = {
     .open = open_workflows,
     .measure = measure,
     .close = close_both};
+
+const contestant contestant_books_in_turn = {
+    .name = "books-in-turn",
+    .what = "the same with declared books and their transactions hand-written",
+    .open = open_books,
+    .measure = measure,
+    .close = close_both,
+    .after = check_both};

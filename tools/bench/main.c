@@ -46,7 +46,8 @@ static const contestant *const contestants[] = {
     &contestant_both_lanes,       &contestant_hold,          &contestant_values_prepared,
     &contestant_values_text,      &contestant_bulk,          &contestant_json_table,
     &contestant_hot_cold,         &contestant_fsync,         &contestant_in_turn,
-    &contestant_workflow_in_turn,
+    &contestant_workflow_in_turn, &contestant_books,         &contestant_books_hand,
+    &contestant_books_in_turn,    &contestant_retry_books,   &contestant_retry_callbacks,
 };
 #define CONTESTANTS (sizeof contestants / sizeof contestants[0])
 
@@ -104,13 +105,18 @@ void bench_key(unsigned caller, uint64_t number, char serial[64], char cust[32])
              (unsigned long long)((number * 7919 + caller * 104729u) % 100000));
 }
 
+void bench_count_refused(void)
+{
+    if (atomic_load(&phase) == PHASE_MEASURE)
+        atomic_fetch_add(&refused, 1);
+}
+
 void bench_refused(unsigned attempt)
 {
     static _Thread_local unsigned seed;
     int64_t pause_us = PAUSE_MIN_US;
 
-    if (atomic_load(&phase) == PHASE_MEASURE)
-        atomic_fetch_add(&refused, 1);
+    bench_count_refused();
     if (seed == 0)
         seed = (unsigned)bench_now_us() | 1;
     while (attempt-- > 0 && pause_us < PAUSE_MAX_US)
@@ -322,6 +328,8 @@ static void usage(FILE *to)
           "  --run-ms N, --warm-up-ms N\n"
           "  --cycles N       of each caller, instead of a time\n"
           "  --contended      all callers want one key\n"
+          "  --treasury       every ending debits one account (books)\n"
+          "  --poor N         percent of trades that are refused for want of money (books)\n"
           "  --hold-open-ms N one more caller's ending stands open for so long, again\n"
           "  --ask-held-ms N  and one more asks for its key so often\n"
           "  --held N         locks that are held (hold)\n"
@@ -361,14 +369,19 @@ static const contestant *find(const char *name)
 }
 
 static const struct option option_names[] = {
-    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},      {"connections", 1, NULL, 'c'},
-    {"run-ms", 1, NULL, 'r'},        {"warm-up-ms", 1, NULL, 'w'},   {"cycles", 1, NULL, 'y'},
-    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'}, {"ask-held-ms", 1, NULL, 'a'},
-    {"session-ms", 1, NULL, 't'},    {"held", 1, NULL, 'l'},         {"group", 1, NULL, 'g'},
-    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},         {"config", 1, NULL, 'f'},
-    {"socket", 1, NULL, 's'},        {"user", 1, NULL, 'u'},         {"database", 1, NULL, 'd'},
-    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},   {"redis", 1, NULL, 'e'},
-    {"dir", 1, NULL, 'D'},           {"help", 0, NULL, 'H'},         {NULL, 0, NULL, 0}};
+    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},
+    {"connections", 1, NULL, 'c'},   {"run-ms", 1, NULL, 'r'},
+    {"warm-up-ms", 1, NULL, 'w'},    {"cycles", 1, NULL, 'y'},
+    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'},
+    {"ask-held-ms", 1, NULL, 'a'},   {"session-ms", 1, NULL, 't'},
+    {"held", 1, NULL, 'l'},          {"group", 1, NULL, 'g'},
+    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},
+    {"config", 1, NULL, 'f'},        {"socket", 1, NULL, 's'},
+    {"user", 1, NULL, 'u'},          {"database", 1, NULL, 'd'},
+    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},
+    {"redis", 1, NULL, 'e'},         {"treasury", 0, NULL, 'T'},
+    {"poor", 1, NULL, 'P'},          {"dir", 1, NULL, 'D'},
+    {"help", 0, NULL, 'H'},          {NULL, 0, NULL, 0}};
 
 /* The options that are text and taken as they are; NULL for others. */
 static const char **text_option(int option)
@@ -412,6 +425,9 @@ static unsigned *count_option(int option, long long *most)
     case 'g':
         *most = GROUP_MAX;
         return &bench.group;
+    case 'P':
+        *most = 100;
+        return &bench.poor;
     default:
         return NULL;
     }
@@ -455,6 +471,8 @@ static int take_option(int option)
         *count = (unsigned)number_of(optarg, most);
     else if (option == 'h')
         bench.contended = 1;
+    else if (option == 'T')
+        bench.treasury = 1;
     else
         return 0;
     return 1;

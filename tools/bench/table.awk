@@ -69,7 +69,7 @@ field("part") != "" && field("part") != "machine" {
     key = field("part") "/" field("contestant") "/" field("callers")
     if (field("part") == "hold")
         key = "hold/hold/" int(field("held"))
-    if (field("part") == "pool")
+    if (field("part") ~ /^pool/)
         key = key "/" field("connections")
     if (!(key in runs))
         order[++keys] = key
@@ -87,15 +87,15 @@ field("part") != "" && field("part") != "machine" {
 function cycles_table(   k, key, per, spread, head) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
-        if (part_of(key) ~ /^(pool|hold|claims|limit|in-turn|workflow-in-turn|group-.*)$/)
+        if (part_of(key) ~ /^(pool.*|hold|claims|limit|.*in-turn|group-.*)$/)
             continue
         if (!head++)
-            printf "\n%-13s %-13s %7s %5s %8s %15s %8s %8s %8s %6s %6s %6s %6s %7s %7s\n",
+            printf "\n%-13s %-15s %7s %5s %8s %15s %8s %8s %8s %6s %6s %6s %6s %7s %7s\n",
                 "part", "contestant", "callers", "conns", "cycles/s", "spread", "p50 us",
                 "p99 us", "p99.9", "stm/c", "com/c", "sync/c", "refu/c", "client", "server"
         per = rate(key); spread = sprintf("%d-%d", low, high)
-        printf "%-13s %-13s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
-            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|redis)$/ ? \
+        printf "%-13s %-15s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
+            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|books|retry-.*|redis)$/ ? \
             "" : med(key, "connections"), per, spread, med(key, "p50_us"),
             med(key, "p99_us"), med(key, "p999_us")
         if (who_of(key) == "redis")
@@ -110,11 +110,11 @@ function cycles_table(   k, key, per, spread, head) {
 function pool_lines(   k, key, head) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
-        if (part_of(key) != "pool")
+        if (part_of(key) !~ /^pool/)
             continue
         if (!head++)
             printf "\nhand-written, by size of its pool (cycles/s); the best one is measured\n"
-        printf "  %5d callers %3d connections %8d\n", callers_of(key),
+        printf "  %-15s %5d callers %3d connections %8d\n", part_of(key), callers_of(key),
             med(key, "connections"), rate(key)
     }
     if (rate("limit/fsync/1") > 0)
@@ -195,6 +195,22 @@ function one_caller(text, turns, apart, aim, least,   together) {
         med(turns, "tradelock_per_second"), med(turns, "handwritten_per_second"),
         lowest(turns, "ratio"), high, runs[turns], apart
 }
+# Declared books against the same transactions by hand.
+function books(part, callers) {
+    return over(rate(part "/books/" callers), rate(part "/books-hand/" callers))
+}
+function reach_books() {
+    one_caller("workflow with declared books, 1 caller, against hand-written",
+        "books-in-turn/books-in-turn/1", books("books", 1), 1, 0.95)
+    reach("the same, 16 callers", books("books", 16), 2, 1.4, 1)
+    reach("the same, 64 callers", books("books", 64), 4, 2.8, 1)
+    reach("the same, 256 callers", books("books", 256), 7, 4.5, 1)
+    reach("the same, 64 callers, one hot account", books("books-hot", 64), 5, 3.8, 1)
+    reach("the same, 256 callers, one hot account", books("books-hot", 256), 8, 6, 1)
+    reach("the same, 64 callers, 5 % refused", books("books-refused", 64), 3, 2, 1)
+    reach("retry lane, 8 workers' endings with books, against callbacks",
+        over(rate("books-retry/retry-books/8"), rate("books-retry/retry-callbacks/8")), 3, 2, 1)
+}
 function reach_table(   best, select) {
     for (k = 1; k <= keys; k++)
         if (part_of(order[k]) ~ /^rows-/) {
@@ -219,6 +235,7 @@ function reach_table(   best, select) {
         over(rate("workflow/workflow/1"), rate("workflow/workflow-hand/1")), 0.95, 0.9)
     reach("the same, 16 callers",
         over(rate("workflow/workflow/16"), rate("workflow/workflow-hand/16")), 0.95, 0.9, 1)
+    reach_books()
     reach("64 callers, " substr(part_of(most), 6) " rows against " substr(part_of(base), 6),
         over(rate(most), rate(base)), 0.8, 0.7, 1)
     select = rate("refusals-8/select/64")

@@ -80,6 +80,8 @@ static int cycle(unsigned caller, uint64_t number)
     request.key = (tl_key){serial, cust, "WITHDRAW"};
     request.payload = "100.00 EUR";
     request.payload_size = 10;
+    request.amount_minor = 10000;
+    request.currency = "EUR";
     status = tl_workflow_run(workflows, &request, &answer);
     if (status != TL_SUCCEEDED)
         bench_fail("run: %s %s", tl_status_name(status), tl_error_message());

@@ -1,0 +1,329 @@
+/*
+ * Writes lines: those of one trade by a prepared statement each, those of a group by one execution
+ * a statement, bound to all of them.  Touches what the statements name, on one connection.
+ *
+ * The server tells of an array-bound statement only how many rows were changed in all.  So an UPDATE
+ * or DELETE of a group appends the number of a line to @tl_changed for each row that the line finds
+ * (declare.c).  A line cannot change more rows than it finds.  If each line found as many as
+ * declared, and all of them together changed as many as declared, then each changed its own.
+ */
+#include "books/write.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The values of a statement for one line: the trade's own, then the declared ones. */
+static void fill(db_value *to, const tl_book *book, const book_line *line)
+{
+    memcpy(to, book->own, sizeof book->own);
+    if (line->statement->value_count > 0)
+        memcpy(to + BOOK_OWN_COUNT, line->values, line->statement->value_count * sizeof *to);
+}
+
+/* --------------------------------------------------------------------------- one trade -- */
+
+static db_answer write_line(db *connection, const tl_book *book, const book_line *line, int nowait,
+                            uint64_t *changed)
+{
+    const book_statement *statement = line->statement;
+    db_value values[BOOK_OWN_COUNT + TL_BOOK_VALUES];
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    fill(values, book, line);
+    answer = (nowait && !statement->shared ? db_run_nowait : db_run)(
+        connection, &statement->one, values, statement->one.values, &result);
+    *changed = result.affected;
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer book_write(db *connection, const tl_book *book, int nowait, book_fault *fault)
+{
+    db_answer answer = DB_DONE;
+
+    fault->line = NULL;
+    for (size_t i = 0; i < book->count && answer == DB_DONE; i++) {
+        const book_line *line = &book->lines[i];
+
+        answer = write_line(connection, book, line, nowait, &fault->changed);
+        if (answer == DB_DONE && fault->changed == line->statement->rows)
+            continue;
+        fault->line = line;
+        break;
+    }
+    return answer;
+}
+
+tl_status book_fault_status(const book_fault *fault, int may_refuse)
+{
+    const book_statement *statement = fault->line->statement;
+
+    if (statement->refused != NULL && may_refuse)
+        return error_set(TL_REFUSED, "%s", statement->refused);
+    return error_set(TL_CALLBACK_FAILED,
+                     "the books are broken: '%s' changed %" PRIu64 " rows instead of %u",
+                     statement->name, fault->changed, statement->rows);
+}
+
+/* ------------------------------------------------------------------------------ a group -- */
+
+db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count)
+{
+    static const char sql[] = "SET @tl_changed = ''";
+    size_t lines = 0;
+
+    for (size_t i = 0; i < count; i++)
+        lines += books[i]->count;
+    *self = (book_group){.connection = connection, .books = books, .count = count};
+    self->states = memory_new(count);
+    self->written = memory_new_array(lines + 1, sizeof *self->written);
+    self->written_space = lines;
+    if (self->states == NULL || self->written == NULL)
+        return DB_NO_MEMORY;
+    return db_run_text(connection, "books", sql, sizeof sql - 1, NULL);
+}
+
+void book_group_end(book_group *self)
+{
+    memory_free(self->states);
+    memory_free(self->written);
+}
+
+void book_group_leave_out(book_group *self, size_t book)
+{
+    self->states[book] = BOOK_LEFT_OUT;
+}
+
+static int compare_values(const db_value *a, const db_value *b)
+{
+    const size_t size = a->size < b->size ? a->size : b->size;
+    int order;
+
+    if (a->type == DB_NULL || b->type == DB_NULL)
+        return (a->type != DB_NULL) - (b->type != DB_NULL);
+    if (a->type == DB_INT)
+        return (a->int_value > b->int_value) - (a->int_value < b->int_value);
+    order = size > 0 ? memcmp(a->data, b->data, size) : 0;
+    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* A row of a statement's values, while the rows are sorted. */
+struct sorted {
+    const book_statement *statement;
+    const db_value *values;
+    book_written written;
+};
+
+static int in_order(const void *left, const void *right)
+{
+    const struct sorted *a = left, *b = right;
+    const book_statement *statement = a->statement;
+
+    for (unsigned i = 0; i < statement->sort_count; i++) {
+        const unsigned at = statement->sort[i];
+        const int order = compare_values(&a->values[at], &b->values[at]);
+
+        if (order != 0)
+            return order;
+    }
+    return 0;
+}
+
+/* The lines of one statement, while it is run for a group. */
+struct lines {
+    const book_statement *statement;
+    struct sorted *sorted;
+    db_value *unsorted, *values; /* of `many`, line after line */
+    size_t count;
+};
+
+static size_t count_lines(const book_group *self, const book_statement *statement)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < self->count; i++)
+        for (size_t n = 0; self->states[i] == BOOK_RIGHT && n < self->books[i]->count; n++)
+            count += self->books[i]->lines[n].statement == statement;
+    return count;
+}
+
+static void collect(const book_group *self, struct lines *lines)
+{
+    const size_t columns = lines->statement->many.values;
+    size_t count = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        const tl_book *book = self->books[i];
+
+        for (size_t n = 0; self->states[i] == BOOK_RIGHT && n < book->count; n++) {
+            db_value *to = lines->unsorted + count * columns;
+
+            if (book->lines[n].statement != lines->statement)
+                continue;
+            fill(to, book, &book->lines[n]);
+            lines->sorted[count++] =
+                (struct sorted){lines->statement, to, {&book->lines[n], (uint32_t)i, 0}};
+        }
+    }
+}
+
+/* In their order, each with its number. */
+static void number(book_group *self, struct lines *lines)
+{
+    const size_t columns = lines->statement->many.values;
+
+    qsort(lines->sorted, lines->count, sizeof *lines->sorted, in_order);
+    for (size_t i = 0; i < lines->count; i++) {
+        db_value *to = lines->values + i * columns;
+
+        memcpy(to, lines->sorted[i].values, columns * sizeof *to);
+        if (lines->statement->notes_lines)
+            to[columns - 1] = db_int((int64_t)self->written_count);
+        self->written[self->written_count++] = lines->sorted[i].written;
+    }
+}
+
+static db_answer run_lines(book_group *self, struct lines *lines)
+{
+    const book_statement *statement = lines->statement;
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    collect(self, lines);
+    number(self, lines);
+    answer = db_run_rows(
+        self->connection, &statement->many,
+        &(db_rows){lines->values, lines->count, statement->many.values, !statement->shared},
+        &result);
+    self->expected += (uint64_t)lines->count * statement->rows;
+    self->affected += result.affected;
+    db_result_free(&result);
+    return answer;
+}
+
+static db_answer write_statement(book_group *self, const book_statement *statement)
+{
+    struct lines lines = {.statement = statement, .count = count_lines(self, statement)};
+    db_answer answer = DB_NO_MEMORY;
+
+    if (lines.count == 0)
+        return DB_DONE;
+    lines.sorted = memory_new_array(lines.count, sizeof *lines.sorted);
+    lines.unsorted = memory_new_array(lines.count * statement->many.values, sizeof(db_value));
+    lines.values = memory_new_array(lines.count * statement->many.values, sizeof(db_value));
+    if (lines.sorted != NULL && lines.unsorted != NULL && lines.values != NULL)
+        answer = run_lines(self, &lines);
+    memory_free(lines.sorted);
+    memory_free(lines.unsorted);
+    memory_free(lines.values);
+    return answer;
+}
+
+db_answer book_group_write(book_group *self, enum book_which which)
+{
+    const tl_books *books = self->books[0]->books;
+    db_answer answer = DB_DONE;
+
+    for (size_t i = 0; i < books->count && answer == DB_DONE; i++) {
+        const book_statement *statement = &books->statements[i];
+        const int refuses = statement->refused != NULL;
+
+        if (which & (refuses ? BOOK_REFUSING_STATEMENTS : BOOK_OTHER_STATEMENTS))
+            answer = write_statement(self, statement);
+    }
+    return answer;
+}
+
+/* ---------------------------------------------------------------------- whose fault it is -- */
+
+/* "0 1 1 7 ": a line's number for each row that it found. */
+static void read_found(book_group *self, const char *text)
+{
+    char *end;
+
+    for (; *text != '\0'; text = end) {
+        const unsigned long line = strtoul(text, &end, 10);
+
+        if (end == text)
+            break;
+        if (line < self->written_count)
+            self->written[line].found++;
+        while (*end == ' ')
+            end++;
+    }
+}
+
+/* What a line that notes nothing, an INSERT, changed is not known singly. */
+static void judge_line(book_group *self, const book_written *w)
+{
+    const book_statement *statement = w->line->statement;
+    unsigned char *state = &self->states[w->book];
+
+    if (!statement->notes_lines || w->found == statement->rows)
+        return;
+    if (*state == BOOK_RIGHT)
+        self->faults++;
+    *state = BOOK_AT_FAULT;
+    self->refused |= statement->refused != NULL;
+}
+
+/* A book of which no line found a row, and none was inserted, changed nothing. */
+static void forgive(book_group *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->states[i] == BOOK_AT_FAULT)
+            self->states[i] = BOOK_UNCHANGED;
+    for (size_t i = 0; i < self->written_count; i++) {
+        const book_written *w = &self->written[i];
+
+        if (self->states[w->book] == BOOK_UNCHANGED &&
+            (w->found > 0 || !w->line->statement->notes_lines))
+            self->states[w->book] = BOOK_AT_FAULT;
+    }
+}
+
+/* How many rows all lines changed that are not at fault, if each changed what it was to. */
+static uint64_t rightly_changed(const book_group *self)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < self->written_count; i++)
+        if (self->states[self->written[i].book] == BOOK_RIGHT)
+            sum += self->written[i].line->statement->rows;
+    return sum;
+}
+
+static int any_at_fault(const book_group *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->states[i] == BOOK_AT_FAULT)
+            return 1;
+    return 0;
+}
+
+db_answer book_group_check(book_group *self)
+{
+    static const char sql[] = "SELECT @tl_changed";
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = DB_DONE;
+
+    if (self->written_count == 0)
+        return DB_DONE;
+    answer = db_run_text(self->connection, "books found", sql, sizeof sql - 1, &result);
+    if (answer == DB_DONE && result.rows == 1) {
+        for (size_t i = 0; i < self->written_count; i++)
+            self->written[i].found = 0;
+        read_found(self, db_get_text(&result, 0, 0));
+        for (size_t i = 0; i < self->written_count; i++)
+            judge_line(self, &self->written[i]);
+        forgive(self);
+        self->unexplained = !any_at_fault(self) && self->affected != rightly_changed(self);
+    }
+    db_result_free(&result);
+    return answer;
+}

@@ -1,0 +1,76 @@
+/* Writing the lines of books: of one trade, or of a group. */
+#ifndef TL_BOOKS_WRITE_H
+#define TL_BOOKS_WRITE_H
+
+#include "books/books.h"
+
+/* A line that changed another number of rows than declared; line NULL: there is none. */
+typedef struct book_fault {
+    const book_line *line;
+    uint64_t changed;
+} book_fault;
+
+/* Writes the lines one after the other, up to the first fault.  nowait: without waiting for rows,
+ * but for those of shared statements.  Needs: a finished book, on a connection of POOL_BUSINESS, in
+ * a transaction.  After an error `fault->line` is the line that met it. */
+db_answer book_write(db *connection, const tl_book *book, int nowait, book_fault *fault);
+
+/* The sentence of a fault: the statement's reason, or that the books are broken.  TL_REFUSED or
+ * TL_CALLBACK_FAILED. */
+tl_status book_fault_status(const book_fault *fault, int may_refuse);
+
+/*
+ * Writes the lines of many books: each statement once, in declared order.  It waits for no row but
+ * those of shared statements.
+ *
+ *     book_group_begin(&group, connection, books, count);
+ *     book_group_write(&group, BOOK_REFUSING_STATEMENTS);
+ *     book_group_leave_out(&group, 3);
+ *     book_group_write(&group, BOOK_OTHER_STATEMENTS);
+ *     book_group_check(&group);      group.faults says how many books have one
+ *     book_group_end(&group);
+ *
+ * Needs: as book_write(); the books all of the same tl_books.
+ */
+enum book_which {
+    BOOK_REFUSING_STATEMENTS = 1,
+    BOOK_OTHER_STATEMENTS = 2,
+    BOOK_ALL_STATEMENTS = 3
+};
+
+enum book_state {
+    BOOK_RIGHT,
+    BOOK_LEFT_OUT,  /* it is not written */
+    BOOK_UNCHANGED, /* one of its lines is at fault, and none of its lines changed anything */
+    BOOK_AT_FAULT   /* one of its lines is at fault, and others may have changed rows */
+};
+
+/* A line that was written, by its number. */
+typedef struct book_written {
+    const book_line *line;
+    uint32_t book;
+    uint32_t found; /* rows that it found */
+} book_written;
+
+typedef struct book_group {
+    db *connection;
+    tl_book *const *books;
+    size_t count;
+    unsigned char *states; /* enum book_state, of each book */
+    book_written *written;
+    size_t written_count, written_space;
+    uint64_t expected, affected;
+    size_t faults;   /* books that have one */
+    int refused;     /* one of the faults may refuse its trade */
+    int unexplained; /* another number of rows was changed, and no book is known to be at fault */
+} book_group;
+
+/* DB_DONE, or DB_NO_MEMORY, or what came of the request that begins the count. */
+db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count);
+void book_group_end(book_group *self);
+void book_group_leave_out(book_group *self, size_t book);
+db_answer book_group_write(book_group *self, enum book_which which);
+/* Finds the books at fault. */
+db_answer book_group_check(book_group *self);
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * Business rows that are declared: the lines of a book, written with the step of its lock.  One
+ * trade alone writes them in a callback transaction (with.c).  Trades that wait for each other write
+ * in one transaction: their lock rows, each statement once for all of them, one commit.
+ *
+ * A trade at fault, whose line changed another number of rows than declared, is not judged here.
+ * The transaction is rolled back, the trade goes on alone, where it gets exactly its own answer, and
+ * the others are written again without it.
+ *
+ * One thing is remembered.  Where statements refused trades lately (a customer has too little
+ * money), they run before the lock rows: then nothing of a refused trade was written, and nothing
+ * need be rolled back.  Where lock rows were refused lately (a trade was asked for twice), those run
+ * first, for the same reason.  Either order is right; a line's answer counts only together with the
+ * lock row, alone.
+ *
+ * Touches the lock's rows, and what the statements name.
+ */
+#include "trade_lock/with.h"
+
+#include "base/memory.h"
+#include "books/write.h"
+#include "store/group.h"
+#include "store/store.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------- own values -- */
+
+void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch)
+{
+    const tl_lock *lock = w->lock;
+    const tl_view *v = &lock->view;
+    /* Only a view that was read or made with the trade knows the trade's amount. */
+    const int is_known = ending != NULL && v->created_us != 0;
+    const int has_ref = ending != NULL && ending->channel_ref != NULL;
+    db_value *own = w->book->own;
+
+    own[BOOK_OWN_serial_no] = db_text(lock->serial_no);
+    own[BOOK_OWN_cust_no] = db_text(lock->cust_no);
+    own[BOOK_OWN_op_code] = db_text(lock->op_code);
+    own[BOOK_OWN_epoch] = db_int(epoch);
+    own[BOOK_OWN_channel_key] = db_text(ending != NULL ? v->channel_key : lock->channel_key);
+    own[BOOK_OWN_channel_ref] = db_text(has_ref          ? ending->channel_ref
+                                        : ending != NULL ? v->channel_ref
+                                                         : "");
+    own[BOOK_OWN_amount_minor] = db_int(is_known ? v->amount_minor : lock->options.amount_minor);
+    own[BOOK_OWN_currency] = db_text(is_known ? v->currency : lock->currency);
+}
+
+/* ------------------------------------------------------------------------------- alone -- */
+
+/* The server's answer to a line.  An error that passes is tried again; one of the connection is the
+ * engine's to judge; any other is the books'. */
+static db_answer line_failed(struct with *w, db_answer answer, const book_line *line)
+{
+    const char *name = line->statement->name;
+
+    if (answer != DB_ERROR)
+        return answer;
+    switch (db_error_kind_of(db_errno(w->connection))) {
+    case DB_KIND_REPEAT:
+        return with_stop(
+            w, error_set(TL_TRY_AGAIN, "'%s' of the books: %s", name, db_error(w->connection)));
+    case DB_KIND_GONE:
+    case DB_KIND_OVERLOADED:
+    case DB_KIND_READ_ONLY:
+        return answer;
+    default:
+        return with_stop(w, error_set(TL_CALLBACK_FAILED,
+                                      "the books are broken: '%s': the server says: %s (error %u)",
+                                      name, db_error(w->connection), db_errno(w->connection)));
+    }
+}
+
+/* The book is not to be written: its own first error says why. */
+static tl_status not_written(const struct with *w)
+{
+    const tl_book *book = w->book;
+
+    if (book->status == TL_REFUSED && w->t->task.asks)
+        return error_set(TL_REFUSED, "%s", book->sentence);
+    if (book->status == TL_NO_MEMORY)
+        return error_set(TL_NO_MEMORY, "%s", book->sentence);
+    return error_set(TL_CALLBACK_FAILED, "%s", book->sentence);
+}
+
+db_answer with_book(struct with *w)
+{
+    const task *t = &w->t->task;
+    book_fault fault;
+    db_answer answer;
+
+    if (w->book->status != TL_OK)
+        return with_stop(w, not_written(w));
+    answer = book_write(w->connection, w->book, t->permitted, &fault);
+    if (answer != DB_DONE)
+        return fault.line != NULL ? line_failed(w, answer, fault.line) : answer;
+    if (fault.line != NULL)
+        return with_stop(w, book_fault_status(&fault, t->asks));
+    return with_commit(w);
+}
+
+/* ----------------------------------------------------------------------------- a group -- */
+
+/* One transaction of a group.  The arrays have a place for each task that is still in it. */
+struct round {
+    db *connection;
+    task **tasks;
+    size_t count;
+    step *steps[STORE_GROUP_MAX];
+    tl_book *books[STORE_GROUP_MAX];
+    size_t asked[STORE_GROUP_MAX]; /* of each step that was run: whose it is */
+    size_t asked_count;
+    book_group group;
+    int refusing_first; /* statements that may refuse are run before the lock rows */
+    int undo;           /* something was written that is not to be committed */
+};
+
+static struct with *with_of(const task *t)
+{
+    return t->context;
+}
+
+/* For the groups to come; this one turns only away from it, so that it comes to an end. */
+static void remember(struct round *r, int refusing_first)
+{
+    atomic_store(&r->books[0]->books->refusing_first, refusing_first);
+    r->refusing_first = r->refusing_first && refusing_first;
+}
+
+static int takes_part(const struct round *r, size_t i)
+{
+    return r->group.states[i] == BOOK_RIGHT;
+}
+
+/* The lock rows of all that take part. */
+static db_answer write_lock_rows(struct round *r)
+{
+    db_answer answer;
+
+    r->asked_count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        if (!takes_part(r, i))
+            continue;
+        r->steps[r->asked_count] = &with_of(r->tasks[i])->t->step;
+        r->asked[r->asked_count++] = i;
+    }
+    if (r->asked_count == 0)
+        return DB_DONE;
+    answer = store_group(r->connection, r->steps, r->asked_count, 1);
+    for (size_t i = 0; i < r->asked_count && answer == DB_DONE; i++) {
+        if (r->steps[i]->changed)
+            continue;
+        r->tasks[r->asked[i]]->verdict = VERDICT_REFUSED;
+        book_group_leave_out(&r->group, r->asked[i]);
+    }
+    return answer;
+}
+
+static db_answer check_lines(struct round *r)
+{
+    db_answer answer = book_group_check(&r->group);
+
+    for (size_t i = 0; i < r->count && answer == DB_DONE; i++)
+        r->undo |= r->group.states[i] == BOOK_AT_FAULT;
+    return answer;
+}
+
+/* The statements that may refuse, then the lock rows of those that were not. */
+static db_answer write_refusing_first(struct round *r)
+{
+    db_answer answer = book_group_write(&r->group, BOOK_REFUSING_STATEMENTS);
+    size_t i;
+
+    if (answer == DB_DONE)
+        answer = check_lines(r);
+    if (answer != DB_DONE || r->undo || r->group.unexplained)
+        return answer;
+    answer = write_lock_rows(r);
+    for (i = 0; i < r->asked_count && answer == DB_DONE; i++)
+        if (!r->steps[i]->changed && r->books[r->asked[i]]->count > 0)
+            r->undo = 1; /* its lines were written */
+    if (answer == DB_DONE && r->undo)
+        remember(r, 0);
+    if (answer == DB_DONE && !r->undo)
+        answer = book_group_write(&r->group, BOOK_OTHER_STATEMENTS);
+    return answer;
+}
+
+static db_answer write_rows(struct round *r)
+{
+    db_answer answer;
+
+    if (r->refusing_first)
+        return write_refusing_first(r);
+    answer = write_lock_rows(r);
+    if (answer == DB_DONE)
+        answer = book_group_write(&r->group, BOOK_ALL_STATEMENTS);
+    return answer;
+}
+
+static db_answer write_and_commit(struct round *r)
+{
+    db_answer answer = write_rows(r);
+
+    if (answer == DB_DONE && !r->undo && !r->group.unexplained)
+        answer = check_lines(r);
+    if (answer != DB_DONE || r->undo || r->group.unexplained)
+        return answer;
+    answer = db_commit(r->connection);
+    for (size_t i = 0; i < r->count && answer != DB_NOT_SENT; i++)
+        if (takes_part(r, i))
+            with_commit_sent(with_of(r->tasks[i]));
+    return answer;
+}
+
+/* Who was at fault goes on alone; the others stay for the next round, if this one is undone. */
+static void send_back_faults(struct round *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->group.states[i] == BOOK_UNCHANGED || r->group.states[i] == BOOK_AT_FAULT)
+            task_send_back(r->tasks[i]);
+        else
+            r->tasks[kept++] = r->tasks[i];
+    }
+    r->count = kept;
+}
+
+static void begin_round(struct round *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct with *w = with_of(r->tasks[i]);
+
+        w->connection = r->connection;
+        with_lost_before_commit(w);
+        w->t->task.doubt.rows = ROWS_NOT_SENT;
+        w->t->task.verdict = VERDICT_APPLIED;
+        r->books[i] = w->book;
+    }
+    r->undo = 0;
+    r->asked_count = 0;
+}
+
+/* What a group cannot explain is split by the engine until the trade at fault stands alone. */
+static db_answer undo(struct round *r, db_answer answer)
+{
+    if (answer == DB_ERROR)
+        db_undo(r->connection);
+    else if (answer == DB_DONE)
+        answer = db_rollback(r->connection);
+    return answer == DB_DONE && r->group.unexplained ? DB_ERROR : answer;
+}
+
+static db_answer run_round(struct round *r, int *again)
+{
+    db_answer answer;
+
+    *again = 0;
+    begin_round(r);
+    answer = db_begin(r->connection);
+    if (answer == DB_DONE)
+        answer = book_group_begin(&r->group, r->connection, r->books, r->count);
+    else
+        r->group = (book_group){.connection = NULL};
+    if (answer == DB_DONE)
+        answer = write_and_commit(r);
+    if (answer == DB_DONE && r->group.refused)
+        remember(r, 1);
+    *again = answer == DB_DONE && r->undo;
+    if (answer == DB_ERROR || answer == DB_NO_MEMORY || r->undo || r->group.unexplained)
+        answer = undo(r, answer);
+    if (answer == DB_DONE)
+        send_back_faults(r);
+    book_group_end(&r->group);
+    return answer;
+}
+
+static db_answer run_group(task **tasks, size_t count, db *connection)
+{
+    task *left[STORE_GROUP_MAX];
+    struct round r = {.connection = connection, .tasks = left, .count = count};
+    db_answer answer = DB_DONE;
+    int again = 1;
+
+    r.refusing_first = atomic_load(&with_of(tasks[0])->book->books->refusing_first);
+    assert(count <= STORE_GROUP_MAX);
+    memcpy(left, tasks, count * sizeof *left);
+    while (again && answer == DB_DONE && r.count > 0)
+        answer = run_round(&r, &again);
+    return answer;
+}
+
+static size_t size_of(const task *t)
+{
+    return step_task_size(t) + with_of(t)->book->bytes;
+}
+
+const batch_kind *with_book_batch(const task *t)
+{
+    static const batch_kind asks_and_endings = {.pool = POOL_BUSINESS,
+                                                .size = size_of,
+                                                .order = step_task_order,
+                                                .follow = step_task_follow,
+                                                .run = run_group};
+    static const batch_kind both_lanes = {.pool = POOL_BUSINESS,
+                                          .size = size_of,
+                                          .order = step_task_order,
+                                          .follow = step_task_follow,
+                                          .run = run_group};
+    const struct with *w = with_of(t);
+
+    if (w->book == NULL || w->book->status != TL_OK)
+        return NULL;
+    switch (store_group_of(&w->t->step)) {
+    case STORE_GROUP_ROWS:
+        return &asks_and_endings;
+    case STORE_GROUP_ENDINGS:
+        return &both_lanes;
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,45 @@
+/* An ask or an ending with business rows, as the files of this room share it: rows that a callback
+ * writes (with.c), or the lines of a book (books.c). */
+#ifndef TL_TRADE_LOCK_WITH_H
+#define TL_TRADE_LOCK_WITH_H
+
+#include "trade_lock/lock.h"
+
+#include "base/error.h"
+#include "books/books.h"
+
+#include <tradelock/callback.h>
+
+struct with {
+    tl_lock *lock;
+    step_task *t;
+    /* One of the two. */
+    tl_tx_fn fn;
+    tl_book *book;
+    void *context; /* of fn */
+    db *connection;
+    int sent;       /* some try sent a commit with the business rows */
+    int deadlocked; /* an earlier try met a deadlock, as its callback said */
+    /* If a step in doubt proves not to have happened: its status, and the sentence. */
+    tl_status if_undone; /* TL_TRY_AGAIN: it is tried again */
+    char sentence[ERROR_MAX];
+};
+
+/* Ends the try: nothing was written, and the transaction is rolled back. */
+db_answer with_stop(struct with *w, tl_status status);
+/* If an answer is lost from here on and the step did not happen, it is tried again. */
+void with_lost_before_commit(struct with *w);
+/* The commit of the transaction is sent now. */
+void with_commit_sent(struct with *w);
+/* Commits the callback transaction. */
+db_answer with_commit(struct with *w);
+
+/* books.c: writes the book's lines and commits, in a callback transaction that the lock's statement
+ * has begun. */
+db_answer with_book(struct with *w);
+/* The batch kind of a task with a book; NULL: it goes alone. */
+const batch_kind *with_book_batch(const task *t);
+/* Before a try: the values that the trade itself knows.  ending: NULL for an ask. */
+void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch);
+
+#endif
