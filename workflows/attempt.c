@@ -24,13 +24,21 @@ static void copy_text(char *to, size_t space, const char *from)
 tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const void *payload,
                        size_t payload_size)
 {
+    tl_status status = TL_OK;
+
     memset(a, 0, sizeof *a);
     a->workflow = of;
     copy_text(a->serial_no, sizeof a->serial_no, key->serial_no);
     copy_text(a->cust_no, sizeof a->cust_no, key->cust_no);
+    if (of->books != NULL)
+        status = tl_book_new(&a->book, of->books);
+    if (status != TL_OK)
+        return status;
     a->payload = workflow_memory(payload_size);
-    if (a->payload == NULL)
+    if (a->payload == NULL) {
+        attempt_free(a);
         return tl_error_report(TL_NO_MEMORY, "no memory for a payload of %zu bytes", payload_size);
+    }
     if (payload_size > 0)
         memcpy(a->payload, payload, payload_size);
     a->seen.key.serial_no = a->serial_no;
@@ -50,6 +58,8 @@ void attempt_free(attempt *a)
 {
     if (a == NULL)
         return;
+    tl_book_free(a->book);
+    a->book = NULL;
     free(a->payload);
     a->payload = NULL;
 }
@@ -282,4 +292,62 @@ tl_status attempt_apply_success(void *context, struct st_mysql *connection)
     const tl_workflow *w = &a->workflow->given;
 
     return w->apply_success(w->context, &a->seen, &a->reply, connection);
+}
+
+/* --------------------------------------------------------- the lines of a book -- */
+
+static void begin_book(attempt *a)
+{
+    tl_book_clear(a->book);
+    workflow_call_begins(); /* what is said from here on is the callback's */
+}
+
+/* If the callback cannot, its sentence is kept: it says more than the status. */
+static void end_book(attempt *a, const char *callback, tl_status status)
+{
+    tl_test_point('C', callback, "after");
+    if (status == TL_OK)
+        return;
+    if (tl_error_message()[0] != '\0')
+        status = tl_error_report(TL_CALLBACK_FAILED, "%s: %s", callback, tl_error_message());
+    else
+        status =
+            tl_error_report(TL_CALLBACK_FAILED, "%s answered %s", callback, tl_status_name(status));
+    tl_book_refuse(a->book, status);
+}
+
+void attempt_book_prepare(attempt *a)
+{
+    const tl_workflow *w = &a->workflow->given;
+    tl_status status;
+
+    tl_test_point('C', "book_prepare", "before");
+    begin_book(a);
+    reply_empty(&a->reply);
+    status = w->book_prepare(w->context, &a->seen, &a->reply, a->book);
+    reply_clean(&a->reply);
+    if (status == TL_REFUSED) {
+        (void)tl_error_report(status, "the workflow's prepare refused; no row was left");
+        tl_book_refuse(a->book, status);
+        status = TL_OK;
+    }
+    end_book(a, "book_prepare", status);
+}
+
+void attempt_book_success(attempt *a)
+{
+    const tl_workflow *w = &a->workflow->given;
+
+    tl_test_point('C', "book_success", "before");
+    begin_book(a);
+    end_book(a, "book_success", w->book_success(w->context, &a->seen, &a->reply, a->book));
+}
+
+void attempt_book_failure(attempt *a, tl_proof proof)
+{
+    const tl_workflow *w = &a->workflow->given;
+
+    tl_test_point('C', "book_failure", "before");
+    begin_book(a);
+    end_book(a, "book_failure", w->book_failure(w->context, &a->seen, &a->reply, proof, a->book));
 }

@@ -17,6 +17,7 @@ typedef struct attempt {
     char channel_ref[TL_REF_MAX + 1];
     char currency[TL_CURRENCY + 1];
     void *payload;
+    tl_book *book;          /* NULL: the workflow declares no statements */
     int64_t deadline_at_ms; /* by schedule_now_ms(); 0: none */
     tl_reply reply;         /* of the callback that was called last */
 } attempt;
@@ -48,6 +49,12 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
 /* As tl_tx_fn with the attempt as context; prepare empties the reply each time. */
 tl_status attempt_prepare(void *context, struct st_mysql *connection);
 tl_status attempt_apply_success(void *context, struct st_mysql *connection);
+
+/* Has a book callback write its lines into the attempt's book, from the start.  If it cannot, the
+ * book is one that is not written. */
+void attempt_book_prepare(attempt *a);
+void attempt_book_success(attempt *a);
+void attempt_book_failure(attempt *a, tl_proof proof);
 
 /* Bounds and cleans what a callback wrote. */
 void reply_clean(tl_reply *reply);

@@ -80,18 +80,39 @@ static tl_status apply_failure(void *context, struct st_mysql *connection)
     return w->apply_failure(w->context, &a->seen, &a->reply, e->what.proof, connection);
 }
 
-static tl_status run_once(ending *e)
+static tl_status succeed(ending *e)
 {
     const tl_workflow *w = &e->attempt->workflow->given;
     int64_t commit_ms = w->policy.commit_ms;
 
-    if (!e->final)
-        return tl_lock_put_back(e->lock, &e->what, &e->findings);
-    if (e->what.outcome == TL_OUTCOME_SUCCESS && w->apply_success != NULL)
+    if (w->book_success != NULL) {
+        attempt_book_success(e->attempt);
+        return tl_lock_finish_book(e->lock, &e->what, e->attempt->book, commit_ms);
+    }
+    if (w->apply_success != NULL)
         return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt, commit_ms);
-    if (e->what.outcome == TL_OUTCOME_FAILURE && w->apply_failure != NULL)
+    return tl_lock_finish(e->lock, &e->what);
+}
+
+static tl_status fail(ending *e)
+{
+    const tl_workflow *w = &e->attempt->workflow->given;
+    int64_t commit_ms = w->policy.commit_ms;
+
+    if (w->book_failure != NULL) {
+        attempt_book_failure(e->attempt, e->what.proof);
+        return tl_lock_finish_book(e->lock, &e->what, e->attempt->book, commit_ms);
+    }
+    if (w->apply_failure != NULL)
         return tl_lock_finish_with(e->lock, &e->what, apply_failure, e, commit_ms);
     return tl_lock_finish(e->lock, &e->what);
+}
+
+static tl_status run_once(ending *e)
+{
+    if (!e->final)
+        return tl_lock_put_back(e->lock, &e->what, &e->findings);
+    return e->what.outcome == TL_OUTCOME_SUCCESS ? succeed(e) : fail(e);
 }
 
 /* Only the database's part is ever repeated, never the call of the channel.  Gives the last status

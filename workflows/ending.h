@@ -16,7 +16,7 @@ typedef struct ending {
     attempt *attempt; /* its reply is what is written */
     tl_ending what;   /* texts point into the attempt's reply */
     tl_findings findings;
-    int final;       /* SUCCESS or FAILURE: with apply_*, else put back */
+    int final;       /* SUCCESS or FAILURE: with business rows, else put back */
     int by_evidence; /* filed already */
 } ending;
 
@@ -28,8 +28,8 @@ void ending_park(ending *e, tl_outcome outcome, const char *reason);
 
 /*
  * Carries it out, repeating what the server undid or did not answer, within the commit
- * budget.  A failing apply callback has its outcome filed as evidence and is put back; a
- * failure that evidence contradicts is put back, due at once.
+ * budget.  If the business rows cannot be written, the outcome is filed as evidence and the trade
+ * put back; a failure that evidence contradicts is put back, due at once.
  *
  * TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST.  TL_UNKNOWN: not known yet;
  * may be called again.

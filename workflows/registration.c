@@ -77,6 +77,38 @@ static tl_status check_consistency(const tl_workflow *w)
     return TL_OK;
 }
 
+/* Business rows have two forms; a workflow chooses one for each moment. */
+static tl_status check_books(const tl_workflow *w)
+{
+    const struct {
+        const char *book, *other;
+        int has_book, has_other;
+    } moments[] = {
+        {"book_prepare", "prepare", w->book_prepare != NULL, w->prepare != NULL},
+        {"book_success", "apply_success", w->book_success != NULL, w->apply_success != NULL},
+        {"book_failure", "apply_failure", w->book_failure != NULL, w->apply_failure != NULL},
+    };
+    const int has_statements = w->statements != NULL && w->statement_count > 0;
+    int books = 0;
+
+    for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
+        if (moments[i].has_book && moments[i].has_other)
+            return tl_error_report(TL_INVALID,
+                                   "operation %s has both %s and %s; choose one of them",
+                                   w->op_code, moments[i].book, moments[i].other);
+        if (moments[i].has_book && !has_statements)
+            return tl_error_report(TL_INVALID, "operation %s has %s, but declares no statements",
+                                   w->op_code, moments[i].book);
+        books += moments[i].has_book;
+    }
+    if (books == 0 && (w->statements != NULL || w->statement_count > 0))
+        return tl_error_report(TL_INVALID,
+                               "operation %s declares statements, but has no callback that writes "
+                               "lines of them",
+                               w->op_code);
+    return TL_OK;
+}
+
 static tl_status check_range(const char *op_code, const char *what, int64_t value, int64_t least,
                              int64_t most)
 {
@@ -184,6 +216,8 @@ tl_status workflow_check(const tl_workflow *given)
         status = check_name("the channel name", given->channel.name);
     if (status == TL_OK)
         status = check_consistency(given);
+    if (status == TL_OK)
+        status = check_books(given);
     if (status == TL_OK)
         status = check_ranges(given);
     if (status == TL_OK)

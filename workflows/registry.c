@@ -128,7 +128,18 @@ static tl_status copy_name(char *to, size_t space, const char *what, const char 
     return TL_OK;
 }
 
-static tl_status make_entry(workflow **out, const tl_workflow *given, const tl_policy *defaults)
+/* The statements are checked and copied; they are the client's until it is closed. */
+static tl_status make_books(workflow *entry)
+{
+    const tl_statement *statements = entry->given.statements;
+
+    entry->given.statements = NULL;
+    if (entry->given.statement_count == 0)
+        return TL_OK;
+    return tl_books_new(&entry->books, entry->client, statements, entry->given.statement_count);
+}
+
+static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client *client)
 {
     workflow *entry = workflow_memory(sizeof *entry);
     tl_status status;
@@ -142,13 +153,16 @@ static tl_status make_entry(workflow **out, const tl_workflow *given, const tl_p
         copy_name(entry->channel, sizeof entry->channel, "a channel name", given->channel.name);
     if (status != TL_OK)
         goto out;
+    entry->client = client;
     entry->given = *given;
     entry->given.op_code = entry->op_code;
     entry->given.channel.name = entry->channel;
-    entry->given.policy = policy_complete(&given->policy, defaults);
+    entry->given.policy = policy_complete(&given->policy, tl_client_policy(client));
     if (entry->given.channel.key_chars == 0)
         entry->given.channel.key_chars = TL_CHANNEL_KEY_MAX;
     status = workflow_check(&entry->given);
+    if (status == TL_OK)
+        status = make_books(entry);
 out:
     if (status != TL_OK) {
         free(entry);
@@ -180,10 +194,9 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     if (given->version != TL_WORKFLOW_VERSION)
         return tl_error_report(TL_INVALID, "this library does not know version %u of tl_workflow",
                                given->version);
-    status = make_entry(&entry, given, tl_client_policy(workflows->client));
+    status = make_entry(&entry, given, workflows->client);
     if (status != TL_OK)
         return status;
-    entry->client = workflows->client;
     pthread_mutex_lock(&workflows->mutex);
     status = add_locked(workflows, entry);
     pthread_mutex_unlock(&workflows->mutex);

@@ -10,7 +10,8 @@
 
 /* Fixed after registration; read by any thread. */
 typedef struct workflow {
-    tl_workflow given; /* names point into the arrays below; policy is filled up */
+    tl_workflow given; /* names point into the arrays below; policy is filled up; no statements */
+    tl_books *books;   /* its statements, which are the client's; NULL: it has none */
     char op_code[TL_OP_MAX + 1];
     char channel[TL_CHANNEL_MAX + 1];
     tl_client *client;

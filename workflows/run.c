@@ -66,6 +66,14 @@ static void fill_from_attempt(tl_answer *answer, const struct tl_run *run)
     }
 }
 
+/* prepare remarked it; or a statement refused, and the sentence is its reason. */
+static void say_why_refused(tl_answer *answer, tl_reply *reply)
+{
+    if (reply->remark[0] == '\0')
+        tl_reply_remark(reply, "%s", tl_error_message());
+    memcpy(answer->remark, reply->remark, sizeof answer->remark);
+}
+
 static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status status)
 {
     answer->status = status;
@@ -78,7 +86,7 @@ static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status st
     if (status == TL_SUCCEEDED)
         workflow_call_begins(); /* what an earlier try said */
     if (status == TL_REFUSED)
-        memcpy(answer->remark, run->attempt.reply.remark, sizeof answer->remark);
+        say_why_refused(answer, &run->attempt.reply);
     return status;
 }
 
@@ -182,9 +190,13 @@ static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
 {
     const tl_workflow *w = &run->workflow->given;
 
-    if (w->prepare == NULL)
-        return tl_lock_ask(run->lock, wait_ms);
-    return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
+    if (w->book_prepare != NULL) {
+        attempt_book_prepare(&run->attempt);
+        return tl_lock_ask_book(run->lock, run->attempt.book, wait_ms);
+    }
+    if (w->prepare != NULL)
+        return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
+    return tl_lock_ask(run->lock, wait_ms);
 }
 
 /* Waits for what may pass as long as the caller said; a lost answer is asked for again within the
@@ -288,6 +300,7 @@ static int look_at_failure(void *context, const tl_view *view)
 static tl_status check_reclaim(struct tl_run *run, const tl_request *request, uint32_t *epoch)
 {
     struct reclaim reclaim = {run, request->reclaim_epoch, 0, TL_OK};
+    tl_request of_row = *request;
     tl_status status =
         tl_show(run->workflows->client, &request->key, TL_LANE_SYNC, look_at_failure, &reclaim);
 
@@ -300,7 +313,10 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     tl_lock_free(run->lock);
     run->lock = NULL;
     *epoch = reclaim.epoch + 1;
-    status = make_lock(run, request, reclaim.fence);
+    /* The trade keeps what its first request said of itself; its books say the same. */
+    of_row.amount_minor = run->attempt.seen.amount_minor;
+    of_row.currency = run->attempt.currency[0] != '\0' ? run->attempt.currency : NULL;
+    status = make_lock(run, &of_row, reclaim.fence);
     run->ending.lock = run->lock;
     return status;
 }

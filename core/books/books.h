@@ -2,8 +2,10 @@
  * Declared statements and the lines of a transaction, as the files of this room and the trade lock
  * share them.
  *
- *     declare.c   takes a declaration apart: names become question marks, values get their places
- *     check.c     asks the server whether it can be run, and what its columns take
+ *     tokens.c    takes the text of a statement apart
+ *     declare.c   judges a declaration: names become question marks, values get their places
+ *     check.c     asks the server whether it can be run
+ *     columns.c   compares the types of its values with those of the columns that they meet
  *     books.c     makes and frees both, for a client
  *     book.c      the lines
  *     write.c     writes lines: those of one trade, or of a group
@@ -12,6 +14,8 @@
 #define TL_BOOKS_BOOKS_H
 
 #include "base/error.h"
+#include "books/tokens.h"
+#include "client/client.h"
 #include "db/db.h"
 #include "sql_text.h"
 #include "transition/task.h"
@@ -40,6 +44,19 @@ typedef struct book_value {
     book_type type;
 } book_value;
 
+/* The text, as it was given, and where its parts are. */
+typedef struct book_text {
+    char *sql;
+    token *tokens;
+    const token *verb;
+    const token *database; /* or NULL */
+    const token *table;
+    const token *columns; /* of an INSERT: the parenthesis of its list of columns, or NULL */
+    const token *row;     /* of an INSERT: the parenthesis behind VALUES */
+    const token *set;     /* of an UPDATE: this word */
+    const token *where;   /* of an UPDATE or a DELETE: this word */
+} book_text;
+
 /* A declared statement.  Its values are the trade's own, then the declared ones, and for `many` a
  * last one: the number of the line. */
 typedef struct book_statement {
@@ -57,16 +74,21 @@ typedef struct book_statement {
      * the others. */
     unsigned char *sort;
     unsigned sort_count;
+    /* Of declare.c and those who check. */
+    book_text text;
+    char *one_text, *many_text; /* what `one` and `many` point to, and the marks of both */
+    unsigned char *marks;
 } book_statement;
 
 struct tl_books {
+    client_part part; /* of the client: free_all() of books.c */
     struct tl_client *client;
     book_statement *statements;
     size_t count;
-    group_queue *groups; /* in which trades with these books meet */
+    struct group_queue *groups; /* in which trades with these books meet */
     /* Atomic: not 0 while statements that may refuse run before the lock rows (trade_lock/books.c). */
     atomic_int refusing_first;
-    struct tl_books *next; /* of the client */
+    struct tl_books *next; /* of the client; fixed */
 };
 
 /* One line: its statement, and the declared values. */
@@ -85,12 +107,19 @@ struct tl_book {
     char sentence[ERROR_MAX];
     /* Set when it is used, for BOOK_OWN_MAP. */
     db_value own[BOOK_OWN_COUNT];
-    /* ... and what else book.c needs: memory of texts, which values of the line are given */
+    /* Of book.c. */
+    struct book_piece *pieces;           /* what values point into */
+    int taking;                          /* the last line takes values */
+    unsigned char given[TL_BOOK_VALUES]; /* which of its values were given */
 };
 
-/* declare.c: TL_OK, or TL_INVALID with a sentence that names the statement. */
+/* declare.c: TL_OK, TL_NO_MEMORY, or TL_INVALID with a sentence that names the statement.  In any
+ * case book_statement_free() frees what it has. */
 tl_status book_declare(book_statement *out, const tl_statement *given);
 void book_statement_free(book_statement *statement);
+/* Of any value of the statement, the trade's own included. */
+const char *book_value_name(const book_statement *statement, unsigned value);
+book_type book_value_type(const book_statement *statement, unsigned value);
 
 /* check.c: prepares it (both texts), and compares its values with its table's columns. */
 tl_status book_check_schema(struct tl_client *client, const book_statement *statement);

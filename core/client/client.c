@@ -278,6 +278,7 @@ static int is_in_use(tl_client *client)
 static void close_parts(tl_client *client)
 {
     client_part *leases = atomic_load(&client->leases);
+    client_part *books = atomic_load(&client->books);
 
     if (client->async != NULL)
         client->async_free(client->async);
@@ -294,6 +295,8 @@ static void close_parts(tl_client *client)
         return;
     transition_engine_free(client->transitions);
     pool_free(client->connections);
+    if (books != NULL)
+        books->free(books);
     shared_reads_free(client->reads);
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);

@@ -61,6 +61,8 @@ struct tl_client {
     struct tl_lock *claims[TL_CLAIM_MAX];
     size_t claim_count;
     _Atomic(client_part *) leases;
+    /* Freed when no connection is left: connections know statements of theirs. */
+    _Atomic(client_part *) books;
     atomic_int restored; /* restored.h */
     clock_watch clock;
     /* The memory stays until the last handle is freed, so that calls with a handle are answered

@@ -153,6 +153,60 @@ static void refuses_contradictions(void **state)
     refused(&w, TL_INVALID, "gives channel fastpay a window, but not the idempotence");
 }
 
+static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                         struct st_mysql *connection)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    (void)connection;
+    return TL_OK;
+}
+
+static tl_status book_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                              tl_book *book)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    (void)book;
+    return TL_OK;
+}
+
+static tl_status book_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                              tl_book *book)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    (void)book;
+    return TL_OK;
+}
+
+/* Business rows are declared or written with a connection, moment by moment. */
+static void refuses_two_forms_at_once(void **state)
+{
+    static const tl_statement statement = {.name = "s", .sql = "DELETE FROM t"};
+    tl_workflow w = good();
+
+    (void)state;
+    w.statements = &statement;
+    w.statement_count = 1;
+    refused(&w, TL_INVALID, "declares statements, but has no callback that writes lines");
+    w.prepare = prepare;
+    w.book_success = book_success;
+    assert_int_equal(workflow_check(&w), TL_OK);
+    w.book_prepare = book_prepare;
+    refused(&w, TL_INVALID, "has both book_prepare and prepare; choose one of them");
+    w.prepare = NULL;
+    assert_int_equal(workflow_check(&w), TL_OK);
+    w.statement_count = 0;
+    refused(&w, TL_INVALID, "has book_prepare, but declares no statements");
+    w.statement_count = 1;
+    w.statements = NULL;
+    refused(&w, TL_INVALID, "has book_prepare, but declares no statements");
+}
+
 static void refuses_bad_names(void **state)
 {
     tl_workflow w = good();
@@ -236,6 +290,7 @@ int main(void)
         cmocka_unit_test(refuses_a_short_grace),
         cmocka_unit_test(refuses_short_keys),
         cmocka_unit_test(refuses_contradictions),
+        cmocka_unit_test(refuses_two_forms_at_once),
         cmocka_unit_test(refuses_bad_names),
         cmocka_unit_test(refuses_times_out_of_range),
         cmocka_unit_test(completes_the_policy),

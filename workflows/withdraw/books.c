@@ -1,15 +1,42 @@
 /*
- * Every callback takes its rows in the same order, account first, so that two of them can wait for
- * each other only in one direction.  Each checks how many rows it changed: a book that does not
- * find what must be there has been tampered with, and says so.
+ * Statements are declared in the order in which they lock rows, account first, so that two
+ * transactions can wait for each other only in one direction.  Each line must change one row: a book
+ * that does not find what must be there has been tampered with, and the library says so.
+ *
+ * Amount, currency and payee are those of the payload, which is what the channel is sent.
  */
 #include "books.h"
 
-#include "statement.h"
-
-#include <inttypes.h>
-
-#define COUNT(array) ((unsigned)(sizeof(array) / sizeof((array)[0])))
+const tl_statement books_statements[BOOKS_STATEMENTS] = {
+    {.name = "freeze funds",
+     .sql = "UPDATE account SET frozen_minor = frozen_minor + :amount WHERE cust_no = :cust_no"
+            " AND currency = :money AND balance_minor - frozen_minor >= :amount",
+     .values = "amount int, money text",
+     .refused = "no account in this currency, or too little money on it"},
+    {.name = "pay from account",
+     .sql = "UPDATE account SET balance_minor = balance_minor - :amount,"
+            " frozen_minor = frozen_minor - :frozen WHERE cust_no = :cust_no AND currency = :money",
+     .values = "amount int, money text, frozen int"},
+    {.name = "unfreeze funds",
+     .sql = "UPDATE account SET frozen_minor = frozen_minor - :amount"
+            " WHERE cust_no = :cust_no AND currency = :money",
+     .values = "amount int, money text"},
+    {.name = "insert order",
+     .sql =
+         "INSERT INTO withdraw_order (cust_no, serial_no, epoch, amount_minor, currency, payee,"
+         " state, channel_key, created_at) VALUES (:cust_no, :serial_no, :epoch, :amount, :money,"
+         " :payee, 'FROZEN', :channel_key, UTC_TIMESTAMP(6))",
+     .values = "amount int, money text, payee text"},
+    {.name = "end order",
+     .sql = "UPDATE withdraw_order SET state = :state, ended_at = UTC_TIMESTAMP(6) WHERE"
+            " cust_no = :cust_no AND serial_no = :serial_no AND epoch = :epoch AND state = :was",
+     .values = "state text, was text"},
+    {.name = "insert ledger",
+     .sql = "INSERT INTO ledger (serial_no, cust_no, amount_minor, currency, payee, channel_ref,"
+            " channel_key, booked_at) VALUES (:serial_no, :cust_no, :amount, :money, :payee,"
+            " :channel_ref, :channel_key, UTC_TIMESTAMP(6))",
+     .values = "amount int, money text, payee text"},
+};
 
 static tl_status read_order(withdraw_order *order, const tl_attempt *attempt)
 {
@@ -19,147 +46,55 @@ static tl_status read_order(withdraw_order *order, const tl_attempt *attempt)
                            attempt->key.serial_no);
 }
 
-/* Runs a statement that must change exactly one row. */
-static tl_status change_one(struct st_mysql *connection, const char *name, const char *sql,
-                            const parameter *parameters, unsigned count)
+static void move(tl_book *book, const char *statement, const withdraw_order *order)
 {
-    uint64_t changed = 0;
-    tl_status status = statement_run(connection, name, sql, parameters, count, &changed);
-
-    if (status == TL_OK && changed != 1)
-        return tl_error_report(TL_CALLBACK_FAILED,
-                               "%s: %" PRIu64 " rows were changed instead of one", name, changed);
-    return status;
+    tl_book_line(book, statement);
+    tl_book_int(book, "amount", order->amount_minor);
+    tl_book_text(book, "money", order->currency);
 }
 
-/* --------------------------------------------------------------------- prepare -- */
-
-static tl_status freeze_funds(const withdraw_order *order, const tl_attempt *attempt,
-                              tl_reply *reply, struct st_mysql *connection)
+static void end_order(tl_book *book, const char *was, const char *state)
 {
-    const parameter parameters[] = {
-        NUMBER(order->amount_minor),
-        TEXT(attempt->key.cust_no),
-        TEXT(order->currency),
-        NUMBER(order->amount_minor),
-    };
-    uint64_t changed = 0;
-    tl_status status = statement_run(connection, "freeze funds",
-                                     "UPDATE account SET frozen_minor = frozen_minor + ?"
-                                     " WHERE cust_no = ? AND currency = ?"
-                                     " AND balance_minor - frozen_minor >= ?",
-                                     parameters, COUNT(parameters), &changed);
+    tl_book_line(book, "end order");
+    tl_book_text(book, "was", was);
+    tl_book_text(book, "state", state);
+}
 
-    if (status != TL_OK || changed == 1)
+tl_status books_freeze(void *context, const tl_attempt *attempt, tl_reply *reply, tl_book *book)
+{
+    withdraw_order order;
+    tl_status status = read_order(&order, attempt);
+
+    (void)context;
+    (void)reply;
+    if (status != TL_OK)
         return status;
-    tl_reply_remark(reply, "no account in %s, or too little money on it", order->currency);
-    return TL_REFUSED;
+    move(book, "freeze funds", &order);
+    move(book, "insert order", &order);
+    tl_book_text(book, "payee", order.payee);
+    return TL_OK;
 }
 
-static tl_status insert_order(const withdraw_order *order, const tl_attempt *attempt,
-                              struct st_mysql *connection)
-{
-    const parameter parameters[] = {
-        TEXT(attempt->key.cust_no),  TEXT(attempt->key.serial_no), NUMBER(attempt->epoch),
-        NUMBER(order->amount_minor), TEXT(order->currency),        TEXT(order->payee),
-        TEXT(attempt->channel_key),
-    };
-
-    return change_one(connection, "insert order",
-                      "INSERT INTO withdraw_order (cust_no, serial_no, epoch, amount_minor,"
-                      " currency, payee, state, channel_key, created_at)"
-                      " VALUES (?, ?, ?, ?, ?, ?, 'FROZEN', ?, UTC_TIMESTAMP(6))",
-                      parameters, COUNT(parameters));
-}
-
-tl_status books_freeze(void *context, const tl_attempt *attempt, tl_reply *reply,
-                       struct st_mysql *connection)
+/* What was unfrozen when it failed is not frozen any more. */
+tl_status books_pay(void *context, const tl_attempt *attempt, const tl_reply *reply, tl_book *book)
 {
     withdraw_order order;
     tl_status status = read_order(&order, attempt);
 
     (void)context;
-    if (status == TL_OK)
-        status = freeze_funds(&order, attempt, reply, connection);
-    if (status == TL_OK)
-        status = insert_order(&order, attempt, connection);
-    return status;
-}
-
-/* ------------------------------------------------------------------ the endings -- */
-
-static tl_status end_order(const char *state, const tl_attempt *attempt,
-                           struct st_mysql *connection)
-{
-    const parameter parameters[] = {
-        TEXT(state),
-        TEXT(attempt->key.cust_no),
-        TEXT(attempt->key.serial_no),
-        NUMBER(attempt->epoch),
-        TEXT(attempt->after_failure ? "RELEASED" : "FROZEN"),
-    };
-
-    return change_one(connection, "end order",
-                      "UPDATE withdraw_order SET state = ?, ended_at = UTC_TIMESTAMP(6)"
-                      " WHERE cust_no = ? AND serial_no = ? AND epoch = ?"
-                      " AND state = ?",
-                      parameters, COUNT(parameters));
-}
-
-static tl_status take_frozen(const withdraw_order *order, const tl_attempt *attempt, int paid,
-                             struct st_mysql *connection)
-{
-    const parameter parameters[] = {
-        NUMBER(paid ? order->amount_minor : 0),
-        /* What was unfrozen when it failed is not frozen any more. */
-        NUMBER(attempt->after_failure ? 0 : order->amount_minor),
-        TEXT(attempt->key.cust_no),
-        TEXT(order->currency),
-    };
-
-    return change_one(connection, paid ? "pay from account" : "unfreeze funds",
-                      "UPDATE account SET balance_minor = balance_minor - ?,"
-                      " frozen_minor = frozen_minor - ?"
-                      " WHERE cust_no = ? AND currency = ?",
-                      parameters, COUNT(parameters));
-}
-
-static tl_status insert_ledger(const withdraw_order *order, const tl_attempt *attempt,
-                               const char *channel_ref, struct st_mysql *connection)
-{
-    const parameter parameters[] = {
-        TEXT(attempt->key.serial_no), TEXT(attempt->key.cust_no), NUMBER(order->amount_minor),
-        TEXT(order->currency),        TEXT(order->payee),         TEXT(channel_ref),
-        TEXT(attempt->channel_key),
-    };
-
-    return change_one(connection, "insert ledger",
-                      "INSERT INTO ledger (serial_no, cust_no, amount_minor, currency,"
-                      " payee, channel_ref, channel_key, booked_at)"
-                      " VALUES (?, ?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6))",
-                      parameters, COUNT(parameters));
-}
-
-tl_status books_pay(void *context, const tl_attempt *attempt, const tl_reply *reply,
-                    struct st_mysql *connection)
-{
-    const char *channel_ref =
-        reply->channel_ref[0] != '\0' ? reply->channel_ref : attempt->channel_ref;
-    withdraw_order order;
-    tl_status status = read_order(&order, attempt);
-
-    (void)context;
-    if (status == TL_OK)
-        status = take_frozen(&order, attempt, 1, connection);
-    if (status == TL_OK)
-        status = end_order("PAID", attempt, connection);
-    if (status == TL_OK)
-        status = insert_ledger(&order, attempt, channel_ref, connection);
-    return status;
+    (void)reply;
+    if (status != TL_OK)
+        return status;
+    move(book, "pay from account", &order);
+    tl_book_int(book, "frozen", attempt->after_failure ? 0 : order.amount_minor);
+    end_order(book, attempt->after_failure ? "RELEASED" : "FROZEN", "PAID");
+    move(book, "insert ledger", &order);
+    tl_book_text(book, "payee", order.payee);
+    return TL_OK;
 }
 
 tl_status books_release(void *context, const tl_attempt *attempt, const tl_reply *reply,
-                        tl_proof proof, struct st_mysql *connection)
+                        tl_proof proof, tl_book *book)
 {
     withdraw_order order;
     tl_status status = read_order(&order, attempt);
@@ -167,9 +102,9 @@ tl_status books_release(void *context, const tl_attempt *attempt, const tl_reply
     (void)context;
     (void)reply;
     (void)proof;
-    if (status == TL_OK)
-        status = take_frozen(&order, attempt, 0, connection);
-    if (status == TL_OK)
-        status = end_order("RELEASED", attempt, connection);
-    return status;
+    if (status != TL_OK)
+        return status;
+    move(book, "unfreeze funds", &order);
+    end_order(book, "FROZEN", "RELEASED");
+    return TL_OK;
 }

@@ -94,12 +94,14 @@ tl_status withdraw_new(withdraw **out, tl_workflows *workflows, const withdraw_o
     workflow.op_code = WITHDRAW_OP;
     workflow.exclusive = options->exclusive;
     workflow.context = self;
-    workflow.prepare = books_freeze;
     workflow.execute = execute;
     workflow.query = query;
     workflow.cancel = workflow.channel.cancel_final ? cancel : NULL;
-    workflow.apply_success = books_pay;
-    workflow.apply_failure = books_release;
+    workflow.statements = books_statements;
+    workflow.statement_count = BOOKS_STATEMENTS;
+    workflow.book_prepare = books_freeze;
+    workflow.book_success = books_pay;
+    workflow.book_failure = books_release;
     status = tl_workflow_register(workflows, &workflow);
 out:
     if (status != TL_OK) {

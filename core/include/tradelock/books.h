@@ -65,6 +65,10 @@ extern "C" {
 #define TL_BOOK_STATEMENTS 64
 #define TL_BOOK_VALUES 64
 #define TL_BOOK_LINES 256
+/* The most rows that a line may be declared to change, and the most bytes of the values of all lines
+ * of a transaction, of which a number has eight. */
+#define TL_BOOK_ROWS 1000
+#define TL_BOOK_BYTES 65536
 
 typedef struct tl_statement {
     const char *name;    /* by which lines and messages name it; unique */
@@ -101,7 +105,7 @@ TL_EXPORT void tl_book_clear(tl_book *book);
 
 /*
  * Begins a line, to which the values that follow belong.  Texts and bytes are copied.  NULL as text
- * is NULL.
+ * or as bytes is NULL.
  *
  * These report nothing: a book keeps its first error, such as a statement or value that was not
  * declared, a value given twice or of another type, text that is not UTF-8, or too many lines.  A

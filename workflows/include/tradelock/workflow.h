@@ -9,17 +9,15 @@
  *
  *     tl_workflow_run(workflows, &request, &answer)
  *
- *       transaction 1    the lock row becomes P, and `prepare` writes what must be there
+ *       transaction 1    the lock row becomes P, and with it is written what must be there
  *                        before money can move (an order, frozen funds)          commit
  *       no transaction   `execute` calls the channel, with the channel key and a time-out
- *       transaction 2    the lock row becomes Y or F, and `apply_success` or
- *                        `apply_failure` writes the books                        commit
+ *       transaction 2    the lock row becomes Y or F, and the books are written  commit
  *
  * Whatever cannot be decided there (a time-out, a crash, a lost answer) is left to the *retry
  * lane*. A worker (tl_worker_start), in this process or another one, claims what is due and asks
  * the channel with `query`.  It sends again, with the same channel key, only where that cannot pay
- * twice.  It ends each trade with the same two apply callbacks, or parks it for a person.  It never
- * guesses.
+ * twice.  It ends each trade with the same books, or parks it for a person.  It never guesses.
  *
  * CALLING ORDER
  *
@@ -59,7 +57,7 @@
 #ifndef TRADELOCK_WORKFLOW_H
 #define TRADELOCK_WORKFLOW_H
 
-#include <tradelock/tradelock.h>
+#include <tradelock/books.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,8 +80,8 @@ typedef struct tl_attempt {
                             that can is told not to pay later than that */
     int64_t deadline_ms; /* what was left, when the callback was called, until nothing is
                             sent for this trade any more */
-    /* apply_success only: two operators found that a failure was paid after all.  So apply_failure
-     * has been here before, in this epoch; take what it gave back. */
+    /* In the ending of a success: two operators found that a failure was paid after all.  So the
+     * failure has been booked before, in this epoch; take what that gave back. */
     int after_failure;
     /* The moment at which timeout_ms is over, in ms of CLOCK_BOOTTIME, which every process of this
      * machine has.  That of execute was computed before tl_may_send() was asked. */
@@ -170,22 +168,36 @@ typedef enum tl_cancel {
  * held.  They must return within attempt->timeout_ms.  What comes later is fenced out; a warning in
  * the log says how long it took, and for an execute without a remark the row says so too.
  *
+ * Business rows have two forms, and a workflow chooses one for each of the three moments:
+ *
+ *                            declared statements       a connection
+ *     the row becomes P      book_prepare              prepare
+ *     the row becomes Y      book_success              apply_success
+ *     the row becomes F      book_failure              apply_failure
+ *
+ * Take the first unless a SELECT has to decide.
+ *
+ * book_prepare, book_success and book_failure write lines (<tradelock/books.h>) of the statements
+ * that were registered with the workflow.  They compute and touch no database.  They run before the
+ * transaction, and once more when an answer of the server was lost.
+ *
  * prepare, apply_success and apply_failure run inside the library's transaction, on its connection,
  * under the rules of tl_tx_fn (<tradelock/callback.h>): autocommit is off; they may run again from
- * the start; they must not commit, roll back or ask for locks.  They return:
+ * the start; they must not commit, roll back or ask for locks.  Lock order: the library holds the
+ * trade's rows before it calls.  Take business rows in one order everywhere.
+ *
+ * All six return:
  *
  *     TL_OK          Go on, and commit.
- *     TL_TRY_AGAIN   A statement met error 1213, 1205 or 1020; the transaction is run again.
- *     TL_REFUSED     prepare only, with a remark: no row is left behind, and the caller of
- *                    tl_workflow_run() hears TL_REFUSED.
- *     other          They cannot.  The transaction is rolled back.
+ *     TL_REFUSED     book_prepare and prepare only, with a remark: no row is left behind, and the
+ *                    caller of tl_workflow_run() hears TL_REFUSED.
+ *     TL_TRY_AGAIN   Those with a connection only: a statement met error 1213, 1205 or 1020, and the
+ *                    transaction is run again.
+ *     other          They cannot.  Nothing is written, the lock's row included.
  *
- * Lock order: the library holds the trade's rows before it calls.  Take business rows in one order
- * everywhere.
- *
- * apply_* get the reply of whichever callback learned the outcome.  When the outcome came as
- * evidence (a web-hook, a statement), the reply holds its reference and remark only.  When two
- * operators decided it, the reply holds the reference of the evidence, if there is one.
+ * Those of success and failure get the reply of whichever callback learned the outcome.  When the
+ * outcome came as evidence (a web-hook, a statement), the reply holds its reference and remark only.
+ * When two operators decided it, the reply holds the reference of the evidence, if there is one.
  *
  * They all return.  One that an exception or a longjmp leaves makes an answer that
  * tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a worker's
@@ -202,6 +214,12 @@ typedef tl_status (*tl_apply_success_fn)(void *context, const tl_attempt *attemp
 typedef tl_status (*tl_apply_failure_fn)(void *context, const tl_attempt *attempt,
                                          const tl_reply *reply, tl_proof proof,
                                          struct st_mysql *connection);
+typedef tl_status (*tl_book_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
+                                        tl_book *book);
+typedef tl_status (*tl_book_success_fn)(void *context, const tl_attempt *attempt,
+                                        const tl_reply *reply, tl_book *book);
+typedef tl_status (*tl_book_failure_fn)(void *context, const tl_attempt *attempt,
+                                        const tl_reply *reply, tl_proof proof, tl_book *book);
 
 /* ------------------------------------------------------------- registration -- */
 
@@ -233,6 +251,13 @@ typedef struct tl_workflow {
     tl_cancel_fn cancel;   /* or NULL */
     tl_apply_success_fn apply_success; /* or NULL */
     tl_apply_failure_fn apply_failure; /* or NULL */
+    /* Business rows that are declared: the statements, and the callbacks that write lines of them,
+     * each instead of the one above that takes a connection.  Or NULL and 0. */
+    const tl_statement *statements;
+    size_t statement_count;
+    tl_book_prepare_fn book_prepare;
+    tl_book_success_fn book_success;
+    tl_book_failure_fn book_failure;
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
@@ -251,7 +276,8 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  * Registers one operation.
  *
  *     TL_OK        It is registered, and copied.
- *     TL_INVALID   A field is missing, out of range, or contradicts another.
+ *     TL_INVALID   A field is missing, out of range, or contradicts another; or a statement cannot
+ *                  be used (tl_books_new()).
  *     TL_UNSAFE    It is complete, but it could pay twice or lose a payment.  Refused are
  *                    - a channel that is neither idempotent nor can be queried,
  *                    - max_hold shorter than the execute time-out and the commit budget together,
@@ -333,13 +359,13 @@ inline tl_answer tl_answer_initial()
  *     TL_BUSY           Another attempt of this trade is in process.
  *     TL_CUSTOMER_BUSY  Another trade of this customer is in process.
  *     TL_MISMATCH       This key was used for a payment with other contents.
- *     TL_REFUSED        prepare refused.  There is no row.
+ *     TL_REFUSED        prepare or a statement refused; answer.remark says why.  There is no row.
  *     TL_IN_CONFLICT    The channel knows of money that the row denies.  Operators decide.
  *     TL_ASK_CHANNEL    The server was restored or replaced.  Nothing is paid before operators have
  *                       accepted it.
  *     TL_LOST           It was held too long, and another took over.  What was learned is filed.
  *     TL_CALLBACK_FAILED
- *                       prepare failed.  Nothing was written, unless it committed.
+ *                       The rows of prepare failed.  Nothing was written, unless it committed.
  *     TL_UNKNOWN_OPERATION
  *                       No workflow of this operation is registered.
  *     TL_UNKNOWN        An answer of the server was lost.  Call tl_workflow_settle() with this

@@ -1,0 +1,460 @@
+/*
+ * Declared books with bare locks: one trade alone, and many that share a transaction.  Each gets
+ * exactly its own answer, its neighbours are unharmed, and the sums agree.
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <tradelock/books.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
+#define AMOUNT 10
+#define RICH 1000000
+
+static struct {
+    fixture f;
+    tl_books *books;
+} scene;
+
+#define SQL scene.f.sql
+
+static const tl_statement statements[] = {
+    {.name = "freeze",
+     .sql = "UPDATE account SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"
+            " AND balance - frozen >= :amount_minor",
+     .refused = "too little money"},
+    {.name = "pay",
+     .sql = "UPDATE account SET balance = balance - :amount_minor, frozen = frozen - :amount_minor"
+            " WHERE cust_no = :cust_no"},
+    {.name = "order",
+     .sql = "INSERT INTO orders (cust_no, serial_no, epoch, note) VALUES (:cust_no, :serial_no,"
+            " :epoch, :note)",
+     .values = "note text"},
+    {.name = "end order",
+     .sql = "UPDATE orders SET state = :state WHERE cust_no = :cust_no AND serial_no = :serial_no"
+            " AND epoch = :epoch AND state = 'OPEN'",
+     .values = "state text"},
+    {.name = "mark", .sql = "UPDATE marks SET n = n + 1 WHERE name = :name", .values = "name text"},
+    {.name = "treasury",
+     .sql = "UPDATE treasury SET balance = balance - :amount_minor WHERE id = 1",
+     .shared = 1},
+};
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&scene.f, SETTINGS);
+    database_run(SQL,
+                 "CREATE TABLE account (cust_no VARCHAR(64) PRIMARY KEY, balance BIGINT NOT NULL,"
+                 " frozen BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;"
+                 "CREATE TABLE orders (cust_no VARCHAR(64), serial_no VARCHAR(64), epoch INT,"
+                 " state VARCHAR(16) NOT NULL DEFAULT 'OPEN', note VARCHAR(16) NOT NULL,"
+                 " PRIMARY KEY (cust_no, serial_no, epoch)) ENGINE = InnoDB;"
+                 "CREATE TABLE marks (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(16), n INT"
+                 " NOT NULL DEFAULT 0, KEY (name)) ENGINE = InnoDB;"
+                 "CREATE TABLE treasury (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
+                 " ENGINE = InnoDB;"
+                 "INSERT INTO treasury VALUES (1, 0);"
+                 "INSERT INTO account (cust_no, balance) SELECT CONCAT('c', seq), %d"
+                 " FROM seq_0_to_199;"
+                 "UPDATE account SET balance = 0 WHERE MOD(SUBSTR(cust_no, 2), 10) = 9",
+                 RICH);
+    assert_int_equal(tl_books_new(&scene.books, scene.f.client, statements,
+                                  sizeof statements / sizeof statements[0]),
+                     TL_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&scene.f);
+    return 0;
+}
+
+static tl_lock_options options(void)
+{
+    tl_lock_options o = sync_options("x");
+
+    o.amount_minor = AMOUNT;
+    o.currency = "EUR";
+    return o;
+}
+
+static tl_lock *new_lock(const char *serial, const char *cust)
+{
+    tl_lock_options o = options();
+
+    return lock_new(scene.f.client, serial, cust, &o);
+}
+
+static tl_book *new_book(void)
+{
+    tl_book *book = NULL;
+
+    if (tl_book_new(&book, scene.books) != TL_OK)
+        crew_fail(__FILE__, __LINE__, "no book: %s", tl_error_message());
+    return book;
+}
+
+static tl_book *ask_book(void)
+{
+    tl_book *book = new_book();
+
+    /* Written in another order than they are declared in. */
+    tl_book_line(book, "order");
+    tl_book_text(book, "note", "n");
+    tl_book_line(book, "freeze");
+    return book;
+}
+
+static tl_book *success_book(int hot)
+{
+    tl_book *book = new_book();
+
+    tl_book_line(book, "pay");
+    tl_book_line(book, "end order");
+    tl_book_text(book, "state", "PAID");
+    if (hot)
+        tl_book_line(book, "treasury");
+    return book;
+}
+
+static tl_status ask_with(tl_lock *lock, tl_book *book)
+{
+    tl_status status;
+
+    do
+        status = tl_lock_ask_book(lock, book, 0);
+    while (tl_status_class(status) == TL_CLASS_RETRY);
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status succeed_with(tl_lock *lock, tl_book *book)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_status status;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    do
+        status = tl_lock_finish_book(lock, &ending, book, 60000);
+    while (tl_status_class(status) == TL_CLASS_RETRY);
+    tl_book_free(book);
+    return status;
+}
+
+#define NUMBER(...) (database_number(SQL, __VA_ARGS__))
+
+/* Frozen is what open orders say, and what left the accounts is what paid orders say. */
+static void check_sums(void)
+{
+    assert_int_equal(NUMBER("SELECT SUM(frozen) FROM account"),
+                     AMOUNT * NUMBER("SELECT COUNT(*) FROM orders WHERE state = 'OPEN'"));
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM orders o LEFT JOIN trade_lock t USING (cust_no,"
+                            " serial_no) WHERE t.op_code <=> NULL OR (o.state = 'PAID') <>"
+                            " (t.status = 'Y')"),
+                     0);
+    assert_log_whole(&scene.f);
+}
+
+/* ---------------------------------------------------------------------------- alone -- */
+
+static void test_paid(void **state)
+{
+    tl_lock *lock = new_lock("a1", "c1");
+
+    (void)state;
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    assert_int_equal(NUMBER("SELECT frozen FROM account WHERE cust_no = 'c1'"), AMOUNT);
+    assert_int_equal(NUMBER("SELECT epoch FROM orders WHERE serial_no = 'a1'"), 1);
+    assert_row(&scene.f, "a1", "c1", "WITHDRAW", "P 1 1");
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    assert_int_equal(NUMBER("SELECT balance FROM account WHERE cust_no = 'c1'"), RICH - AMOUNT);
+    assert_row(&scene.f, "a1", "c1", "WITHDRAW", "Y 1 1");
+    tl_lock_free(lock);
+    check_sums();
+}
+
+static void test_refused(void **state)
+{
+    tl_lock *lock = new_lock("a2", "c9");
+
+    (void)state;
+    assert_status(ask_with(lock, ask_book()), TL_REFUSED);
+    assert_string_equal(tl_error_message(), "too little money");
+    assert_row(&scene.f, "a2", "c9", "WITHDRAW", "-");
+    database_run(SQL, "UPDATE account SET balance = %d WHERE cust_no = 'c9'", AMOUNT);
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    /* What was paid is told, whatever the customer has now. */
+    lock = new_lock("a2", "c9");
+    assert_status(ask_with(lock, ask_book()), TL_ALREADY_DONE);
+    tl_lock_free(lock);
+    check_sums();
+}
+
+static void test_broken(void **state)
+{
+    tl_lock *lock = new_lock("a3", "c3");
+    tl_book *book = success_book(0);
+
+    (void)state;
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    database_run(SQL, "UPDATE orders SET state = 'GONE' WHERE serial_no = 'a3'");
+    assert_status(succeed_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'end order' changed 0 rows instead of 1"));
+    assert_row(&scene.f, "a3", "c3", "WITHDRAW", "P 1 1");
+    assert_int_equal(NUMBER("SELECT frozen FROM account WHERE cust_no = 'c3'"), AMOUNT);
+    database_run(SQL, "UPDATE orders SET state = 'OPEN' WHERE serial_no = 'a3'");
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    /* Nobody can be refused once money has moved. */
+    lock = new_lock("a3b", "c3");
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    database_run(SQL, "UPDATE account SET frozen = balance WHERE cust_no = 'c3'");
+    book = success_book(0);
+    tl_book_line(book, "freeze");
+    assert_status(succeed_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'freeze' changed 0 rows instead of 1"));
+    database_run(SQL, "UPDATE account SET frozen = %d WHERE cust_no = 'c3'", AMOUNT);
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    check_sums();
+}
+
+static void test_refused_by_the_server(void **state)
+{
+    tl_lock *lock = new_lock("a4", "c4");
+    tl_book *book = ask_book();
+
+    (void)state;
+    tl_book_line(book, "order");
+    tl_book_text(book, "note", "twice");
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'order': the server says: Duplicate entry"));
+    assert_row(&scene.f, "a4", "c4", "WITHDRAW", "-");
+    book = new_book();
+    tl_book_line(book, "order");
+    tl_book_text(book, "note", NULL);
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'note' cannot be null"));
+    tl_lock_free(lock);
+    check_sums();
+}
+
+static void test_a_book_that_is_not_written(void **state)
+{
+    tl_lock *lock = new_lock("a5", "c5");
+    tl_book *book = ask_book();
+
+    (void)state;
+    tl_book_line(book, "no such line");
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "no such line"));
+    assert_row(&scene.f, "a5", "c5", "WITHDRAW", "-");
+    book = new_book();
+    tl_book_line(book, "order");
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "note"));
+    assert_row(&scene.f, "a5", "c5", "WITHDRAW", "-");
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    /* Whoever asks for what is done hears so, and not that his book is bad. */
+    lock = new_lock("a5", "c5");
+    book = new_book();
+    tl_book_line(book, "no such line");
+    assert_status(ask_with(lock, book), TL_ALREADY_DONE);
+    tl_lock_free(lock);
+    check_sums();
+}
+
+/* --------------------------------------------------------------------------- groups -- */
+
+#define THREADS 64
+#define ROUNDS 6
+
+static pthread_barrier_t barrier;
+static atomic_int refused, paid, busy, broken;
+
+/* Of 64: each tenth customer is poor; each eighth trade is asked for twice; each sixteenth's order
+ * is there already; the others are paid. */
+static void withdraw(void *context, int number)
+{
+    (void)context;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int twin = number % 8 == 1;
+        const int trade = twin ? number - 1 : number;
+        char serial[32], cust[16];
+        tl_lock *lock;
+        tl_status status;
+
+        snprintf(serial, sizeof serial, "g%d-%d", round, trade);
+        snprintf(cust, sizeof cust, "c%d", trade + 20);
+        lock = new_lock(serial, cust);
+        pthread_barrier_wait(&barrier);
+        status = ask_with(lock, ask_book());
+        if (status == TL_REFUSED) {
+            CREW_CHECK((trade + 20) % 10 == 9);
+            CREW_CHECK(strcmp(tl_error_message(), "too little money") == 0);
+            atomic_fetch_add(&refused, 1);
+        } else if (status == TL_CALLBACK_FAILED) {
+            CREW_CHECK(trade % 16 == 4);
+            CREW_CHECK(strstr(tl_error_message(), "Duplicate entry") != NULL);
+            atomic_fetch_add(&broken, 1);
+        } else if (status == TL_GRANTED) {
+            CREW_CHECK((trade + 20) % 10 != 9 && trade % 16 != 4);
+            CREW_STATUS(succeed_with(lock, success_book(round % 2)), TL_SUCCEEDED);
+            atomic_fetch_add(&paid, 1);
+        } else {
+            CREW_CHECK(number % 8 <= 1);
+            CREW_CHECK(status == TL_BUSY || status == TL_ALREADY_DONE);
+            atomic_fetch_add(&busy, 1);
+        }
+        tl_lock_free(lock);
+        pthread_barrier_wait(&barrier);
+    }
+}
+
+static void plant_orders(void)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        for (int trade = 4; trade < THREADS; trade += 16)
+            database_run(SQL, "INSERT INTO orders (cust_no, serial_no, epoch, note, state) VALUES"
+                              " ('c%d', 'g%d-%d', 1, 'planted', 'PLANTED')",
+                         trade + 20, round, trade);
+}
+
+static void test_each_gets_its_own_answer(void **state)
+{
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
+    long long treasury = NUMBER("SELECT balance FROM treasury");
+
+    (void)state;
+    plant_orders();
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    assert_status(tl_client_stats(scene.f.client, &before), TL_OK);
+    crew_threads(THREADS, withdraw, NULL);
+    assert_status(tl_client_stats(scene.f.client, &after), TL_OK);
+    pthread_barrier_destroy(&barrier);
+    database_run(SQL, "DELETE FROM orders WHERE state = 'PLANTED'");
+    check_sums();
+    assert_true(after.groups > before.groups + ROUNDS);
+    assert_int_equal(broken, ROUNDS * THREADS / 16);
+    assert_int_equal(paid, NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'g%%' AND"
+                                  " status = 'Y'"));
+    assert_int_equal(paid + refused + busy + broken, ROUNDS * THREADS);
+    assert_int_equal(refused, ROUNDS * 4);
+    assert_int_equal(treasury - NUMBER("SELECT balance FROM treasury"),
+                     AMOUNT * NUMBER("SELECT COUNT(*) FROM trade_lock WHERE status = 'Y' AND"
+                                     " serial_no REGEXP '^g[135]-'"));
+}
+
+/* ------------------------------------------------------------------ somebody else's rows -- */
+
+static atomic_int through, held_through;
+
+static void beside_a_held_row(void *context, int number)
+{
+    char serial[32], cust[16];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "h-%d", number);
+    snprintf(cust, sizeof cust, "c%d", 100 + number % 8);
+    lock = new_lock(serial, cust);
+    if (number == THREADS) {
+        /* Everybody comes through but those whose account it is. */
+        while (atomic_load(&through) < THREADS - THREADS / 8)
+            crew_sleep_ms(5);
+        CREW_CHECK(atomic_load(&held_through) == 0);
+        database_run(context, "ROLLBACK");
+    } else {
+        CREW_STATUS(ask_with(lock, ask_book()), TL_GRANTED);
+        CREW_STATUS(succeed_with(lock, success_book(1)), TL_SUCCEEDED);
+        atomic_fetch_add(number % 8 == 3 ? &held_through : &through, 1);
+    }
+    tl_lock_free(lock);
+}
+
+static void test_nobody_waits_for_another_ones_row(void **state)
+{
+    MYSQL *holder = database_connect(scene.f.db);
+
+    (void)state;
+    database_run(holder, "BEGIN; UPDATE account SET balance = balance + 1 WHERE cust_no = 'c103'");
+    crew_threads(THREADS + 1, beside_a_held_row, holder);
+    assert_int_equal(held_through, THREADS / 8);
+    mysql_close(holder);
+    check_sums();
+}
+
+/* --------------------------------------------------------------- a sum that looks right -- */
+
+static void mark(void *context, int number)
+{
+    static const char *const names[] = {"none", "two", "one"};
+    const char *name = names[number % 3];
+    char serial[32], cust[16];
+    tl_book *book = ask_book();
+    tl_lock *lock;
+
+    (void)context;
+    snprintf(serial, sizeof serial, "m-%d", number);
+    snprintf(cust, sizeof cust, "c%d", 120 + number);
+    lock = new_lock(serial, cust);
+    if ((120 + number) % 10 != 9) {
+        tl_book_line(book, "mark");
+        tl_book_text(book, "name", name);
+        pthread_barrier_wait(&barrier);
+        CREW_STATUS(ask_with(lock, book), number % 3 == 2 ? TL_GRANTED : TL_CALLBACK_FAILED);
+    } else {
+        pthread_barrier_wait(&barrier);
+        tl_book_free(book);
+    }
+    tl_lock_free(lock);
+}
+
+/* One line finds no row and another one two: together as many as declared. */
+static void test_sums_are_not_enough(void **state)
+{
+    (void)state;
+    database_run(SQL, "INSERT INTO marks (name) VALUES ('two'), ('two'), ('one')");
+    pthread_barrier_init(&barrier, NULL, 60);
+    crew_threads(60, mark, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(NUMBER("SELECT SUM(n) FROM marks WHERE name = 'two'"), 0);
+    assert_int_equal(NUMBER("SELECT n FROM marks WHERE name = 'one'"),
+                     NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'm-%%'"));
+    check_sums();
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_paid),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_refused_by_the_server),
+        cmocka_unit_test(test_a_book_that_is_not_written),
+        cmocka_unit_test(test_each_gets_its_own_answer),
+        cmocka_unit_test(test_nobody_waits_for_another_ones_row),
+        cmocka_unit_test(test_sums_are_not_enough),
+    };
+
+    crew_arguments(count, arguments);
+    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
+}
