@@ -1,5 +1,5 @@
--- @due trades for the endings of the retry lane: the sync row in process without a holder, the retry
--- row waiting, the money frozen and the order open.
+-- @due trades for the endings of the retry lane: the sync row in process without a holder, the
+-- retry row waiting, the money frozen and the order open.
 TRUNCATE trade_lock;
 TRUNCATE trade_lock_past;
 TRUNCATE orders;
