@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse)
 
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count)
 {
-    static const char sql[] = "SET @tl_changed = ''";
+    static const char sql[] = "BEGIN NOT ATOMIC SET @tl_changed = ''; START TRANSACTION; END";
     size_t lines = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -200,7 +201,6 @@ static db_answer run_lines(book_group *self, struct lines *lines)
         self->connection, &statement->many,
         &(db_rows){lines->values, lines->count, statement->many.values, !statement->shared},
         &result);
-    self->expected += (uint64_t)lines->count * statement->rows;
     self->affected += result.affected;
     db_result_free(&result);
     return answer;
@@ -239,6 +239,57 @@ db_answer book_group_write(book_group *self, enum book_which which)
     return answer;
 }
 
+/* ------------------------------------------------------------------------ right or not -- */
+
+/* Of a line that is written and of which nothing else is known. */
+static int counts(const book_group *self, const book_written *w)
+{
+    return self->states[w->book] == BOOK_RIGHT;
+}
+
+int book_group_sum_is_right(const book_group *self)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < self->written_count; i++)
+        if (counts(self, &self->written[i]))
+            sum += self->written[i].line->statement->rows;
+    return sum == self->affected;
+}
+
+/* What @tl_changed is if each line found as many rows as declared: the lines ran in the order of
+ * their numbers. */
+static void append_right_finds(const book_group *self, struct text_buffer *to)
+{
+    for (size_t i = 0; i < self->written_count; i++) {
+        const book_statement *statement = self->written[i].line->statement;
+
+        for (unsigned row = 0;
+             counts(self, &self->written[i]) && statement->notes_lines && row < statement->rows;
+             row++)
+            text_buffer_append_format(to, "%zu ", i);
+    }
+}
+
+db_answer book_group_commit(book_group *self, int *committed)
+{
+    struct text_buffer condition;
+    db_answer answer = DB_NO_MEMORY;
+
+    *committed = 0;
+    if (!book_group_sum_is_right(self))
+        return DB_DONE;
+    text_buffer_init(&condition);
+    text_buffer_append_text(&condition, "@tl_changed = '");
+    append_right_finds(self, &condition);
+    text_buffer_append_text(&condition, "'");
+    if (!condition.failed)
+        answer = db_commit_if(self->connection, condition.data);
+    *committed = answer == DB_DONE && !db_in_transaction(self->connection);
+    text_buffer_free(&condition);
+    return answer;
+}
+
 /* ---------------------------------------------------------------------- whose fault it is -- */
 
 /* "0 1 1 7 ": a line's number for each row that it found. */
@@ -266,8 +317,6 @@ static void judge_line(book_group *self, const book_written *w)
 
     if (!statement->notes_lines || w->found == statement->rows)
         return;
-    if (*state == BOOK_RIGHT)
-        self->faults++;
     *state = BOOK_AT_FAULT;
     self->refused |= statement->refused != NULL;
 }
@@ -287,21 +336,10 @@ static void forgive(book_group *self)
     }
 }
 
-/* How many rows all lines changed that are not at fault, if each changed what it was to. */
-static uint64_t rightly_changed(const book_group *self)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < self->written_count; i++)
-        if (self->states[self->written[i].book] == BOOK_RIGHT)
-            sum += self->written[i].line->statement->rows;
-    return sum;
-}
-
-static int any_at_fault(const book_group *self)
+static int any(const book_group *self, enum book_state state)
 {
     for (size_t i = 0; i < self->count; i++)
-        if (self->states[i] == BOOK_AT_FAULT)
+        if (self->states[i] == state)
             return 1;
     return 0;
 }
@@ -312,8 +350,6 @@ db_answer book_group_check(book_group *self)
     db_result result = DB_RESULT_INIT;
     db_answer answer = DB_DONE;
 
-    if (self->written_count == 0)
-        return DB_DONE;
     answer = db_run_text(self->connection, "books found", sql, sizeof sql - 1, &result);
     if (answer == DB_DONE && result.rows == 1) {
         for (size_t i = 0; i < self->written_count; i++)
@@ -322,7 +358,9 @@ db_answer book_group_check(book_group *self)
         for (size_t i = 0; i < self->written_count; i++)
             judge_line(self, &self->written[i]);
         forgive(self);
-        self->unexplained = !any_at_fault(self) && self->affected != rightly_changed(self);
+        /* Without those that changed nothing, the others must have changed theirs. */
+        self->unexplained = !any(self, BOOK_AT_FAULT) &&
+                            (!any(self, BOOK_UNCHANGED) || !book_group_sum_is_right(self));
     }
     db_result_free(&result);
     return answer;

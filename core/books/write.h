@@ -27,10 +27,12 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse);
  *     book_group_write(&group, BOOK_REFUSING_STATEMENTS);
  *     book_group_leave_out(&group, 3);
  *     book_group_write(&group, BOOK_OTHER_STATEMENTS);
- *     book_group_check(&group);      group.faults says how many books have one
+ *     book_group_commit(&group, &committed);
+ *     if (!committed)
+ *         book_group_check(&group);      group.states says whose fault it is
  *     book_group_end(&group);
  *
- * Needs: as book_write(); the books all of the same tl_books.
+ * Needs: a connection of POOL_BUSINESS; the books finished, and all of the same tl_books.
  */
 enum book_which {
     BOOK_REFUSING_STATEMENTS = 1,
@@ -59,18 +61,21 @@ typedef struct book_group {
     unsigned char *states; /* enum book_state, of each book */
     book_written *written;
     size_t written_count, written_space;
-    uint64_t expected, affected;
-    size_t faults;   /* books that have one */
-    int refused;     /* one of the faults may refuse its trade */
-    int unexplained; /* another number of rows was changed, and no book is known to be at fault */
+    uint64_t affected; /* rows that were changed in all */
+    int refused;       /* one of the faults may refuse its trade */
+    int unexplained;   /* not committed, and no book is known to be at fault */
 } book_group;
 
-/* DB_DONE, or DB_NO_MEMORY, or what came of the request that begins the count. */
+/* Begins a transaction.  DB_NO_MEMORY, or what came of that request. */
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count);
 void book_group_end(book_group *self);
 void book_group_leave_out(book_group *self, size_t book);
 db_answer book_group_write(book_group *self, enum book_which which);
-/* Finds the books at fault. */
+/* Whether all lines together changed as many rows as declared. */
+int book_group_sum_is_right(const book_group *self);
+/* Commits, if each line changed as many rows as declared; else the transaction stays open. */
+db_answer book_group_commit(book_group *self, int *committed);
+/* Finds the books at fault.  Needs: an open transaction. */
 db_answer book_group_check(book_group *self);
 
 #endif

@@ -167,23 +167,33 @@ static db_answer check_lines(struct round *r)
     return answer;
 }
 
-/* The statements that may refuse, then the lock rows of those that were not. */
+static int is_given_up(const struct round *r)
+{
+    return r->undo || r->group.unexplained;
+}
+
+/* The lock rows of those that were not refused.  A lock row that is refused here comes too late: its
+ * lines are written. */
+static db_answer write_lock_rows_last(struct round *r)
+{
+    db_answer answer = write_lock_rows(r);
+
+    for (size_t i = 0; i < r->asked_count && answer == DB_DONE; i++)
+        r->undo |= !r->steps[i]->changed && r->books[r->asked[i]]->count > 0;
+    if (answer == DB_DONE && r->undo)
+        remember(r, 0);
+    return answer;
+}
+
 static db_answer write_refusing_first(struct round *r)
 {
     db_answer answer = book_group_write(&r->group, BOOK_REFUSING_STATEMENTS);
-    size_t i;
 
-    if (answer == DB_DONE)
+    if (answer == DB_DONE && !book_group_sum_is_right(&r->group))
         answer = check_lines(r);
-    if (answer != DB_DONE || r->undo || r->group.unexplained)
-        return answer;
-    answer = write_lock_rows(r);
-    for (i = 0; i < r->asked_count && answer == DB_DONE; i++)
-        if (!r->steps[i]->changed && r->books[r->asked[i]]->count > 0)
-            r->undo = 1; /* its lines were written */
-    if (answer == DB_DONE && r->undo)
-        remember(r, 0);
-    if (answer == DB_DONE && !r->undo)
+    if (answer == DB_DONE && !is_given_up(r))
+        answer = write_lock_rows_last(r);
+    if (answer == DB_DONE && !is_given_up(r))
         answer = book_group_write(&r->group, BOOK_OTHER_STATEMENTS);
     return answer;
 }
@@ -200,19 +210,26 @@ static db_answer write_rows(struct round *r)
     return answer;
 }
 
+static db_answer commit(struct round *r)
+{
+    int committed;
+    db_answer answer = book_group_commit(&r->group, &committed);
+
+    for (size_t i = 0; i < r->count && answer != DB_NOT_SENT; i++)
+        if (takes_part(r, i) && (committed || answer != DB_DONE))
+            with_commit_sent(with_of(r->tasks[i]));
+    if (answer != DB_DONE || committed)
+        return answer;
+    answer = check_lines(r);
+    r->undo = 1;
+    return answer;
+}
+
 static db_answer write_and_commit(struct round *r)
 {
     db_answer answer = write_rows(r);
 
-    if (answer == DB_DONE && !r->undo && !r->group.unexplained)
-        answer = check_lines(r);
-    if (answer != DB_DONE || r->undo || r->group.unexplained)
-        return answer;
-    answer = db_commit(r->connection);
-    for (size_t i = 0; i < r->count && answer != DB_NOT_SENT; i++)
-        if (takes_part(r, i))
-            with_commit_sent(with_of(r->tasks[i]));
-    return answer;
+    return answer == DB_DONE && !is_given_up(r) ? commit(r) : answer;
 }
 
 /* Who was at fault goes on alone; the others stay for the next round, if this one is undone. */
@@ -249,7 +266,7 @@ static db_answer undo(struct round *r, db_answer answer)
 {
     if (answer == DB_ERROR)
         db_undo(r->connection);
-    else if (answer == DB_DONE)
+    else
         answer = db_rollback(r->connection);
     return answer == DB_DONE && r->group.unexplained ? DB_ERROR : answer;
 }
@@ -260,17 +277,13 @@ static db_answer run_round(struct round *r, int *again)
 
     *again = 0;
     begin_round(r);
-    answer = db_begin(r->connection);
-    if (answer == DB_DONE)
-        answer = book_group_begin(&r->group, r->connection, r->books, r->count);
-    else
-        r->group = (book_group){.connection = NULL};
+    answer = book_group_begin(&r->group, r->connection, r->books, r->count);
     if (answer == DB_DONE)
         answer = write_and_commit(r);
     if (answer == DB_DONE && r->group.refused)
         remember(r, 1);
-    *again = answer == DB_DONE && r->undo;
-    if (answer == DB_ERROR || answer == DB_NO_MEMORY || r->undo || r->group.unexplained)
+    *again = answer == DB_DONE && r->undo && !r->group.unexplained;
+    if (answer == DB_ERROR || (answer == DB_DONE && is_given_up(r)))
         answer = undo(r, answer);
     if (answer == DB_DONE)
         send_back_faults(r);
@@ -298,27 +311,25 @@ static size_t size_of(const task *t)
     return step_task_size(t) + with_of(t)->book->bytes;
 }
 
+#define BATCH_KIND                                                                                 \
+    {                                                                                              \
+        .pool = POOL_BUSINESS, .size = size_of, .order = step_task_order,                          \
+        .follow = step_task_follow, .run = run_group                                               \
+    }
+
+/* Asks and endings go apart: together each group would run the statements of both. */
 const batch_kind *with_book_batch(const task *t)
 {
-    static const batch_kind asks_and_endings = {.pool = POOL_BUSINESS,
-                                                .size = size_of,
-                                                .order = step_task_order,
-                                                .follow = step_task_follow,
-                                                .run = run_group};
-    static const batch_kind both_lanes = {.pool = POOL_BUSINESS,
-                                          .size = size_of,
-                                          .order = step_task_order,
-                                          .follow = step_task_follow,
-                                          .run = run_group};
+    static const batch_kind asks = BATCH_KIND, endings = BATCH_KIND, both_rows = BATCH_KIND;
     const struct with *w = with_of(t);
 
     if (w->book == NULL || w->book->status != TL_OK)
         return NULL;
     switch (store_group_of(&w->t->step)) {
     case STORE_GROUP_ROWS:
-        return &asks_and_endings;
+        return t->asks ? &asks : &endings;
     case STORE_GROUP_ENDINGS:
-        return &both_lanes;
+        return &both_rows;
     default:
         return NULL;
     }

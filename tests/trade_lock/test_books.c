@@ -334,8 +334,9 @@ static void plant_orders(void)
 {
     for (int round = 0; round < ROUNDS; round++)
         for (int trade = 4; trade < THREADS; trade += 16)
-            database_run(SQL, "INSERT INTO orders (cust_no, serial_no, epoch, note, state) VALUES"
-                              " ('c%d', 'g%d-%d', 1, 'planted', 'PLANTED')",
+            database_run(SQL,
+                         "INSERT INTO orders (cust_no, serial_no, epoch, note, state) VALUES"
+                         " ('c%d', 'g%d-%d', 1, 'planted', 'PLANTED')",
                          trade + 20, round, trade);
 }
 
