@@ -33,7 +33,7 @@ static int lost_is_lost(doctor *d, const step *end)
 
     random_uuid(serial);
     lost.serial_no = serial;
-    return !d->serves || store_group(d->connection, steps, 1, 0) == DB_ERROR;
+    return !d->serves || store_group(d->connection, steps, 1) == DB_ERROR;
 }
 
 /*

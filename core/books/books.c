@@ -61,7 +61,7 @@ static tl_status fill(tl_books *books, const tl_statement *statements, size_t co
 
     books->statements = memory_new_array(count, sizeof *books->statements);
     if (books->statements == NULL ||
-        group_queue_new(&books->groups, pool_size(client->connections, POOL_BUSINESS),
+        group_queue_new(&books->groups, pool_size(client->connections, POOL_BOOKS),
                         (unsigned)(getenv("TLA") ? atoi(getenv("TLA")) : 8)) != TL_OK)
         return error_set(TL_NO_MEMORY, "out of memory for the books");
     for (size_t i = 0; status == TL_OK && i < count; i++)

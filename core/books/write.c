@@ -36,7 +36,7 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     db_answer answer;
 
     fill(values, book, line);
-    answer = (waits && statement->shared ? db_run : db_run_nowait)(
+    answer = (waits && statement->shared ? db_run_waiting : db_run)(
         connection, &statement->one, values, statement->one.values, &result);
     *changed = result.affected;
     db_result_free(&result);
@@ -199,7 +199,7 @@ static db_answer run_lines(book_group *self, struct lines *lines)
     number(self, lines);
     answer = db_run_rows(
         self->connection, &statement->many,
-        &(db_rows){lines->values, lines->count, statement->many.values, !statement->shared},
+        &(db_rows){lines->values, lines->count, statement->many.values, statement->shared},
         &result);
     self->affected += result.affected;
     db_result_free(&result);

@@ -11,7 +11,7 @@ typedef struct book_fault {
 } book_fault;
 
 /* Writes the lines one after the other, up to the first fault, without waiting for rows; waits: but
- * for those of shared statements.  Needs: a finished book, on a connection of POOL_BUSINESS, in a
+ * for those of shared statements.  Needs: a finished book, on a connection of POOL_BOOKS, in a
  * transaction.  After an error `fault->line` is the line that met it. */
 db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
 
@@ -32,7 +32,7 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse);
  *         book_group_check(&group);      group.states says whose fault it is
  *     book_group_end(&group);
  *
- * Needs: a connection of POOL_BUSINESS; the books finished, and all of the same tl_books.
+ * Needs: a connection of POOL_BOOKS; the books finished, and all of the same tl_books.
  */
 enum book_which {
     BOOK_REFUSING_STATEMENTS = 1,

@@ -22,6 +22,9 @@
  * rollback of ours was answered; until then the connection serves nobody else.  The rollback sets
  * the savepoint again.
  *
+ * On a connection for declared books no callback runs, so it does without savepoint, name check and
+ * telling: autocommit is off, and COMMIT is prepared.
+ *
  * A callback can also SET variables that would govern the next trade's hold or grace: the clock, the
  * isolation, lock waits.  The server tells with its answers which variables were set, and that the
  * default database, the role or temporary tables changed.  It tells with the statement's own answer;
@@ -48,6 +51,8 @@ static const struct sql_text commit = {
             "IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
             "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_SAVEPOINT "END",
 };
+
+static const struct sql_text books_commit = {.name = "COMMIT", .text = "COMMIT"};
 
 /* ------------------------------------------------ what became of the session -- */
 
@@ -139,13 +144,14 @@ static void ready_again(db *connection)
 
 static int set_savepoint(db *connection, void *what)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
+    const int books = connection->is_for_books;
+    const char *sql = books ? "SET autocommit=0" : "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
 
     (void)what;
     connection->preparing = 1; /* nothing of the caller's is sent yet */
-    if (db_prepare(connection, &commit))
+    if (db_prepare(connection, books ? &books_commit : &commit))
         return 1;
-    if (mysql_real_query(connection->mysql, sql, sizeof sql - 1)) {
+    if (mysql_real_query(connection->mysql, sql, strlen(sql))) {
         db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
         return 1;
     }
@@ -210,12 +216,23 @@ static void lock_name(const db *connection, char to[DB_NAME_SIZE + 3])
     snprintf(to, DB_NAME_SIZE + 3, "tl:%s", connection->name);
 }
 
+static db_answer commit_books(db *connection)
+{
+    db_answer answer = db_run_commit(connection, &books_commit, NULL, 0);
+
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_READY;
+    return answer;
+}
+
 db_answer db_callback_tx_commit(db *connection)
 {
     char name[DB_NAME_SIZE + 3];
     db_answer answer = DB_ERROR;
     db_value value;
 
+    if (connection->is_for_books)
+        return commit_books(connection);
     lock_name(connection, name);
     value = db_ascii(name);
     connection->told.autocommit = 0;
@@ -230,11 +247,24 @@ db_answer db_callback_tx_commit(db *connection)
     return judge(connection, answer);
 }
 
+static db_answer rollback_books(db *connection)
+{
+    db_answer answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", "ROLLBACK");
+
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_READY;
+    else
+        db_spoil(connection);
+    return answer;
+}
+
 db_answer db_callback_tx_rollback(db *connection)
 {
     char name[DB_NAME_SIZE + 3], sql[256];
     db_answer answer;
 
+    if (connection->is_for_books)
+        return rollback_books(connection);
     lock_name(connection, name);
     snprintf(sql, sizeof sql,
              "BEGIN NOT ATOMIC ROLLBACK; IF NOT IS_USED_LOCK('%s') <=> CONNECTION_ID() "

@@ -255,6 +255,8 @@ tl_status db_open(db **out, const db_options *options)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     connection->generation = process_generation();
     connection->lock_wait_s = options->lock_wait_s;
+    connection->is_for_books = options->is_for_books;
+    connection->books_lock_wait_s = options->books_lock_wait_s;
     connection->mysql = mysql_init(NULL);
     if (!connection->mysql) {
         status = error_set(TL_NO_MEMORY, "out of memory while connecting");

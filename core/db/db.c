@@ -88,8 +88,10 @@ int db_server_in_transaction(const db *connection)
  * none has begun. */
 int db_in_transaction(const db *connection)
 {
-    if (connection->callback_tx != CALLBACK_TX_NONE)
-        return connection->callback_tx == CALLBACK_TX_BEGUN;
+    if (connection->callback_tx == CALLBACK_TX_BEGUN)
+        return 1;
+    if (connection->callback_tx == CALLBACK_TX_READY && !connection->is_for_books)
+        return 0;
     return db_server_in_transaction(connection) ||
            (connection->borrowed && !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }

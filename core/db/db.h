@@ -102,6 +102,10 @@ typedef struct db_options {
     unsigned connect_timeout_s;
     unsigned read_timeout_s; /* a silent server is a lost answer after this */
     int allow_insecure;      /* TCP beyond loopback without verified TLS */
+    /* For transactions of declared books, in which no callback runs: its callback transactions need
+     * no savepoint, and nobody is told of the session.  So long db_run_waiting() waits. */
+    int is_for_books;
+    unsigned books_lock_wait_s;
 } db_options;
 
 /*
@@ -163,15 +167,19 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 
 /* The same without waiting for row locks, on a connection whose other statements wait: with this in
  * front. */
-#define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
+#define DB_WAIT_PREFIX(seconds) "SET STATEMENT innodb_lock_wait_timeout=" seconds " FOR "
+#define DB_NOWAIT_PREFIX DB_WAIT_PREFIX("0")
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
+/* The same with waiting for row locks, on a connection for books whose other statements do not. */
+db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result);
 
 /* Many rows of values for a statement that has one row of parameters, row after row. */
 typedef struct db_rows {
     const db_value *values;
     size_t rows, columns;
-    int nowait; /* as db_run_nowait() */
+    int waits; /* as db_run_waiting() */
 } db_rows;
 /* One execution for all of them, and one commit outside a transaction.  RETURNING gives a row for
  * each, and affected is the sum.  An error undid all of them; in a transaction, once that is rolled

@@ -20,10 +20,17 @@ struct db_cell {
     char is_null, is_number;
 };
 
+/* How long a statement waits for row locks. */
+enum db_wait {
+    DB_WAIT_AS_SET, /* by the session */
+    DB_WAIT_NOT,
+    DB_WAIT_LONG /* on a connection for books */
+};
+
 /* A prepared statement of this connection. */
 struct db_prepared {
     const struct sql_text *text;
-    int nowait;
+    enum db_wait wait;
     MYSQL_STMT *stmt;
 };
 
@@ -74,6 +81,8 @@ struct db {
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
     unsigned lock_wait_s; /* as in the options */
+    int is_for_books;     /* the same */
+    unsigned books_lock_wait_s;
     char name[DB_NAME_SIZE];
 
     unsigned error_number;

@@ -180,7 +180,8 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     (void)name;
     /* Nothing but the first statement of a callback transaction may begin one without a word. */
     if (connection->callback_tx == CALLBACK_TX_READY && kind == FAULT_STATEMENT &&
-        !connection->begins && db_callback_tx_leave(connection) != DB_DONE)
+        !connection->begins && !connection->is_for_books &&
+        db_callback_tx_leave(connection) != DB_DONE)
         return DB_NOT_SENT;
     fault_point(kind, name, "before");
     if (!may_write(connection))

@@ -10,6 +10,7 @@
 #include "sql_text.h"
 
 #include <errmsg.h>
+#include <stdio.h>
 #include <string.h>
 
 struct execution {
@@ -18,7 +19,7 @@ struct execution {
     char *fresh;   /* text to prepare; NULL when it is prepared already */
     size_t count;  /* of question marks */
     unsigned rows; /* in one execution; 0 for a statement without array binding */
-    int nowait;
+    enum db_wait wait;
     int begins, commits; /* a callback transaction */
     db_result *result;
 };
@@ -316,12 +317,12 @@ static int execute(db *connection, void *what)
 
 /* ------------------------------------------------------------- the cache -- */
 
-static struct db_prepared *find(db *connection, const struct sql_text *text, int nowait)
+static struct db_prepared *find(db *connection, const struct sql_text *text, enum db_wait wait)
 {
     size_t i;
 
     for (i = 0; i < connection->prepared_count; i++)
-        if (connection->prepared[i].text == text && connection->prepared[i].nowait == nowait)
+        if (connection->prepared[i].text == text && connection->prepared[i].wait == wait)
             return &connection->prepared[i];
     return NULL;
 }
@@ -354,13 +355,17 @@ void db_statements_free(db *connection)
     connection->prepared_space = 0;
 }
 
-static char *statement_text(const struct sql_text *text, int nowait)
+static char *statement_text(const db *connection, const struct sql_text *text, enum db_wait wait)
 {
-    const char *prefix = nowait ? DB_NOWAIT_PREFIX : "";
-    size_t prefix_size = strlen(prefix);
-    size_t size = strlen(text->text) + 1;
-    char *whole = memory_new(prefix_size + size);
+    char prefix[80] = "";
+    size_t prefix_size, size = strlen(text->text) + 1;
+    char *whole;
 
+    if (wait != DB_WAIT_AS_SET)
+        snprintf(prefix, sizeof prefix, DB_WAIT_PREFIX("%u"),
+                 wait == DB_WAIT_LONG ? connection->books_lock_wait_s : 0);
+    prefix_size = strlen(prefix);
+    whole = memory_new(prefix_size + size);
     if (!whole)
         return NULL;
     memcpy(whole, prefix, prefix_size);
@@ -426,10 +431,10 @@ static db_answer trip(db *connection, struct execution *execution)
 /* The first use on this connection, or any use on a caller's. */
 static db_answer run_first(db *connection, struct execution *execution)
 {
-    struct db_prepared fresh = {execution->text, execution->nowait, NULL};
+    struct db_prepared fresh = {execution->text, execution->wait, NULL};
     db_answer answer = DB_NO_MEMORY;
 
-    execution->fresh = statement_text(execution->text, execution->nowait);
+    execution->fresh = statement_text(connection, execution->text, execution->wait);
     if (!execution->fresh)
         return DB_NO_MEMORY;
     execution->prepared = &fresh;
@@ -478,7 +483,7 @@ static db_answer run_bound(db *connection, struct execution *execution)
     db_answer answer;
 
     if (!connection->borrowed)
-        execution->prepared = find(connection, execution->text, execution->nowait);
+        execution->prepared = find(connection, execution->text, execution->wait);
     if (!execution->prepared)
         return run_first(connection, execution);
     answer = run_again(connection, execution);
@@ -534,7 +539,7 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
     struct execution execution = {.text = statement,
                                   .count = rows->columns,
                                   .rows = (unsigned)rows->rows,
-                                  .nowait = rows->nowait,
+                                  .wait = rows->waits ? DB_WAIT_LONG : DB_WAIT_AS_SET,
                                   .result = result};
     db_answer answer;
     void *arrays;
@@ -567,7 +572,17 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result)
 {
-    struct execution execution = {.text = statement, .count = count, .nowait = 1, .result = result};
+    struct execution execution = {
+        .text = statement, .count = count, .wait = DB_WAIT_NOT, .result = result};
+
+    return run(connection, &execution, values);
+}
+
+db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result)
+{
+    struct execution execution = {
+        .text = statement, .count = count, .wait = DB_WAIT_LONG, .result = result};
 
     return run(connection, &execution, values);
 }
@@ -575,8 +590,11 @@ db_answer db_run_nowait(db *connection, const struct sql_text *statement, const 
 db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
                        size_t count, int nowait, db_result *result)
 {
-    struct execution execution = {
-        .text = statement, .count = count, .nowait = nowait, .begins = 1, .result = result};
+    struct execution execution = {.text = statement,
+                                  .count = count,
+                                  .wait = nowait ? DB_WAIT_NOT : DB_WAIT_AS_SET,
+                                  .begins = 1,
+                                  .result = result};
 
     return run(connection, &execution, values);
 }
@@ -591,9 +609,9 @@ db_answer db_run_commit(db *connection, const struct sql_text *statement, const 
 
 int db_prepare(db *connection, const struct sql_text *statement)
 {
-    struct db_prepared fresh = {statement, 0, NULL};
+    struct db_prepared fresh = {statement, DB_WAIT_AS_SET, NULL};
 
-    if (find(connection, statement, 0))
+    if (find(connection, statement, DB_WAIT_AS_SET))
         return 0;
     fresh.stmt = mysql_stmt_init(connection->mysql);
     if (!fresh.stmt) {
@@ -611,7 +629,7 @@ int db_prepare(db *connection, const struct sql_text *statement)
 
 int db_was_reset(db *connection, const struct sql_text *statement)
 {
-    const struct db_prepared *prepared = find(connection, statement, 0);
+    const struct db_prepared *prepared = find(connection, statement, DB_WAIT_AS_SET);
 
     return prepared != NULL && prepared->stmt->mysql == NULL;
 }

@@ -8,9 +8,10 @@
 #include "db/db.h"
 
 /* QUICK: statements of the library, which never wait for a row lock (0 s).  BUSINESS: transactions
- * with business rows, which wait as the settings say.  BEAT: the heartbeat, outside the bounds,
- * which waits neither for a lock nor for a silent server. */
-typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BEAT, POOL_KINDS } pool_kind;
+ * with business rows, which wait as the settings say.  BOOKS: transactions of declared books, whose
+ * statements wait only where they are run with db_run_waiting().  BEAT: the heartbeat, outside the
+ * bounds, which waits neither for a lock nor for a silent server. */
+typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BOOKS, POOL_BEAT, POOL_KINDS } pool_kind;
 
 typedef struct pool pool;
 

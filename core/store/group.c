@@ -73,7 +73,7 @@ static const struct sql_text *statement_for(step *const *steps, size_t count)
     return statement;
 }
 
-static db_answer run_rows(db *connection, step **steps, size_t count, int nowait)
+static db_answer run_rows(db *connection, step **steps, size_t count)
 {
     const struct sql_text *statement = store_mutated(statement_for(steps, count));
     step_uuids *uuids = memory_new_array(count, sizeof *uuids);
@@ -84,8 +84,8 @@ static db_answer run_rows(db *connection, step **steps, size_t count, int nowait
     if (uuids != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
             step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
-        answer = db_run_rows(connection, statement,
-                             &(db_rows){values, count, statement->values, nowait}, &result);
+        answer = db_run_rows(connection, statement, &(db_rows){values, count, statement->values, 0},
+                             &result);
     }
     if (answer == DB_DONE && result.rows != count) {
         /* It is not known which row is whose, so each step is settled by its token. */
@@ -100,23 +100,23 @@ static db_answer run_rows(db *connection, step **steps, size_t count, int nowait
     return answer;
 }
 
-db_answer store_group(db *connection, step **steps, size_t count, int nowait)
+db_answer store_group(db *connection, step **steps, size_t count)
 {
     db_answer answer;
 
     switch (store_group_of(steps[0])) {
     case STORE_GROUP_ENDINGS:
-        return store_endings(connection, steps, count, nowait);
+        return store_endings(connection, steps, count);
     case STORE_GROUP_OPENINGS:
         return store_openings(connection, steps, count);
     case STORE_GROUP_CLAIMS:
-        answer = store_claims(connection, steps, count, nowait);
+        answer = store_claims(connection, steps, count, 0);
         break;
     case STORE_GROUP_RECLAIMS:
         answer = store_reclaims(connection, steps, count);
         break;
     default:
-        return run_rows(connection, steps, count, nowait);
+        return run_rows(connection, steps, count);
     }
     return answer == DB_DONE ? store_read_granted(connection, steps, count) : answer;
 }

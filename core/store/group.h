@@ -27,9 +27,8 @@ store_group_kind store_group_of(const step *s);
 size_t store_group_size(const step *s);
 
 /* Runs them, all of one kind, sorted by key and each key once; asks and endings in a transaction
- * that is open too.  nowait: without waiting for rows, on a connection whose statements wait.
- * After DB_DONE each step's changed, fence and epoch are set.  DB_ERROR: the server undid all of
- * them.  DB_UNANSWERED: what became of each is not known. */
-db_answer store_group(db *connection, step **steps, size_t count, int nowait);
+ * that is open too.  After DB_DONE each step's changed, fence and epoch are set.  DB_ERROR: the
+ * server undid all of them.  DB_UNANSWERED: what became of each is not known. */
+db_answer store_group(db *connection, step **steps, size_t count);
 
 #endif

@@ -94,9 +94,9 @@ db_answer store_reclaims(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-db_answer store_endings(db *connection, step *const *steps, size_t count, int nowait)
+db_answer store_endings(db *connection, step *const *steps, size_t count)
 {
-    return change(connection, &sql_finish_retry_many, 2, steps, count, nowait);
+    return change(connection, &sql_finish_retry_many, 2, steps, count, 0);
 }
 
 static db_answer open_all(db *connection, step *const *steps, size_t count)

@@ -13,7 +13,7 @@ db_answer store_claims(db *connection, step *const *steps, size_t count, int now
 /* Not exclusive ones. */
 db_answer store_reclaims(db *connection, step *const *steps, size_t count);
 /* Of compensating attempts, and not as two operators decided; on a connection of ours. */
-db_answer store_endings(db *connection, step *const *steps, size_t count, int nowait);
+db_answer store_endings(db *connection, step *const *steps, size_t count);
 /* STEP_OPEN, in a transaction of its own. */
 db_answer store_openings(db *connection, step *const *steps, size_t count);
 

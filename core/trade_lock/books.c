@@ -152,7 +152,7 @@ static db_answer write_lock_rows(struct round *r)
     }
     if (r->asked_count == 0)
         return DB_DONE;
-    answer = store_group(r->connection, r->steps, r->asked_count, 1);
+    answer = store_group(r->connection, r->steps, r->asked_count);
     for (size_t i = 0; i < r->asked_count && answer == DB_DONE; i++) {
         if (r->steps[i]->changed)
             continue;
@@ -317,8 +317,8 @@ static size_t size_of(const task *t)
 
 #define BATCH_KIND                                                                                 \
     {                                                                                              \
-        .pool = POOL_BUSINESS, .size = size_of, .order = step_task_order,                          \
-        .follow = step_task_follow, .run = run_group                                               \
+        .pool = POOL_BOOKS, .size = size_of, .order = step_task_order, .follow = step_task_follow, \
+        .run = run_group                                                                           \
     }
 
 /* Asks and endings go apart: together each group would run the statements of both. */

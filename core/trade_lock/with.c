@@ -218,7 +218,7 @@ static db_answer run(task *t, db *connection)
     with_lost_before_commit(w);
     t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
     answer = store_step(connection, s,
-                        t->asks || w->book != NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
+                        t->asks && w->book == NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {
@@ -270,18 +270,24 @@ static void look_back(struct with *w, int64_t deadline_ms)
 
 static void run_with(struct with *w, int64_t budget_ms)
 {
-    static const task_kind kind = {.pool = POOL_BUSINESS,
+    static const task_kind callback = {.pool = POOL_BUSINESS,
+                                       .check = step_task_check,
+                                       .run = run,
+                                       .judge = step_task_judge,
+                                       .read = read_fate,
+                                       .after = tell_of_changes,
+                                       .undone = undone};
+    static const task_kind book = {.pool = POOL_BOOKS,
                                    .check = step_task_check,
                                    .run = run,
                                    .judge = step_task_judge,
                                    .read = read_fate,
-                                   .after = tell_of_changes,
                                    .undone = undone,
                                    .batch = with_book_batch};
     int64_t deadline_ms = clock_deadline(budget_ms);
     task *t = step_task_of(w->t);
 
-    t->kind = &kind;
+    t->kind = w->book != NULL ? &book : &callback;
     t->context = w;
     if (w->book != NULL)
         t->groups = w->book->books->groups;

@@ -156,7 +156,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
 
     for (size_t i = 0; i < count; i++)
         steps[i] = step_of(tasks[i]);
-    answer = store_group(connection, steps, count, 0);
+    answer = store_group(connection, steps, count);
     for (size_t i = 0; i < count && answer == DB_DONE; i++)
         tasks[i]->verdict = verdict_of(steps[i]);
     return answer;
