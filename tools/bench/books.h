@@ -21,8 +21,8 @@ typedef struct books_run {
 } books_run;
 
 void books_begin(books_run *run, const bench_options *options);
-/* Once nothing is under way: ends the program with a sentence if a sum is wrong or a row is missing,
- * so that nobody is fast because of rows that were lost. */
+/* Once nothing is under way: ends the program with a sentence if a sum is wrong or a row is
+ * missing, so that nobody is fast because of rows that were lost. */
 void books_check(books_run *run);
 
 /* A workflow with its books declared; callbacks and channel included. */

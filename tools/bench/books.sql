@@ -1,5 +1,5 @@
--- The tables of the part `books`.  What an account was opened with stays beside its balance, so that
--- the sums can be compared after each measurement.
+-- The tables of the part `books`.  What an account was opened with stays beside its balance, so
+-- that the sums can be compared after each measurement.
 CREATE TABLE account (cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     opened_with BIGINT NOT NULL, balance BIGINT NOT NULL, frozen BIGINT NOT NULL)
     ENGINE = InnoDB;

@@ -1,6 +1,6 @@
 /* The endings of the retry lane: one worker, whose threads are the callers, brings due trades to
- * their end.  Its channel says at once that they are paid.  Books declared, or written by a callback
- * on a connection. */
+ * their end.  Its channel says at once that they are paid.  Books are declared, or written by a
+ * callback on a connection. */
 #include "books.h"
 #include "client.h"
 

@@ -1,5 +1,5 @@
-/* Who asks for how much in the part `books`, and whether all money and all rows are there afterwards:
- * accounts, frozen funds, orders, ledger, treasury and locks. */
+/* Who asks for how much in the part `books`, and whether all money and all rows are there
+ * afterwards: accounts, frozen funds, orders, ledger, treasury and locks. */
 #include "books.h"
 
 #include <mysql.h>

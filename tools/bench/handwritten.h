@@ -1,5 +1,5 @@
-/* What the contestants that are hand-written share: the lock row's statements, on each connection of
- * the pool. */
+/* What the contestants that are hand-written share: the lock row's statements, on each connection
+ * of the pool. */
 #ifndef BENCH_HANDWRITTEN_H
 #define BENCH_HANDWRITTEN_H
 

@@ -190,10 +190,10 @@ function one_caller(text, turns, apart, aim, least,   together) {
         return
     }
     reach(text, together, aim, least, 1)
-    printf "    taking turns: %d and %d a second, %.2f - %.2f in %d rounds; each in rounds of " \
-        "its own: %.2f\n",
+    printf "    taking turns: %d and %d a second, %.2f - %.2f in %d rounds%s\n",
         med(turns, "tradelock_per_second"), med(turns, "handwritten_per_second"),
-        lowest(turns, "ratio"), high, runs[turns], apart
+        lowest(turns, "ratio"), high, runs[turns],
+        (apart > 0) ? sprintf("; each in rounds of its own: %.2f", apart) : ""
 }
 # Declared books against the same transactions by hand.
 function books(part, callers) {
