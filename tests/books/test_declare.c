@@ -229,7 +229,7 @@ static const struct bad bad_texts[] = {
     {"INSERT INTO", "the name of a table is expected, and not \"the end\""},
     {"INSERT INTO 't' VALUES (:epoch)", "the name of a table is expected, and not \"'t'\""},
     {"INSERT INTO :epoch VALUES (1)", "the name of a table is expected, and not \":epoch\""},
-    {"INSERT INTO d. VALUES (:epoch)", "VALUES is expected, and not \"(\""},
+    {"INSERT INTO d. VALUES (:epoch)", "VALUES is expected, and not \"the end\""},
     {"INSERT INTO t SET a = :epoch", "is an INSERT ... SET; INSERT INTO ... VALUES is taken"},
     {"INSERT INTO t SELECT :epoch", "is an INSERT ... SELECT; INSERT INTO ... VALUES is taken"},
     {"INSERT INTO t (a) SELECT :epoch", "is an INSERT ... SELECT; INSERT INTO ... VALUES is taken"},
