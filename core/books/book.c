@@ -241,11 +241,6 @@ static tl_status find_value(const book_statement *statement, const char *name, u
     return error_set(TL_INVALID, "the value \"" SHOWN "\" is not declared", name);
 }
 
-static const char *type_name(book_type type)
-{
-    return type == BOOK_INT ? "int" : type == BOOK_TEXT ? "text" : "bytes";
-}
-
 /* Where the value goes; NULL: it is not taken, and the book has an error. */
 static db_value *place(tl_book *book, const char *name, const book_type *type)
 {
@@ -265,7 +260,7 @@ static db_value *place(tl_book *book, const char *name, const book_type *type)
         status = error_set(TL_INVALID, "the value \"%s\" is given twice", name);
     if (status == TL_OK && type != NULL && *type != statement->values[i].type)
         status = error_set(TL_INVALID, "the value \"%s\" is declared as %s, and given as %s", name,
-                           type_name(statement->values[i].type), type_name(*type));
+                           book_type_name(statement->values[i].type), book_type_name(*type));
     if (status != TL_OK) {
         fail_in_line(book, status);
         return NULL;

@@ -7,6 +7,7 @@
 #include "client/client.h"
 #include "transition/group.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The books have the statements that connections prepared, by their addresses.  So they are freed
@@ -60,7 +61,8 @@ static tl_status fill(tl_books *books, const tl_statement *statements, size_t co
 
     books->statements = memory_new_array(count, sizeof *books->statements);
     if (books->statements == NULL ||
-        group_queue_new(&books->groups, pool_size(client->connections, POOL_BUSINESS)) != TL_OK)
+        group_queue_new(&books->groups, pool_size(client->connections, POOL_BUSINESS),
+                        (unsigned)(getenv("TLA") ? atoi(getenv("TLA")) : 8)) != TL_OK)
         return error_set(TL_NO_MEMORY, "out of memory for the books");
     for (size_t i = 0; status == TL_OK && i < count; i++)
         status = declare(books, &statements[i]);

@@ -119,6 +119,7 @@ tl_status book_declare(book_statement *out, const tl_statement *given);
 void book_statement_free(book_statement *statement);
 /* Of any value of the statement, the trade's own included. */
 const char *book_value_name(const book_statement *statement, unsigned value);
+const char *book_type_name(book_type type);
 book_type book_value_type(const book_statement *statement, unsigned value);
 
 /* check.c: prepares it (both texts), and compares its values with its table's columns. */

@@ -1,11 +1,11 @@
 /* Asks the server whether a declared statement can be run: it prepares both of its texts, and looks
  * at its table.  Changes nothing. */
-#include "books/books.h"
+#include "books/check.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "client/client.h"
+#include "store/bind.h"
 
 #include <string.h>
 
@@ -54,6 +54,82 @@ static tl_status check_prepares(db *connection, const struct sql_text *text)
     return answer == DB_DONE ? TL_OK : cannot_prepare(connection, answer);
 }
 
+/* ------------------------------------------------------------------------------- its table -- */
+
+/* Of MariaDB's names, which have 64 characters. */
+#define NAME_BYTES 257
+
+struct table {
+    char schema[NAME_BYTES], name[NAME_BYTES];
+    const char *schema_name; /* NULL: that of the connection */
+};
+
+/* The columns of declared_table.sql. */
+enum { TABLE_IS_ONE, TABLE_ENGINE, TABLE_COMMITS, TABLE_IS_OURS };
+
+static int name_table(struct table *to, const book_text *text)
+{
+    to->schema_name = text->database != NULL ? to->schema : NULL;
+    return token_name(text->table, to->name, sizeof to->name) &&
+           (text->database == NULL || token_name(text->database, to->schema, sizeof to->schema));
+}
+
+static tl_status judge_table(const char *name, const db_result *found)
+{
+    if (found->rows == 0)
+        return error_set(TL_INVALID,
+                         "\"%s\" is not in information_schema, as if it was a temporary table",
+                         name);
+    if (!db_get_int(found, 0, TABLE_IS_ONE))
+        return error_set(TL_INVALID, "\"%s\" is a view, or something else that is no table", name);
+    if (db_get_int(found, 0, TABLE_IS_OURS))
+        return error_set(TL_INVALID, "\"%s\" is a table of tradelock's own", name);
+    if (!db_get_int(found, 0, TABLE_COMMITS))
+        return error_set(TL_INVALID,
+                         "\"%s\" is of the engine %s, whose rows are not committed and rolled "
+                         "back together with InnoDB's",
+                         name, db_get_text(found, 0, TABLE_ENGINE));
+    return TL_OK;
+}
+
+static tl_status check_table(db *connection, const struct table *table, db_result *result)
+{
+    db_answer answer =
+        SQL_RUN(connection, result, declared_table, .schema_name = db_text(table->schema_name),
+                .table_name = db_text(table->name));
+
+    if (answer != DB_DONE)
+        return db_read_status(connection, answer, "looking at its table");
+    return judge_table(table->name, result);
+}
+
+static tl_status check_types(db *connection, const struct table *table,
+                             const book_statement *statement, db_result *result)
+{
+    db_answer answer =
+        SQL_RUN(connection, result, declared_types, .schema_name = db_text(table->schema_name),
+                .table_name = db_text(table->name));
+
+    if (answer != DB_DONE)
+        return db_read_status(connection, answer, "looking at the columns of its table");
+    return book_check_columns(statement, result);
+}
+
+static tl_status compare_with_schema(db *connection, const book_statement *statement)
+{
+    db_result result = DB_RESULT_INIT;
+    struct table table;
+    tl_status status;
+
+    if (!name_table(&table, &statement->text))
+        return error_set(TL_INVALID, "the name of its table is too long");
+    status = check_table(connection, &table, &result);
+    if (status == TL_OK)
+        status = check_types(connection, &table, statement, &result);
+    db_result_free(&result);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------- all of it -- */
 
 static tl_status check(db *connection, const book_statement *statement)
@@ -62,7 +138,7 @@ static tl_status check(db *connection, const book_statement *statement)
 
     if (status == TL_OK && statement->notes_lines)
         status = check_prepares(connection, &statement->many);
-    return status;
+    return status == TL_OK ? compare_with_schema(connection, statement) : status;
 }
 
 tl_status book_check_schema(struct tl_client *client, const book_statement *statement)

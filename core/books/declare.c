@@ -21,6 +21,14 @@ static const struct {
 } own_values[] = {BOOK_OWN_MAP(OWN_VALUE)};
 #undef OWN_VALUE
 
+static const char *const type_names[] = {
+    [BOOK_INT] = "int", [BOOK_TEXT] = "text", [BOOK_BYTES] = "bytes"};
+
+const char *book_type_name(book_type type)
+{
+    return type_names[type];
+}
+
 const char *book_value_name(const book_statement *statement, unsigned value)
 {
     return value < BOOK_OWN_COUNT ? own_values[value].name
@@ -63,11 +71,8 @@ static unsigned find_value(const book_statement *to, const char *name, size_t si
 
 static int read_type(book_type *out, const char *word, size_t size)
 {
-    static const char *const names[] = {
-        [BOOK_INT] = "int", [BOOK_TEXT] = "text", [BOOK_BYTES] = "bytes"};
-
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (is(word, size, names[i])) {
+    for (unsigned i = 0; i < sizeof type_names / sizeof type_names[0]; i++)
+        if (is(word, size, type_names[i])) {
             *out = (book_type)i;
             return 1;
         }
@@ -142,14 +147,6 @@ static tl_status read_values(book_statement *to, const char *values)
 
 /* ------------------------------------------------------------------ what kind of statement -- */
 
-static int is_one_of(const token *t, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (token_is(t, *words))
-            return 1;
-    return 0;
-}
-
 static tl_status expected(const char *what, const token *found)
 {
     return error_set(TL_INVALID, "%s is expected, and not \"%.*s\"", what, TOKEN_SHOWN(found));
@@ -185,27 +182,17 @@ static tl_status check_modifier(const book_text *text, const token *t)
     static const char *const words[] = {"IGNORE",        "LOW_PRIORITY", "DELAYED",
                                         "HIGH_PRIORITY", "QUICK",        NULL};
 
-    if (is_one_of(t, words))
+    if (token_is_one_of(t, words))
         return error_set(TL_INVALID, "%.*s %.*s is not taken", TOKEN_SHOWN(text->verb),
                          TOKEN_SHOWN(t));
     return TL_OK;
-}
-
-/* The parenthesis that closes this one. */
-static const token *closing(const token *open)
-{
-    const token *t = open + 1;
-
-    while (!token_is(t, ")") || t->depth != open->depth)
-        t++;
-    return t;
 }
 
 static tl_status check_selects(const token *t)
 {
     static const char *const words[] = {"SELECT", "WITH", "VALUES", "TABLE", NULL};
 
-    if (is_one_of(t, words))
+    if (token_is_one_of(t, words))
         return error_set(TL_INVALID, "is an INSERT ... %.*s; INSERT INTO ... VALUES is taken",
                          TOKEN_SHOWN(t));
     return TL_OK;
@@ -237,7 +224,7 @@ static tl_status read_insert(book_text *text, const token *t)
     if (status == TL_OK && token_is(t, "(")) {
         text->columns = t;
         status = check_selects(t + 1);
-        t = closing(t) + 1;
+        t = token_closing(t) + 1;
     }
     if (status == TL_OK && !token_is(t, "VALUES"))
         status = token_is(t, "SET") ? error_set(TL_INVALID, "is an INSERT ... SET; INSERT INTO ... "
@@ -250,7 +237,7 @@ static tl_status read_insert(book_text *text, const token *t)
     if (status != TL_OK)
         return status;
     text->row = t;
-    return check_insert_end(closing(t) + 1);
+    return check_insert_end(token_closing(t) + 1);
 }
 
 /* What stands behind the condition, or instead of it, and changes which rows are meant. */
@@ -259,7 +246,7 @@ static tl_status check_tail(const token *t)
     static const char *const words[] = {"ORDER", "LIMIT", "RETURNING", NULL};
 
     for (; t->kind != TOKEN_END; t++)
-        if (t->depth == 0 && is_one_of(t, words))
+        if (t->depth == 0 && token_is_one_of(t, words))
             return error_set(TL_INVALID, "%.*s is not taken", TOKEN_SHOWN(t));
     return TL_OK;
 }
@@ -294,7 +281,7 @@ static tl_status read_update(book_text *text, const token *t)
         status = read_table(text, &t);
     if (status != TL_OK)
         return status;
-    if (is_one_of(t, joins))
+    if (token_is_one_of(t, joins))
         return several_tables();
     if (!token_is(t, "SET"))
         return expected("SET", t);
@@ -315,7 +302,7 @@ static tl_status read_delete(book_text *text, const token *t)
     status = read_table(text, &t);
     if (status != TL_OK)
         return status;
-    if (is_one_of(t, joins) || token_is(t, "."))
+    if (token_is_one_of(t, joins) || token_is(t, "."))
         return several_tables();
     status = check_tail(t);
     if (status == TL_OK && t->kind != TOKEN_END && !token_is(t, "WHERE"))
@@ -332,7 +319,7 @@ static tl_status check_functions(const token *t)
                                         "PREVIOUS",       "RELEASE_ALL_LOCKS", NULL};
 
     for (; t->kind != TOKEN_END; t++)
-        if (is_one_of(t, words) && (token_is(t + 1, "(") || token_is(t + 1, "VALUE")))
+        if (token_is_one_of(t, words) && (token_is(t + 1, "(") || token_is(t + 1, "VALUE")))
             return error_set(TL_INVALID, "%.*s is not taken", TOKEN_SHOWN(t));
     return TL_OK;
 }

@@ -184,6 +184,23 @@ int token_is(const token *t, const char *what)
            strncasecmp(t->at, what, t->size) == 0;
 }
 
+int token_is_one_of(const token *t, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (token_is(t, *words))
+            return 1;
+    return 0;
+}
+
+const token *token_closing(const token *open)
+{
+    const token *t = open + 1;
+
+    while (!token_is(t, ")") || t->depth != open->depth)
+        t++;
+    return t;
+}
+
 int token_is_name(const token *t)
 {
     return t->kind == TOKEN_WORD || t->kind == TOKEN_NAME;

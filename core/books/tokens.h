@@ -31,6 +31,10 @@ tl_status tokens_read(token **out, const char *text);
 
 /* Whether it is this keyword, in letters of either case, or this sign. */
 int token_is(const token *t, const char *what);
+/* Whether it is one of these; NULL ends them. */
+int token_is_one_of(const token *t, const char *const *words);
+/* The parenthesis that closes this one. */
+const token *token_closing(const token *open);
 /* Whether it can name a table or a column. */
 int token_is_name(const token *t);
 /* The name without its backticks: 1, or 0 if it does not fit. */

@@ -27,7 +27,7 @@ static void fill(db_value *to, const tl_book *book, const book_line *line)
 
 /* --------------------------------------------------------------------------- one trade -- */
 
-static db_answer write_line(db *connection, const tl_book *book, const book_line *line, int nowait,
+static db_answer write_line(db *connection, const tl_book *book, const book_line *line, int waits,
                             uint64_t *changed)
 {
     const book_statement *statement = line->statement;
@@ -36,14 +36,14 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     db_answer answer;
 
     fill(values, book, line);
-    answer = (nowait && !statement->shared ? db_run_nowait : db_run)(
+    answer = (waits && statement->shared ? db_run : db_run_nowait)(
         connection, &statement->one, values, statement->one.values, &result);
     *changed = result.affected;
     db_result_free(&result);
     return answer;
 }
 
-db_answer book_write(db *connection, const tl_book *book, int nowait, book_fault *fault)
+db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault)
 {
     db_answer answer = DB_DONE;
 
@@ -51,7 +51,7 @@ db_answer book_write(db *connection, const tl_book *book, int nowait, book_fault
     for (size_t i = 0; i < book->count && answer == DB_DONE; i++) {
         const book_line *line = &book->lines[i];
 
-        answer = write_line(connection, book, line, nowait, &fault->changed);
+        answer = write_line(connection, book, line, waits, &fault->changed);
         if (answer == DB_DONE && fault->changed == line->statement->rows)
             continue;
         fault->line = line;

@@ -10,10 +10,10 @@ typedef struct book_fault {
     uint64_t changed;
 } book_fault;
 
-/* Writes the lines one after the other, up to the first fault.  nowait: without waiting for rows,
- * but for those of shared statements.  Needs: a finished book, on a connection of POOL_BUSINESS, in
- * a transaction.  After an error `fault->line` is the line that met it. */
-db_answer book_write(db *connection, const tl_book *book, int nowait, book_fault *fault);
+/* Writes the lines one after the other, up to the first fault, without waiting for rows; waits: but
+ * for those of shared statements.  Needs: a finished book, on a connection of POOL_BUSINESS, in a
+ * transaction.  After an error `fault->line` is the line that met it. */
+db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
 
 /* The sentence of a fault: the statement's reason, or that the books are broken.  TL_REFUSED or
  * TL_CALLBACK_FAILED. */

@@ -13,6 +13,10 @@
  * first, for the same reason.  Either order is right; a line's answer counts only together with the
  * lock row, alone.
  *
+ * Nobody keeps a connection while he waits for somebody else's row: a trade alone tries again after
+ * a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
+ * at shared statements; they are few.
+ *
  * Touches the lock's rows, and what the statements name.
  */
 #include "trade_lock/with.h"

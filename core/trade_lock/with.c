@@ -218,7 +218,7 @@ static db_answer run(task *t, db *connection)
     with_lost_before_commit(w);
     t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
     answer = store_step(connection, s,
-                        t->asks || t->permitted ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
+                        t->asks || w->book != NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {

@@ -33,11 +33,10 @@
 #define LEADERS_OF_FEW 3
 #define FEW_TASKS 96
 
-/* While the peak is at most this, each task runs alone: the server lets their commits share a sync,
- * and a group of two or three saves less than its waiting costs.  The peak is the most tasks at
- * once in this span of tasks or in the one before it, since at any one moment some threads are
+/* While the peak is at most GROUP_ALONE, each task runs alone: the server lets their commits share a
+ * sync, and a group of two or three saves less than its waiting costs.  The peak is the most tasks
+ * at once in this span of tasks or in the one before it, since at any one moment some threads are
  * between two tasks. */
-#define ALONE 8
 #define SPAN_TASKS 64
 /* Connections reserved for what takes no permit: reads, the janitor's rounds, leases. */
 #define SPARE 4
@@ -69,6 +68,7 @@ struct group {
 
 struct group_queue {
     unsigned connections; /* at most so many groups can be under way */
+    unsigned alone;       /* the highest peak at which each task runs alone */
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
@@ -78,13 +78,14 @@ struct group_queue {
     unsigned seen;             /* tasks, in this span */
 };
 
-tl_status group_queue_new(group_queue **out, unsigned connections)
+tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone)
 {
     group_queue *queue = memory_new(sizeof *queue);
 
     if (queue == NULL)
         return TL_NO_MEMORY;
     queue->connections = connections;
+    queue->alone = alone;
     pthread_mutex_init(&queue->mutex, NULL);
     *out = queue;
     return TL_OK;
@@ -130,7 +131,7 @@ static unsigned most_alone(const group_queue *queue)
 {
     const unsigned able = queue->connections > SPARE ? queue->connections - SPARE : 0;
 
-    return ALONE < able ? ALONE : able;
+    return queue->alone < able ? queue->alone : able;
 }
 
 static unsigned permits(const group_queue *queue)

@@ -4,8 +4,10 @@
 
 #include "transition/engine.h"
 
-/* connections: at most so many groups can be under way.  TL_OK or TL_NO_MEMORY. */
-tl_status group_queue_new(group_queue **out, unsigned connections);
+/* connections: at most so many groups can be under way.  alone: while the peak of tasks is at most
+ * this, each runs alone.  TL_OK or TL_NO_MEMORY. */
+#define GROUP_ALONE 8
+tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone);
 void group_queue_free(group_queue *queue);
 
 /* Carries the task out: alone if a permit is free, else together with others that wait. */

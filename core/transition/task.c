@@ -30,7 +30,8 @@ tl_status transition_engine_new(transition_engine **out, pool *connections,
     engine->connections = connections;
     engine->logger = logger;
     engine->restored = restored;
-    if (group_queue_new(&engine->groups, pool_size(connections, POOL_QUICK)) != TL_OK) {
+    if (group_queue_new(&engine->groups, pool_size(connections, POOL_QUICK), GROUP_ALONE) !=
+        TL_OK) {
         memory_free(engine);
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     }

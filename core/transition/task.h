@@ -73,7 +73,7 @@ typedef struct task {
     void *context;       /* its kind's own */
     int asks;            /* if an open transaction holds the row: VERDICT_DECIDING, not a wait */
     int once;            /* never run again; a lost answer is still settled */
-    int permitted;       /* the engine's own: it has a permit now, so it is not to wait for rows */
+    int permitted;       /* the engine's own: it has a permit now */
     const life *life;    /* of the session that it asks or holds under, or NULL */
 
     /* If it is open when handed in, it is settled before anything is run. */

@@ -80,10 +80,67 @@ static tl_status apply(void *context, const tl_attempt *attempt, const tl_reply 
     return TL_OK;
 }
 
+static const tl_statement statements[] = {
+    {.name = "note",
+     .sql = "INSERT INTO ledger (note) VALUES (CONCAT(:what, ' ', :serial_no))",
+     .values = "what text"},
+};
+
+static void note_line(tl_book *book, const char *what)
+{
+    tl_book_line(book, "note");
+    tl_book_text(book, "what", what);
+}
+
+static tl_status book_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                              tl_book *book)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    note_line(book, "order");
+    leave_here(IN_PREPARE);
+    return TL_OK;
+}
+
+static tl_status book_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                              tl_book *book)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    note_line(book, "paid");
+    leave_here(IN_APPLY);
+    return TL_OK;
+}
+
+/* The same workflow in both forms: with a connection, and declared. */
+static const char *const operations[] = {"WITHDRAW", "DECLARED"};
+
+static void register_both(void)
+{
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+
+    workflow.channel.name = "fastpay";
+    workflow.channel.idempotent = 1;
+    workflow.execute = execute;
+    workflow.op_code = operations[0];
+    workflow.prepare = prepare;
+    workflow.apply_success = apply;
+    CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
+    workflow.op_code = operations[1];
+    workflow.prepare = NULL;
+    workflow.apply_success = NULL;
+    workflow.statements = statements;
+    workflow.statement_count = 1;
+    workflow.book_prepare = book_prepare;
+    workflow.book_success = book_success;
+    CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
+}
+
 static int setup(void **state)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_workflow workflow = TL_WORKFLOW_INIT;
 
     (void)state;
     db = database_new(server_shared(),
@@ -95,13 +152,7 @@ static int setup(void **state)
     options.log = keep_alarms;
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
     CREW_STATUS(tl_workflows_new(&workflows, client), TL_OK);
-    workflow.op_code = "WITHDRAW";
-    workflow.channel.name = "fastpay";
-    workflow.channel.idempotent = 1;
-    workflow.prepare = prepare;
-    workflow.execute = execute;
-    workflow.apply_success = apply;
-    CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
+    register_both();
     return 0;
 }
 
@@ -119,6 +170,7 @@ static int teardown(void **state)
 /* ---------------------------------------------------------------- in a service's call -- */
 
 struct run {
+    const char *operation;
     char serial[40];
     tl_answer answer;
     tl_status status;
@@ -129,18 +181,19 @@ static void run(void *context)
     struct run *r = context;
     tl_request request = TL_REQUEST_INIT;
 
-    request.key = (tl_key){r->serial, "C-1", "WITHDRAW"};
+    request.key = (tl_key){r->serial, "C-1", r->operation};
     request.payload = "1";
     request.payload_size = 1;
     r->status = tl_workflow_run(workflows, &request, &r->answer);
 }
 
-static void begin(struct run *r)
+static void begin(struct run *r, const char *operation)
 {
     static int number;
     const tl_answer empty = TL_ANSWER_INIT;
 
     memset(r, 0, sizeof *r);
+    r->operation = operation;
     r->answer = empty;
     snprintf(r->serial, sizeof r->serial, "S-%d", ++number);
 }
@@ -152,16 +205,23 @@ static long long count(const struct run *r, const char *what)
 }
 
 /* Whoever catches it can settle the answer: what never returned is not known. */
-static void leave_run(enum place place, leave_way way, int settles)
+static void leave_run(const char *operation, enum place place, leave_way way, int settles)
 {
     struct run r;
 
-    begin(&r);
+    begin(&r, operation);
     atomic_store(&leaving_place, (int)place);
     atomic_store(&leaving_way, (int)way);
     atomic_store(&leaves, 1);
     leave_by(way, run, &r);
     assert_int_equal(atomic_load(&leaves), 0);
+    /* Before the transaction nothing is in doubt. */
+    if (place == IN_PREPARE && strcmp(operation, "DECLARED") == 0)
+        assert_int_equal(database_number(sql,
+                                         "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                         "'%s'",
+                                         r.serial),
+                         0);
     if (settles) {
         CREW_STATUS(tl_workflow_settle(workflows, &r.answer),
                     place == IN_EXECUTE ? TL_IN_DOUBT : TL_SUCCEEDED);
@@ -171,7 +231,7 @@ static void leave_run(enum place place, leave_way way, int settles)
     tl_answer_clear(&r.answer);
     /* The thread, its log and the pool are as they were. */
     tl_work_end(0);
-    begin(&r);
+    begin(&r, operation);
     run(&r);
     CREW_STATUS(r.status, TL_SUCCEEDED);
     tl_answer_clear(&r.answer);
@@ -181,12 +241,13 @@ static void leave_run(enum place place, leave_way way, int settles)
 static void test_a_run_is_left(void **state)
 {
     (void)state;
-    for (leave_way way = BY_LONGJMP; way < WAYS; way++)
-        for (enum place place = IN_PREPARE; place < PLACES; place++) {
-            print_message("%s, place %d\n", way_name(way), (int)place);
-            leave_run(place, way, 1);
-            leave_run(place, way, 0);
-        }
+    for (int form = 0; form < 2; form++)
+        for (leave_way way = BY_LONGJMP; way < WAYS; way++)
+            for (enum place place = IN_PREPARE; place < PLACES; place++) {
+                print_message("%s, %s, place %d\n", operations[form], way_name(way), (int)place);
+                leave_run(operations[form], place, way, 1);
+                leave_run(operations[form], place, way, 0);
+            }
 }
 
 /* ------------------------------------------------------------------------ by a worker -- */
@@ -231,7 +292,7 @@ static void test_a_workers_thread_ends(void **state)
 
         atomic_store(&unknown, 1);
         for (int i = 0; i < 6; i++) {
-            begin(&trades[i]);
+            begin(&trades[i], operations[i % 2]);
             run(&trades[i]);
             CREW_STATUS(trades[i].status, TL_IN_DOUBT);
             tl_answer_clear(&trades[i].answer);

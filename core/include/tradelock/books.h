@@ -46,9 +46,10 @@
  * Within a group the lines of a statement are sorted by the values behind WHERE, so that groups
  * meet rows in one order.
  *
- * A group waits for no row that somebody else has: the trade whose row it is goes on alone and waits
- * for itself.  A row that all trades change, such as a treasury's, would send them all alone.  Mark
- * its statement `shared`, and declare it last: groups wait for each other at it.
+ * Nobody waits in the server for a row that somebody else has: the trade whose row it is goes on
+ * alone, and tries again after a pause.  A row that all trades change, such as a treasury's, would
+ * send them all alone.  Mark its statement `shared`, and declare it last: groups wait for each other
+ * at it, up to business_lock_wait_s.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */

@@ -1,0 +1,203 @@
+/*
+ * Compares the types of a statement's values with the columns that they meet: the value that a row
+ * puts there, and `column = :value` in SET and WHERE.  What stands in an expression is not judged.
+ * Touches no state.
+ *
+ * A value of another type would not only be converted: a text that is compared with a number uses no
+ * key, so that the statement locks every row of its table.
+ */
+#include "books/check.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The columns, as declared_types.sql tells them. */
+enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE };
+
+enum takes { TAKES_INT = 1, TAKES_TEXT = 2, TAKES_BYTES = 4 };
+
+/* What a type takes; of one that stands nowhere here nothing is known. */
+static const struct {
+    unsigned takes;
+    const char *types; /* blank, name, blank ... */
+} taken[] = {
+    {TAKES_INT, " tinyint smallint mediumint int bigint decimal float double year "},
+    {TAKES_TEXT, " char varchar tinytext text mediumtext longtext enum set "
+                 "date time datetime timestamp "},
+    {TAKES_TEXT | TAKES_BYTES, " binary varbinary tinyblob blob mediumblob longblob "
+                               "uuid inet4 inet6 "},
+};
+
+static unsigned takes_of(const char *type)
+{
+    const size_t size = strlen(type);
+
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        for (const char *at = taken[i].types; (at = strstr(at, type)) != NULL; at += size)
+            if (at[-1] == ' ' && at[size] == ' ')
+                return taken[i].takes;
+    return TAKES_INT | TAKES_TEXT | TAKES_BYTES;
+}
+
+static tl_status compare(const book_statement *statement, const token *value,
+                         const db_result *columns, size_t column)
+{
+    static const unsigned is[] = {
+        [BOOK_INT] = TAKES_INT, [BOOK_TEXT] = TAKES_TEXT, [BOOK_BYTES] = TAKES_BYTES};
+    const char *type = db_get_text(columns, column, COLUMN_TYPE);
+    const book_type of_value = book_value_type(statement, value->value);
+
+    if (takes_of(type) & is[of_value])
+        return TL_OK;
+    return error_set(TL_INVALID, "the value \"%s\" is %s, and the column \"%s\" is %s",
+                     book_value_name(statement, value->value), book_type_name(of_value),
+                     db_get_text(columns, column, COLUMN_NAME), type);
+}
+
+/* A column that the account does not see, or anything else that has a name, is not judged. */
+static tl_status compare_named(const book_statement *statement, const token *value,
+                               const db_result *columns, const token *name)
+{
+    char wanted[256];
+
+    if (!token_is_name(name) || !token_name(name, wanted, sizeof wanted))
+        return TL_OK;
+    for (size_t i = 0; i < columns->rows; i++)
+        if (strcasecmp(db_get_text(columns, i, COLUMN_NAME), wanted) == 0)
+            return compare(statement, value, columns, i);
+    return TL_OK;
+}
+
+/* ----------------------------------------------------------------------------- an INSERT -- */
+
+/* The comma or parenthesis behind the item that begins here. */
+static const token *item_end(const token *item, unsigned depth)
+{
+    while (item->depth >= depth && !(item->depth == depth && token_is(item, ",")))
+        item++;
+    return item;
+}
+
+/* The column of the row's next item, of an INSERT that lists none. */
+static size_t next_visible(const db_result *columns, size_t at)
+{
+    while (at < columns->rows && db_get_int(columns, at, COLUMN_INVISIBLE))
+        at++;
+    return at;
+}
+
+/* Whether the account sees as many columns as a row of an INSERT has that lists none. */
+static int sees_all_columns(const book_statement *statement, const db_result *columns)
+{
+    const token *item = statement->text.row;
+    const unsigned depth = item->depth + 1;
+    size_t items = 0, visible = 0;
+
+    do
+        item = item_end(item + 1, depth), items++;
+    while (token_is(item, ","));
+    for (size_t i = 0; i < columns->rows; i++)
+        visible += !db_get_int(columns, i, COLUMN_INVISIBLE);
+    return items == visible;
+}
+
+static tl_status check_insert(const book_statement *statement, const db_result *columns)
+{
+    const book_text *text = &statement->text;
+    const unsigned depth = text->row->depth + 1;
+    const token *item = text->row + 1, *name = text->columns;
+    size_t column = 0;
+    tl_status status = TL_OK;
+
+    if (name == NULL && !sees_all_columns(statement, columns))
+        return TL_OK;
+    for (; status == TL_OK; item++, column++) {
+        const token *end = item_end(item, depth);
+
+        name = name != NULL ? item_end(name + 1, depth) : NULL;
+        column = next_visible(columns, column);
+        if (item->kind == TOKEN_VALUE && end == item + 1)
+            status = name != NULL ? compare_named(statement, item, columns, name - 1)
+                                  : compare(statement, item, columns, column);
+        item = end;
+        if (!token_is(end, ","))
+            break;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------- an UPDATE, a DELETE -- */
+
+/* Whether a comparison may begin behind this, or end before it, so that it is all of it. */
+static int is_border(const token *t)
+{
+    static const char *const words[] = {"SET", "WHERE", "AND", "OR", "XOR",
+                                        "NOT", "(",     ")",   ",",  NULL};
+
+    return t->kind == TOKEN_END || token_is_one_of(t, words);
+}
+
+static int compares(const token *t)
+{
+    static const char *const signs[] = {"=", "<=>", "<>", "!=", "<", ">", "<=", ">=", NULL};
+
+    return token_is_one_of(t, signs);
+}
+
+/* The first token of a name that ends here, with what stands before dots. */
+static const token *name_begin(const token *name)
+{
+    while (token_is(name - 1, ".") && token_is_name(name - 2))
+        name -= 2;
+    return name;
+}
+
+/* The last one of a name that begins here. */
+static const token *name_end(const token *name)
+{
+    while (token_is(name + 1, ".") && token_is_name(name + 2))
+        name += 2;
+    return name;
+}
+
+static tl_status check_comparison(const book_statement *statement, const token *value,
+                                  const db_result *columns)
+{
+    if (compares(value - 1) && token_is_name(value - 2) && is_border(value + 1) &&
+        is_border(name_begin(value - 2) - 1))
+        return compare_named(statement, value, columns, value - 2);
+    if (is_border(value - 1) && compares(value + 1) && token_is_name(value + 2) &&
+        is_border(name_end(value + 2) + 1))
+        return compare_named(statement, value, columns, name_end(value + 2));
+    return TL_OK;
+}
+
+/* A subquery has other tables. */
+static int is_subquery(const token *t)
+{
+    return token_is(t, "(") && (token_is(t + 1, "SELECT") || token_is(t + 1, "WITH"));
+}
+
+static tl_status check_comparisons(const book_statement *statement, const db_result *columns)
+{
+    const book_text *text = &statement->text;
+    const token *t = text->set != NULL ? text->set : text->where;
+    tl_status status = TL_OK;
+
+    for (; status == TL_OK && t->kind != TOKEN_END; t++) {
+        if (is_subquery(t))
+            t = token_closing(t);
+        else if (t->kind == TOKEN_VALUE)
+            status = check_comparison(statement, t, columns);
+    }
+    return status;
+}
+
+tl_status book_check_columns(const book_statement *statement, const db_result *columns)
+{
+    return statement->text.row != NULL ? check_insert(statement, columns)
+                                       : check_comparisons(statement, columns);
+}

@@ -1,0 +1,323 @@
+/*
+ * Business rows that are declared, when their moment does not come at once: endings that cannot be
+ * written, are put right and written later; failures tried anew; many trades at once; a server that
+ * dies.  After each answer the rows are compared with it.
+ */
+#include "payout.h"
+#include "support/crew.h"
+
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ----------------------------------------------------------------------- endings that fail -- */
+
+static long long evidence(house *self, const char *serial, const char *outcome)
+{
+    return database_number(self->sql,
+                           "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s' AND "
+                           "outcome = '%s'",
+                           serial, outcome);
+}
+
+/* The outcome is on record, its rows are not; once they can be written, they are. */
+static void expect_written_later(house *self, const char *serial, enum moment moment,
+                                 void (*mend)(house *self))
+{
+    const int paid = moment == AT_Y;
+    unsigned sent;
+
+    script.execute = paid ? TL_EXECUTE_SUCCEEDED : TL_EXECUTE_DECLINED;
+    script.query = paid ? TL_QUERY_UNREACHABLE : TL_QUERY_FAILED;
+    payout_pay(self, serial, 1, TL_IN_DOUBT);
+    sent = atomic_load(&script.sent);
+    assert_true(house_alarmed(self, paid ? "the books refused the outcome SUCCEEDED"
+                                         : "the books refused the outcome FAILED"));
+    assert_int_equal(evidence(self, serial, paid ? "SUCCEEDED" : "FAILED"), 1);
+    house_row(self, serial, "P 1 1 -");
+    payout_entries(self, serial, "1P");
+    mend(self);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_row(self, serial, paid ? "Y 1 1 -" : "F 1 1 D");
+    payout_entries(self, serial, paid ? "1P 1Y" : "1P 1F");
+    assert_int_equal(atomic_load(&script.sent), sent);
+    self->alarm_count = 0;
+}
+
+static void mend_callbacks(house *self)
+{
+    (void)self;
+    for (int i = 0; i < MOMENTS; i++) {
+        script.spoil[i] = NULL;
+        script.answer[i] = TL_OK;
+    }
+}
+
+static void spoil_both_endings(house *self, spoil_fn spoil, tl_status answer, unsigned number)
+{
+    char serial[16];
+
+    for (enum moment moment = AT_Y; moment <= AT_F; moment++) {
+        snprintf(serial, sizeof serial, "W%u-%d", number, (int)moment);
+        script.spoil[moment] = spoil;
+        script.answer[moment] = answer;
+        expect_written_later(self, serial, moment, mend_callbacks);
+    }
+}
+
+static void bad_lines_of_an_ending_are_written_later(void **state)
+{
+    house *self = *state;
+
+    for (unsigned i = 0; i < PAYOUT_BAD_LINES; i++)
+        spoil_both_endings(self, payout_bad_lines[i].spoil, TL_OK, i);
+    assert_int_equal(database_number(self->sql, "SELECT frozen FROM purse"), 0);
+}
+
+static void a_callback_that_cannot_ends_later(void **state)
+{
+    static const tl_status answers[] = {TL_TRY_AGAIN, TL_REFUSED, TL_NO_MEMORY, TL_CALLBACK_FAILED,
+                                        (tl_status)12345};
+    house *self = *state;
+
+    for (unsigned i = 0; i < LENGTH(answers); i++)
+        spoil_both_endings(self, NULL, answers[i], i);
+    assert_int_equal(database_number(self->sql, "SELECT frozen FROM purse"), 0);
+}
+
+static void put_purse_back(house *self)
+{
+    database_run(self->sql, "UPDATE purse SET cust_no = 'C1'");
+}
+
+/* A row that must be there is not. */
+static void an_ending_that_changes_no_row_is_broken(void **state)
+{
+    house *self = *state;
+
+    script.execute = TL_EXECUTE_UNKNOWN;
+    script.query = TL_QUERY_SUCCEEDED;
+    payout_pay(self, "W1", 100, TL_IN_DOUBT);
+    database_run(self->sql, "UPDATE purse SET cust_no = 'C9'");
+    for (int i = 0; i < 1000 && evidence(self, "W1", "SUCCEEDED") == 0; i++)
+        house_work(self, 1, 100);
+    assert_int_equal(evidence(self, "W1", "SUCCEEDED"), 1);
+    assert_true(house_alarmed(self, "'take'"));
+    house_row(self, "W1", "P 1 1 -");
+    payout_entries(self, "W1", "1P");
+    put_purse_back(self);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_row(self, "W1", "Y 1 1 -");
+    payout_entries(self, "W1", "1P 1Y");
+    payout_purse(self, "900 0");
+}
+
+/* Only an ask can be refused. */
+static void a_statement_cannot_refuse_an_ending(void **state)
+{
+    house *self = *state;
+
+    database_run(self->sql, "UPDATE purse SET balance = 1");
+    script.spoil[AT_Y] = spoil_by_refusing;
+    expect_written_later(self, "W1", AT_Y, mend_callbacks);
+    payout_purse(self, "0 0");
+}
+
+static void books_that_stay_broken_are_parked(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts;
+
+    database_run(self->sql, "CREATE TRIGGER shut BEFORE UPDATE ON purse FOR EACH ROW "
+                            "IF NEW.frozen < OLD.frozen THEN SIGNAL SQLSTATE '45000' "
+                            "SET MESSAGE_TEXT = 'the purse is shut'; END IF");
+    payout_pay(self, "W1", 100, TL_IN_DOUBT);
+    assert_true(house_alarmed(self, "the purse is shut"));
+    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    assert_int_equal(counts.parked, 1);
+    house_retry_row(self, "W1", "F", "apply failed");
+    payout_pay(self, "W1", 100, TL_PARKED);
+    payout_entries(self, "W1", "1P");
+    payout_purse(self, "1000 100");
+}
+
+/* ------------------------------------------------------------------------------- tried anew -- */
+
+static void each_epoch_has_its_rows(void **state)
+{
+    house *self = *state;
+    tl_request request = payout_request("W1", 100);
+
+    script.execute = TL_EXECUTE_DECLINED;
+    payout_expect(self, &request, TL_FAILED, NULL);
+    payout_entries(self, "W1", "1P 1F");
+    /* The trade keeps what its first request said. */
+    request.reclaim_epoch = 1;
+    request.amount_minor = 3;
+    request.currency = "USD";
+    payout_expect(self, &request, TL_FAILED, NULL);
+    payout_entries(self, "W1", "1P 1F 2P 2F");
+    script.execute = TL_EXECUTE_SUCCEEDED;
+    request.reclaim_epoch = 2;
+    payout_expect(self, &request, TL_SUCCEEDED, NULL);
+    house_row(self, "W1", "Y 3 1 -");
+    payout_entries(self, "W1", "1P 1F 2P 2F 3P 3Y");
+    payout_purse(self, "900 0");
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE amount <> 100 OR "
+                                                "currency <> 'EUR'"),
+                     0);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(DISTINCT channel_key) FROM entry"),
+                     3);
+}
+
+static void a_refusal_leaves_the_failure_as_it_was(void **state)
+{
+    house *self = *state;
+    tl_request request = payout_request("W1", 100);
+
+    script.execute = TL_EXECUTE_DECLINED;
+    payout_expect(self, &request, TL_FAILED, NULL);
+    request.reclaim_epoch = 1;
+    database_run(self->sql, "UPDATE purse SET balance = 99");
+    payout_expect(self, &request, TL_REFUSED, "too little money");
+    script.answer[AT_P] = TL_REFUSED;
+    script.remark = "closed today";
+    payout_expect(self, &request, TL_REFUSED, "closed today");
+    script.answer[AT_P] = TL_OK;
+    script.remark = NULL;
+    database_run(self->sql, "UPDATE purse SET balance = 100");
+    script.spoil[AT_P] = spoil_key;
+    payout_expect(self, &request, TL_CALLBACK_FAILED, NULL);
+    house_row(self, "W1", "F 1 1 D");
+    payout_entries(self, "W1", "1P 1F");
+    payout_purse(self, "100 0");
+    script.spoil[AT_P] = NULL;
+    script.execute = TL_EXECUTE_SUCCEEDED;
+    payout_expect(self, &request, TL_SUCCEEDED, NULL);
+    payout_entries(self, "W1", "1P 1F 2P 2Y");
+    payout_purse(self, "0 0");
+}
+
+/* -------------------------------------------------------------------------------- many at once -- */
+
+#define THREADS 16
+#define EACH 12
+#define POOR 4 /* so many trades of a thread are of a customer without money */
+
+static house *busy;
+
+/* Of customers whom all threads share; a third of them fail. */
+static void pay_many(void *context, int number)
+{
+    (void)context;
+    for (int i = 0; i < EACH; i++) {
+        char serial[24], cust[8];
+        tl_request request = payout_request(serial, 10);
+        tl_answer answer = TL_ANSWER_INIT;
+        const int poor = i % (EACH / POOR) == 0;
+
+        snprintf(serial, sizeof serial, "M%d-%d", number, i);
+        snprintf(cust, sizeof cust, poor ? "POOR" : "C%d", 2 + i % 2);
+        request.key.cust_no = cust;
+        request.payload = i % 3 == 1 ? "n" : "y";
+        request.wait_ms = 60000;
+        do {
+            tl_answer_clear(&answer);
+            (void)tl_workflow_run(busy->workflows, &request, &answer);
+        } while (tl_status_class(answer.status) == TL_CLASS_RETRY);
+        CREW_STATUS(answer.status, poor ? TL_REFUSED : TL_IN_DOUBT);
+        tl_answer_clear(&answer);
+    }
+}
+
+static void many_are_written_once_each(void **state)
+{
+    const int asked = THREADS * (EACH - POOR), failed = THREADS * EACH / 3;
+    house *self = *state;
+    tl_worker_counts counts;
+
+    busy = self;
+    payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_PENDING);
+    database_run(self->sql, "INSERT INTO purse (cust_no, balance) VALUES ('C2', 10000), "
+                            "('C3', 10000), ('POOR', 9)");
+    crew_threads(THREADS, pay_many, NULL);
+    assert_int_equal(database_number(self->sql, "SELECT SUM(frozen) FROM purse"), 10 * asked);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "lane = 'S' AND status = 'P'"),
+                     asked);
+    counts = house_work(self, THREADS, HOUSE_PATIENCE_MS);
+    assert_int_equal(counts.failed, failed);
+    assert_int_equal(counts.succeeded, asked - failed);
+    assert_int_equal(database_number(self->sql, "SELECT SUM(frozen) FROM purse"), 0);
+    assert_int_equal(database_number(self->sql, "SELECT SUM(balance) FROM purse WHERE cust_no IN "
+                                                "('C2', 'C3')"),
+                     20000 - 10 * (asked - failed));
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry"), 2 * asked);
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT COUNT(*) FROM trade_lock t JOIN entry e ON "
+                                     "e.serial_no = t.serial_no AND e.what = t.status WHERE "
+                                     "t.lane = 'S'"),
+                     asked);
+}
+
+/* ------------------------------------------------------------------- the server dies meanwhile -- */
+
+static void an_ending_is_settled_with_its_rows(void **state)
+{
+    static house self;
+    server *own = server_start(NULL);
+    tl_request request = payout_request("W1", 100);
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_status status;
+    int64_t end_ms;
+
+    (void)state;
+    house_open(&self, WITHDRAW_IDEMPOTENT,
+               "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
+               "commit_ms=300ms\npool_wait_ms=200ms\n",
+               own);
+    payout_open(&self);
+    payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
+    script.dies = own;
+    assert_status(tl_workflow_run(self.workflows, &request, &answer), TL_UNKNOWN);
+    assert_true(answer.own);
+    server_restart(own);
+    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    do {
+        status = tl_workflow_settle(self.workflows, &answer);
+    } while (status == TL_UNKNOWN && now_ms() < end_ms);
+    assert_status(status, TL_SUCCEEDED);
+    tl_answer_clear(&answer);
+    mysql_close(self.sql);
+    self.sql = database_connect(self.db);
+    house_row(&self, "W1", "Y 1 1 -");
+    payout_entries(&self, "W1", "1P 1Y");
+    payout_purse(&self, "900 0");
+    house_close(&self);
+    server_free(own);
+}
+
+#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
+
+/* An argument: only the tests whose names fit it, as TEST or *PART*. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        IN_HOUSE(bad_lines_of_an_ending_are_written_later),
+        IN_HOUSE(a_callback_that_cannot_ends_later),
+        IN_HOUSE(an_ending_that_changes_no_row_is_broken),
+        IN_HOUSE(a_statement_cannot_refuse_an_ending),
+        IN_HOUSE(books_that_stay_broken_are_parked),
+        IN_HOUSE(each_epoch_has_its_rows),
+        IN_HOUSE(a_refusal_leaves_the_failure_as_it_was),
+        IN_HOUSE(many_are_written_once_each),
+        cmocka_unit_test(an_ending_is_settled_with_its_rows),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
