@@ -54,7 +54,7 @@ static inline db_value db_uint(uint64_t number)
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
 /* For a value that goes into an ASCII column and is compared with nothing.  The server takes it as
- * it is, while it converts other text letter by letter. */
+ * it is; it would convert other text letter by letter. */
 db_value db_ascii(const char *text);
 /* The bytes of a UUID's text, for a column of that type; they stand in `to`, which must live as
  * long as the value.  NULL is SQL NULL. */
@@ -141,9 +141,8 @@ void db_spoil(db *connection);
 int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
-/* Whether the server has not closed the connection, as far as its socket shows, without a round
- * trip.  For use directly before a request, which then does not look again.  db_ping() asks the
- * server. */
+/* 0: the socket shows that the server has closed the connection.  It costs no round trip.  For use
+ * directly before a request, which then does not look again.  db_ping() asks the server. */
 int db_alive(db *connection);
 int db_ping(db *connection);
 
@@ -161,15 +160,15 @@ void db_take_back(db *connection);
 db_answer db_run(db *connection, const struct sql_text *statement, const db_value *values,
                  size_t count, db_result *result);
 
-/* The same without waiting for row locks, on a connection whose other statements wait: with this in
- * front. */
+/* The same without waiting for row locks, on a connection whose other statements wait.  This prefix
+ * is put before the statement. */
 #define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
 
 /* One execution and one commit for many rows of `columns` values each, row after row in values; the
- * statement has one row of parameters.  RETURNING gives a row for each.  An error undid all of
- * them.  Not for a caller's connection, which may have another character set. */
+ * statement has the parameters of one row.  RETURNING gives a row for each.  After an error none of
+ * them was done.  Not for a caller's connection, which may have another character set. */
 db_answer db_run_rows(db *connection, const struct sql_text *statement, const db_value *values,
                       size_t rows, size_t columns, db_result *result);
 
