@@ -1,11 +1,11 @@
 /*
- * What a statement of sql/step can say of a step: one line for each parameter, `:NAME` there.
- * tools/dev/embed_sql reads the lines too: a name that stands in no line fails the build.
+ * The parameters of sql/step: one line for each, which is written `:NAME` there.
+ * tools/dev/embed_sql reads the lines too; a parameter without a line fails the build.
  */
 #ifndef TL_STORE_STEP_MAP_H
 #define TL_STORE_STEP_MAP_H
 
-/* NAME, the column whose type it has, and its value of the step `s`, with what makes it NULL. */
+/* FIELD(NAME, the column whose type it has, its value of the step `s`). */
 #define STEP_MAP(FIELD)                                                                            \
     FIELD(cust_no, cust_no, db_ascii(s->cust_no))                                                  \
     FIELD(serial_no, serial_no, db_ascii(s->serial_no))                                            \
