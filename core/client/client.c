@@ -1,5 +1,5 @@
-/* One process' client: opens and closes what it consists of, runs the round after each beat, sums
- * counters.  Touches the database through the rooms below only. */
+/* The client of a process: opens and closes its parts, runs the round after each beat, and sums
+ * counters.  Touches the database only through the rooms below. */
 #include "client/client.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@
 #define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
-/* One round in so many looks for rows from the future. */
+/* One round in this many looks for rows from the future. */
 #define SEARCH_ROUNDS 8
 
 tl_status client_check(const tl_client *client)
@@ -350,7 +350,7 @@ void tl_client_close(tl_client *client)
         (void)error_set(TL_INVALID, "this client was closed already");
         return;
     }
-    /* In the child of a fork they are the parent's. */
+    /* In the child of a fork the parts that are attached are the parent's. */
     attached = atomic_load(&client->attached);
     if (attached > 0 && client->generation == process_generation()) {
         (void)error_set(TL_WRONG_STATE,

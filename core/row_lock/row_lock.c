@@ -37,7 +37,7 @@ static db_answer run_make(task *t, db *connection)
     return answer == DB_DONE && !there ? store_row_lock_make(connection, resource) : answer;
 }
 
-/* A lost answer needs no settling: the row that is made twice is there once. */
+/* A lost answer needs no settling: making the row twice leaves one row. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
     static const task_kind kind = {.run = run_make};
