@@ -49,7 +49,7 @@ static tl_status judge(const struct closing *c, const db_result *row)
     return judge_proposed(row);
 }
 
-/* Whether this very half is there, by an earlier call. */
+/* Notes whether an earlier call has appended this very half. */
 static void look_own(struct closing *c, const db_result *row)
 {
     c->own_done =

@@ -93,7 +93,7 @@ tl_status tl_holder_list(tl_client *client, const char *resource, int all, unsig
 
 struct forcing {
     rw_step step;
-    uint64_t fence; /* that was seen */
+    uint64_t fence; /* the one that was seen */
     int there;
     uint64_t changed;
 };

@@ -1,5 +1,6 @@
 /*
- * Lease mutexes for operators: lists who holds what, and takes one away.
+ * Lease mutexes for operators: lists who holds what, and takes one away.  Reads resource_lock, and
+ * writes one row of it.
  */
 #include "client/read.h"
 
@@ -35,7 +36,8 @@ static int has_prefix(const char *name, const char *prefix)
     return prefix == NULL || strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Names with the prefix stand together, beginning with the prefix itself. */
+/* Whether the name lies beyond all names with the prefix.  Those stand together, and the prefix
+ * itself is the first. */
 static int is_past(const char *name, const char *prefix)
 {
     return prefix != NULL && strncmp(name, prefix, strlen(prefix)) > 0;

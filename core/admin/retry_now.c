@@ -36,7 +36,7 @@ static tl_status check(const struct retry_now *r)
     return read_check_words(r->actor, r->reason);
 }
 
-/* TL_OK: done.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
+/* TL_OK: the lane is due.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
 static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
