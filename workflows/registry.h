@@ -10,7 +10,7 @@
 
 /* Fixed after registration; read by any thread. */
 typedef struct workflow {
-    tl_workflow given; /* names point into the arrays below; policy is filled up */
+    tl_workflow given; /* names point into the arrays below; the policy has its defaults */
     char op_code[TL_OP_MAX + 1];
     char channel[TL_CHANNEL_MAX + 1];
     tl_client *client;
@@ -21,19 +21,19 @@ struct tl_workflows {
     pthread_mutex_t mutex;
     /* Under the mutex; entries are never moved or removed. */
     workflow *entries[WORKFLOWS_MAX];
-    unsigned count, workers; /* workers that stand on it */
+    unsigned count, workers; /* workers: how many use this registry */
 };
 
-/* NULL when it is not registered. */
+/* NULL: the operation is not registered. */
 const workflow *workflows_find(tl_workflows *workflows, const char *op_code);
 
-/* The i-th registered one, or NULL. */
+/* The i-th registered workflow, or NULL. */
 const workflow *workflows_at(tl_workflows *workflows, unsigned i);
 
 /* The policy with every 0 replaced by the default. */
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults);
 
-/* TL_OK, TL_INVALID or TL_UNSAFE with one sentence; the policy must be complete. */
+/* TL_OK; TL_INVALID or TL_UNSAFE, with a sentence (registration.c).  Needs: a complete policy. */
 tl_status workflow_check(const tl_workflow *given);
 
 #endif

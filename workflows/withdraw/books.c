@@ -1,7 +1,10 @@
 /*
- * Every callback takes its rows in the same order, account first, so that two of them can wait for
- * each other only in one direction.  Each checks how many rows it changed: a book that does not
- * find what must be there has been tampered with, and says so.
+ * The business rows of the sample: freezes, pays and releases money.  Touches account and order
+ * rows, in the library's transactions.
+ *
+ * Every callback takes its rows in the same order, account first, so two of them never wait for
+ * each other.  Each checks how many rows it changed.  If a row that must be there is missing,
+ * somebody tampered with the business rows, and the callback says so.
  */
 #include "books.h"
 
@@ -111,7 +114,7 @@ static tl_status take_frozen(const withdraw_order *order, const tl_attempt *atte
 {
     const parameter parameters[] = {
         NUMBER(paid ? order->amount_minor : 0),
-        /* What was unfrozen when it failed is not frozen any more. */
+        /* A trade that had failed before has nothing frozen any more. */
         NUMBER(attempt->after_failure ? 0 : order->amount_minor),
         TEXT(attempt->key.cust_no),
         TEXT(order->currency),

@@ -1,4 +1,5 @@
-/* Runs one prepared statement on the library's connection, and says how many rows it changed. */
+/* Runs one prepared statement on the library's connection, and tells how many rows it changed.
+ * Touches that connection only. */
 #include "statement.h"
 
 #include <tradelock/test_hooks.h>
@@ -6,7 +7,7 @@
 #include <mysql.h>
 #include <string.h>
 
-/* Errors after which the same transaction may well succeed. */
+/* After these errors the same transaction may succeed. */
 #define ERROR_LOCK_WAIT 1205
 #define ERROR_DEADLOCK 1213
 #define ERROR_SNAPSHOT 1020

@@ -5,7 +5,7 @@
 #include <tradelock/workflow.h>
 
 typedef struct parameter {
-    const char *text; /* or NULL: the number */
+    const char *text; /* NULL: the number is used */
     int64_t number;
 } parameter;
 
@@ -20,9 +20,9 @@ typedef struct parameter {
 #define PARAMETERS_MAX 12
 
 /*
- * TL_OK and how many rows it changed; TL_TRY_AGAIN for a deadlock, a lock wait or a
- * snapshot conflict, which the library answers by running the callback again; else
- * TL_CALLBACK_FAILED.  name: for the sentence and the test points.
+ * TL_OK: *changed is how many rows it changed.  TL_TRY_AGAIN: a deadlock, a lock wait or a snapshot
+ * conflict; the library then runs the callback again.  TL_CALLBACK_FAILED: any other error.  name:
+ * for the sentence and the test points.
  */
 tl_status statement_run(struct st_mysql *connection, const char *name, const char *sql,
                         const parameter *parameters, unsigned count, uint64_t *changed);
