@@ -148,6 +148,6 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
     c.half.rev = closing->rev;
     c.half.actor = closing->actor;
     c.half.reason = closing->reason;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     return t.verdict == VERDICT_APPLIED ? c.status : t.status;
 }

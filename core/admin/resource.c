@@ -219,7 +219,7 @@ static tl_status force(tl_client *client, struct forcing *f)
     static const task_kind kind = {.run = run_force, .read = read_force};
     task t = {.kind = &kind, .name = "force unlock", .context = f};
 
-    task_run(client->transitions, &t, FORCE_BUDGET_MS);
+    task_run(client->engine, &t, FORCE_BUDGET_MS);
     if (t.verdict == VERDICT_APPLIED)
         return f->changed ? TL_OK : explain(client, f->step.resources[0], f->fence);
     if (t.status == TL_TRY_AGAIN)

@@ -49,7 +49,7 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
         status = read_check_person(actor, reason);
     if (status != TL_OK)
         return status;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     if (t.verdict != VERDICT_APPLIED)
         return t.status;
     log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
@@ -244,7 +244,7 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
     if (status != TL_OK)
         return status;
     text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     if (t.verdict != VERDICT_APPLIED)
         return t.status;
     if (a.status != TL_OK)

@@ -149,8 +149,8 @@ static void run_round(void *context)
                  tl_error_message());
         return;
     }
-    if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
-                      &client->cursor, &opened, &freed) != TL_OK)
+    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms, &client->cursor,
+                      &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -248,8 +248,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
-        status = transition_engine_new(&client->transitions, client->connections, &client->logger,
-                                       &client->restored);
+        status = task_engine_new(&client->engine, client->connections, &client->logger,
+                                 &client->restored);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
@@ -292,7 +292,7 @@ static void close_parts(tl_client *client)
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
         return;
-    transition_engine_free(client->transitions);
+    task_engine_free(client->engine);
     pool_free(client->connections);
     shared_reads_free(client->reads);
     waiters_free(client->waiting);
@@ -447,7 +447,7 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
     stats->deadlocks = sum.deadlocks;
     stats->lock_waits = sum.lock_waits;
     stats->snapshot_conflicts = sum.snapshot_conflicts;
-    t = transition_count(client->transitions);
+    t = transition_count(client->engine);
     stats->repeats = value_of(&t->repeats);
     stats->settled = value_of(&t->settled);
     stats->killed = value_of(&t->killed);
@@ -505,7 +505,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
         status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
-        status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
+        status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
                                &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)

@@ -41,7 +41,7 @@ struct tl_client {
     struct logger logger;
     char actor[64]; /* "program pid@host", for what the janitor does */
     pool *connections;
-    transition_engine *transitions;
+    task_engine *engine;
     session *session;
     /* Of the thread that follows the beats. */
     janitor_cursor cursor;

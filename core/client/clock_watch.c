@@ -388,7 +388,7 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-uint32_t clock_watch_steps(tl_client *client)
+uint32_t clock_watch_jumps(tl_client *client)
 {
     uint32_t jumps;
 

@@ -72,7 +72,7 @@ int clock_watch_fits(struct tl_client *client, const tl_view *view, int64_t befo
 int clock_watch_was_back(struct tl_client *client, int64_t server_us, int64_t before_us);
 
 /* How many jumps were on record when this process last believed the clock. */
-uint32_t clock_watch_steps(struct tl_client *client);
+uint32_t clock_watch_jumps(struct tl_client *client);
 
 /* Fills what the session's row tells of the clock. */
 void clock_watch_keep(void *client, struct store_session_clock *kept);

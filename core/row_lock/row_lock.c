@@ -43,7 +43,7 @@ static tl_status make_row(tl_client *client, const char *resource)
     static const task_kind kind = {.run = run_make};
     task t = {.kind = &kind, .name = "row lock", .context = (void *)(uintptr_t)resource};
 
-    task_run(client->transitions, &t, client->config.pool_wait_ms);
+    task_run(client->engine, &t, client->config.pool_wait_ms);
     if (t.verdict == VERDICT_APPLIED)
         return TL_OK;
     if (t.verdict == VERDICT_UNKNOWN)

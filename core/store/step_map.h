@@ -33,7 +33,7 @@
     FIELD(least_us, fence, db_int(s->least_us))                                                    \
     FIELD(most_us, fence, db_int(s->most_us))                                                      \
     FIELD(by_time, retryable, db_int(s->by_time))                                                  \
-    FIELD(clock_steps, sends, db_uint(s->clock_steps))                                             \
+    FIELD(clock_jumps, sends, db_uint(s->clock_jumps))                                             \
     FIELD(fingerprint, fingerprint, db_bytes(s->fingerprint, TL_FINGERPRINT))                      \
     FIELD(payload, payload, payload_or_hold(s))                                                    \
     FIELD(amount_minor, amount_minor, amount_or_null(s))                                           \

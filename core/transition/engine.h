@@ -8,7 +8,7 @@
 
 typedef struct group_queue group_queue;
 
-struct transition_engine {
+struct task_engine {
     /* Fixed after start. */
     pool *connections;
     const struct logger *logger;

@@ -66,7 +66,7 @@ WHERE s.status = 'P'
     AND (:by_time = 0                                           -- both rows
         OR EXISTS (SELECT 1 FROM tl_clock c
             WHERE c.one = (s.status = 'P') AND c.steps = c.settled
-                AND c.steps = :clock_steps))
+                AND c.steps = :clock_jumps))
     AND (:proof <> 'O'                                          -- both rows, alone
         OR ((s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
             AND EXISTS (SELECT 1 FROM trade_resolution d
