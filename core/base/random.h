@@ -12,7 +12,7 @@
  * a token that repeats could pay twice. */
 void random_bytes(void *to, size_t size);
 
-/* 128 random bits, for one step of a row.  The child of a fork() gets others than its parent. */
+/* 128 random bits, for one step of a row.  Never the same twice, nor in the child of a fork(). */
 void random_token(uint8_t token[RANDOM_TOKEN]);
 
 /* base_ms plus a random part of up to `percent` of it.  So many waiters do not come back at the
