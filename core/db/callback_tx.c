@@ -11,11 +11,11 @@
  * when the work is done.  And it is never the most recently prepared statement: when a callback's
  * prepare fails for want of room (1461), the server may execute the last one instead (statement.c).
  *
- * The commit also checks that the connection still has its name (connect.c).  Others take the name's
- * absence as proof that nothing of the connection can happen any more.  If a callback released it,
- * by RELEASE_ALL_LOCKS() for instance, they would take a commit under way for one that never came.
- * So the commit releases the savepoint a second time then, which is the same error and commits
- * nothing.
+ * The commit also checks that the connection still has its name (connect.c).  Others take the
+ * name's absence as proof that nothing of the connection can happen any more.  If a callback
+ * released it, by RELEASE_ALL_LOCKS() for instance, they would take a commit under way for one that
+ * never came. So the commit releases the savepoint a second time then, which is the same error and
+ * commits nothing.
  *
  * A callback can leave the session in any state, whatever the server said last: after a deadlock,
  * or with autocommit on.  A transaction that has begun is therefore over only when a commit or a
@@ -25,13 +25,13 @@
  * On a connection for declared books no callback runs, so it does without savepoint, name check and
  * telling: autocommit is off, and COMMIT is prepared.
  *
- * A callback can also SET variables that would govern the next trade's hold or grace: the clock, the
- * isolation, lock waits.  The server tells with its answers which variables were set, and that the
- * default database, the role or temporary tables changed.  It tells with the statement's own answer;
- * or, if the statement failed or answered with rows, with the next answer that has something to
- * tell.  So commit and rollback set autocommit: its own mention also proves that nobody switched the
- * telling off.  A connection whose session was changed is closed.  This one rule costs no request,
- * and less than setting everything again would.
+ * A callback can also SET variables that would govern the next trade's hold or grace: the clock,
+ * the isolation, lock waits.  The server tells with its answers which variables were set, and that
+ * the default database, the role or temporary tables changed.  It tells with the statement's own
+ * answer; or, if the statement failed or answered with rows, with the next answer that has
+ * something to tell.  So commit and rollback set autocommit: its own mention also proves that
+ * nobody switched the telling off.  A connection whose session was changed is closed.  This one
+ * rule costs no request, and less than setting everything again would.
  */
 #include "db/db_internal.h"
 
@@ -68,7 +68,8 @@ static void note_change(db *connection, const char *what, size_t size)
                  what);
 }
 
-/* A statement that does not wait (DB_NOWAIT_PREFIX) sets a variable too, and sets it back. */
+/* Our own statement that does not wait (DB_NOWAIT_PREFIX) also sets a variable, and sets it
+ * back. */
 static void hear_variable(db *connection, const MARIADB_CONST_STRING *name,
                           const MARIADB_CONST_STRING *value)
 {
@@ -128,7 +129,7 @@ const char *db_changed(const db *connection)
     return connection->told.changed;
 }
 
-/* The transaction is over: its connection stays with us as long as it is as it was made. */
+/* The transaction is over.  The connection is kept only if its session is as it was made. */
 static void ready_again(db *connection)
 {
     static const char untold[] = "what it tells of itself";
@@ -158,7 +159,8 @@ static int set_savepoint(db *connection, void *what)
     return 0;
 }
 
-/* Autocommit off, the commit prepared and the savepoint set, unless that is so already. */
+/* Switches autocommit off, prepares the commit and sets the savepoint, unless that is done
+ * already. */
 static db_answer make_ready(db *connection)
 {
     db_answer answer;
@@ -203,7 +205,7 @@ db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
     return db_run_first(connection, statement, values, count, nowait, result);
 }
 
-/* Whoever ended the transaction may have done more to the session. */
+/* A callback that ended the transaction may have changed more of the session. */
 static db_answer judge(db *connection, db_answer answer)
 {
     if (answer == DB_ERROR && connection->error_number == ERROR_NO_SAVEPOINT)
@@ -237,7 +239,7 @@ db_answer db_callback_tx_commit(db *connection)
     value = db_ascii(name);
     connection->told.autocommit = 0;
 
-    /* What was prepared is gone, and with it the transaction: nobody need be asked. */
+    /* A reset took the prepared commit and the transaction with it, so nothing is sent. */
     if (db_was_reset(connection, &commit))
         db_set_error(connection, ERROR_NO_SAVEPOINT, "the connection was reset");
     else

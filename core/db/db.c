@@ -1,4 +1,5 @@
-/* Opening, ending and checking a connection's transactions, and its state.  Touches one connection. */
+/* Begins and ends the transactions of a connection, and tells its state.  Touches one
+ * connection. */
 #include "db/db_internal.h"
 
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the child of a fork the socket is the parent's: whatever libmariadb says while closing
+/* In the child of a fork the socket is the parent's.  What libmariadb sends while it closes
  * (COM_STMT_CLOSE, COM_QUIT, the end of TLS) must not reach it. */
 static void muffle(MYSQL *mysql)
 {
@@ -84,8 +85,8 @@ int db_server_in_transaction(const db *connection)
     return (connection->mysql->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
-/* Where a caller has switched autocommit off, the next statement belongs to a transaction even when
- * none has begun. */
+/* If a caller has switched autocommit off, the next statement belongs to a transaction even before
+ * one has begun. */
 int db_in_transaction(const db *connection)
 {
     if (connection->callback_tx == CALLBACK_TX_BEGUN)
@@ -152,7 +153,7 @@ void db_count_add(db_counters *sum, const db *connection)
     sum->snapshot_conflicts += counter_of(&from->snapshot_conflicts);
 }
 
-/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without a table before it. */
+/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without the table's name. */
 const char *db_duplicate_key(const db *connection)
 {
     static _Thread_local char key[65];

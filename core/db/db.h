@@ -54,7 +54,7 @@ static inline db_value db_uint(uint64_t number)
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
 /* For a value that goes into an ASCII column and is compared with nothing.  The server takes it as
- * it is, while it converts other text letter by letter. */
+ * it is; it would convert other text letter by letter. */
 db_value db_ascii(const char *text);
 /* The bytes of a UUID's text, for a column of that type; they stand in `to`, which must live as
  * long as the value.  NULL is SQL NULL. */
@@ -145,9 +145,8 @@ void db_spoil(db *connection);
 int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
-/* Whether the server has not closed the connection, as far as its socket shows, without a round
- * trip.  For use directly before a request, which then does not look again.  db_ping() asks the
- * server. */
+/* 0: the socket shows that the server has closed the connection.  It costs no round trip.  For use
+ * directly before a request, which then does not look again.  db_ping() asks the server. */
 int db_alive(db *connection);
 int db_ping(db *connection);
 

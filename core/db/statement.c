@@ -1,8 +1,10 @@
 /*
- * Prepared statements of one connection.  The first use of a statement costs one round trip more,
- * for preparing it.  libmariadb could send both requests at once; but when the server refuses the
- * first for want of room (max_prepared_stmt_count), it applies the second to the statement that was
- * prepared last on the connection, and runs that.
+ * Prepares, keeps and runs the statements of one connection.  Touches that connection.
+ *
+ * The first use of a statement costs one round trip more, to prepare it.  libmariadb could send
+ * both requests at once.  But if the server refuses the first for want of room
+ * (max_prepared_stmt_count), it applies the second to the statement that was prepared last on the
+ * connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -56,8 +58,8 @@ static void bind_value(MYSQL_BIND *bind, const db_value *value, int borrowed)
         bind->buffer_length = sizeof(value->int_value);
         break;
     case DB_TEXT:
-        /* The caller's connection may have another character set: UTF-8 goes as bytes there, which
-         * the server stores as they are. */
+        /* A caller's connection may have another character set.  So UTF-8 goes as bytes there,
+         * which the server stores as they are. */
         bind->buffer_type = borrowed && has_high_bytes(value->data, value->size)
                                 ? MYSQL_TYPE_BLOB
                                 : MYSQL_TYPE_STRING;
@@ -195,7 +197,7 @@ static int take_cell(db *connection, MYSQL_STMT *stmt, db_result *result, size_t
     return db_result_put(result, row, column, from->text, from->length, 0);
 }
 
-/* The rows are in memory already; what fails here is memory. */
+/* The rows are in memory already, so this fails only for want of memory. */
 static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
@@ -219,8 +221,8 @@ static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
     return 0;
 }
 
-/* A result is believed only when its last packet was read: rows of RETURNING arrive before the
- * commit can fail. */
+/* A result counts only once its last packet was read: rows of RETURNING arrive before the commit,
+ * which can still fail. */
 static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
@@ -249,8 +251,8 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
-/* A procedure answers with each SELECT in it, and with its own last packet, which says that it came
- * to its end. */
+/* A procedure sends the result of each SELECT in it, and then a last packet, which says that it
+ * came to its end. */
 static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     int failed = read_answer(connection, stmt, result);
@@ -333,7 +335,7 @@ static void keep(db *connection, const struct db_prepared *fresh)
         size_t space = connection->prepared_space ? connection->prepared_space * 2 : 16;
         struct db_prepared *grown = memory_resize(connection->prepared, space * sizeof(*grown));
 
-        if (!grown) { /* It is prepared again next time. */
+        if (!grown) { /* Without room the statement is prepared again next time. */
             mysql_stmt_close(fresh->stmt);
             return;
         }
@@ -382,13 +384,14 @@ void db_undo(db *connection)
     memcpy(text, connection->error_text, sizeof text);
     if (db_rollback(connection) != DB_DONE)
         db_spoil(connection);
-    /* Of the statement, not of this. */
+    /* trip_ms and the error are the statement's, not the rollback's. */
     connection->trip_ms = trip_ms;
     db_keep_error(connection, number, text);
 }
 
-/* An error of the row or of the moment.  Any other may be of the session, which an earlier callback
- * has left read-only, say, or in another database. */
+/* Whether the error comes of the row or of the moment, so that the connection is still good.  Any
+ * other error may come of the session: a callback may have left it read-only, or in another
+ * database. */
 static int may_come_again(const db *connection)
 {
     const db_error_kind kind = db_error_kind_of(connection->error_number);
@@ -399,8 +402,8 @@ static int may_come_again(const db *connection)
 
 /*
  * No prepared statement leaves a transaction open, except the first one of a callback transaction.
- * If the answer of any other says that the connection is in a transaction, an earlier statement left
- * it open, and this one is not committed.  It never will be: the connection is not used again.
+ * If the answer of any other says that the connection is in a transaction, an earlier statement
+ * left it open, and this one is not committed.  It never will be: the connection is not used again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
@@ -428,7 +431,7 @@ static db_answer trip(db *connection, struct execution *execution)
     return DB_UNANSWERED;
 }
 
-/* The first use on this connection, or any use on a caller's. */
+/* The first use of the statement on this connection, or any use on a caller's connection. */
 static db_answer run_first(db *connection, struct execution *execution)
 {
     struct db_prepared fresh = {execution->text, execution->wait, NULL};
@@ -442,7 +445,7 @@ static db_answer run_first(db *connection, struct execution *execution)
     if (!fresh.stmt)
         goto out;
     answer = trip(connection, execution);
-    /* An error of the execution leaves the statement prepared; one of the preparation does not. */
+    /* After an error of the execution the statement is still prepared. */
     if (!connection->borrowed && !connection->broken && fresh.stmt->state >= MYSQL_STMT_PREPARED) {
         keep(connection, &fresh);
         fresh.stmt = NULL;
@@ -458,7 +461,7 @@ out:
 
 static db_answer run_again(db *connection, struct execution *execution)
 {
-    /* A callback that was lent the connection reset it: settings and name are gone. */
+    /* A callback that had the connection has reset it: its settings and its name are gone. */
     if (!execution->prepared->stmt->mysql) {
         db_spoil(connection);
         db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was reset");
@@ -492,14 +495,14 @@ static db_answer run_bound(db *connection, struct execution *execution)
         forget(connection, execution->prepared);
         answer = run_first(connection, execution);
     } else if (answer == DB_ERROR && db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA) {
-        /* Tables that triggers came to need since it was prepared are never found for it; the next
-         * time it is prepared anew. */
+        /* A statement never finds tables that its triggers need only since it was prepared.  So it
+         * is prepared anew the next time. */
         forget(connection, execution->prepared);
     }
     return answer;
 }
 
-/* Values are given by name, and a name may have several question marks. */
+/* Values are given by name; a name may stand for several question marks. */
 static int check_values(db *connection, struct execution *execution)
 {
     const struct sql_text *text = execution->text;
@@ -521,7 +524,7 @@ static db_answer run(db *connection, struct execution *execution, const db_value
         db_result_clear(execution->result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    /* Its own transaction would commit the one that is open. */
+    /* The block's own transaction would commit the one that is open. */
     if (execution->text->block && db_in_transaction(connection)) {
         db_set_error(connection, 1568, "%s is not for a transaction", execution->text->name);
         return DB_ERROR;

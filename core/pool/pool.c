@@ -20,7 +20,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* A connection that was idle for longer is asked whether it is still there. */
+/* A connection that was idle for longer is pinged before it is lent. */
 #define POOL_STALE_MS 30000
 
 enum place_state { PLACE_EMPTY, PLACE_FILLING, PLACE_IDLE, PLACE_LENT };
@@ -35,12 +35,12 @@ struct place {
 
 struct waiter {
     pthread_cond_t given;
-    struct place *place; /* FILLING or LENT, when it was given one */
+    struct place *place; /* FILLING or LENT, once it was given one; else NULL */
     struct waiter *next;
 };
 
 struct queue {
-    struct place *idle, *empty; /* the last one put is the first taken: it is warm */
+    struct place *idle, *empty; /* stacks: the place that was put last is taken first */
     struct waiter *first, **end;
 };
 

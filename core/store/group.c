@@ -37,10 +37,10 @@ size_t store_group_size(const step *s)
 {
     switch (s->kind) {
     case STEP_FINISH_RETRY:
-        return 1024 + 2 * s->result_size; /* as text, two digits for each byte */
+        return 1024 + 2 * s->result_size; /* the result goes as text, two digits for each byte */
     case STEP_CLAIM:
     case STEP_RECLAIM:
-        return 1024 + TL_PAYLOAD_MAX / 4; /* the row that is read, and most are small */
+        return 1024 + TL_PAYLOAD_MAX / 4; /* for the row that is read; most are small */
     default:
         return 1024 + s->payload_size + s->result_size;
     }
@@ -48,7 +48,7 @@ size_t store_group_size(const step *s)
 
 static void take_verdicts(step **steps, size_t count, const db_result *result)
 {
-    /* One row came back for each row that went in, in the same order. */
+    /* One row came back for each step, in the same order. */
     for (size_t i = 0; i < count; i++) {
         size_t size = 0;
         const void *token = db_get_bytes(result, i, 0, &size);
@@ -88,7 +88,7 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
                              &result);
     }
     if (answer == DB_DONE && result.rows != count) {
-        /* It is not known which row is whose, so each step is settled by its token. */
+        /* Nobody knows which row is whose, so each step is settled by its token. */
         db_spoil(connection);
         answer = DB_UNANSWERED;
     }

@@ -261,7 +261,7 @@ static void look_back(struct with *w, int64_t deadline_ms)
     keep_sentence(w, t->status);
     doubt_row(&t->doubt);
     t->doubt.rows = ROWS_NOT_SENT;
-    task_settle(w->lock->base.client->transitions, t, clock_left_ms(deadline_ms));
+    task_settle(w->lock->base.client->engine, t, clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_REFUSED) {
         t->status = error_set(w->if_undone, "%s", w->sentence);
         t->verdict = seen;
@@ -292,7 +292,7 @@ static void run_with(struct with *w, int64_t budget_ms)
     if (w->book != NULL)
         t->groups = w->book->books->groups;
     with_lost_before_commit(w);
-    task_run(w->lock->base.client->transitions, t, budget_ms);
+    task_run(w->lock->base.client->engine, t, budget_ms);
     look_back(w, deadline_ms);
 }
 
