@@ -22,8 +22,9 @@
  * rollback of ours was answered; until then the connection serves nobody else.  The rollback sets
  * the savepoint again.
  *
- * On a connection for declared books no callback runs, so it does without savepoint, name check and
- * telling: autocommit is off, and COMMIT is prepared.
+ * On a connection for declared books no callback runs, so it does without savepoint and telling:
+ * autocommit is off, and the commit is prepared.  It looks for the name, since a stored function may
+ * have released that.
  *
  * A callback can also SET variables that would govern the next trade's hold or grace: the clock,
  * the isolation, lock waits.  The server tells with its answers which variables were set, and that
@@ -52,7 +53,11 @@ static const struct sql_text commit = {
             "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_SAVEPOINT "END",
 };
 
-static const struct sql_text books_commit = {.name = "COMMIT", .text = "COMMIT"};
+static const struct sql_text books_commit = {
+    .name = "COMMIT",
+    .text = "BEGIN NOT ATOMIC IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
+            "ELSE RELEASE SAVEPOINT tl_callback; END IF; END",
+};
 
 /* ------------------------------------------------ what became of the session -- */
 
@@ -218,9 +223,9 @@ static void lock_name(const db *connection, char to[DB_NAME_SIZE + 3])
     snprintf(to, DB_NAME_SIZE + 3, "tl:%s", connection->name);
 }
 
-static db_answer commit_books(db *connection)
+static db_answer commit_books(db *connection, const db_value *name)
 {
-    db_answer answer = db_run_commit(connection, &books_commit, NULL, 0);
+    db_answer answer = db_run_commit(connection, &books_commit, name, 1);
 
     if (answer == DB_DONE)
         connection->callback_tx = CALLBACK_TX_READY;
@@ -233,10 +238,10 @@ db_answer db_callback_tx_commit(db *connection)
     db_answer answer = DB_ERROR;
     db_value value;
 
-    if (connection->is_for_books)
-        return commit_books(connection);
     lock_name(connection, name);
     value = db_ascii(name);
+    if (connection->is_for_books)
+        return judge(connection, commit_books(connection, &value));
     connection->told.autocommit = 0;
 
     /* A reset took the prepared commit and the transaction with it, so nothing is sent. */

@@ -278,7 +278,9 @@ db_answer db_commit_if(db *connection, const char *condition)
     db_answer answer = DB_NO_MEMORY;
 
     text_buffer_init(&sql);
-    text_buffer_append_text(&sql, "BEGIN NOT ATOMIC IF ");
+    text_buffer_append_format(&sql,
+                              "BEGIN NOT ATOMIC IF IS_USED_LOCK('tl:%s') <=> CONNECTION_ID() AND ",
+                              connection->name);
     text_buffer_append_text(&sql, condition);
     text_buffer_append_text(&sql, " THEN COMMIT; END IF; END");
     if (!sql.failed)
