@@ -74,12 +74,18 @@ static int setup(void **state)
         " fee BIGINT) ENGINE = InnoDB;"
         "CREATE TABLE log (id BIGINT PRIMARY KEY AUTO_INCREMENT, at TIMESTAMP INVISIBLE,"
         " what TEXT, n INT) ENGINE = InnoDB;"
-        "CREATE TABLE kinds (i INT PRIMARY KEY, a TINYINT, b SMALLINT, c MEDIUMINT, d BIGINT,"
+        "CREATE TABLE kinds (i INT PRIMARY KEY DEFAULT 0, a TINYINT, b SMALLINT, c MEDIUMINT, d "
+        "BIGINT,"
         " e DECIMAL(20, 4), f FLOAT, g DOUBLE, h YEAR, j BOOL, k BIT(8), l CHAR(9),"
         " m VARCHAR(9), n TINYTEXT, o TEXT, p MEDIUMTEXT, q LONGTEXT, r ENUM('x'),"
         " s SET('x'), t DATE, u TIME, v DATETIME, w TIMESTAMP, x JSON, y BINARY(9),"
         " z VARBINARY(9), aa TINYBLOB, ab BLOB, ac MEDIUMBLOB, ad LONGBLOB, ae UUID,"
         " af INET6) ENGINE = InnoDB;"
+        "CREATE TABLE needs (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b INT NOT NULL DEFAULT 0,"
+        " c INT, `d e` INT NOT NULL, f INT AS (c + 1) STORED, g TIMESTAMP, h DATETIME NOT NULL"
+        " DEFAULT NOW(), i ENUM('x') NOT NULL, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START,"
+        " t TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (s, t))"
+        " ENGINE = InnoDB WITH SYSTEM VERSIONING;"
         "CREATE TABLE my (a INT) ENGINE = MyISAM;"
         "CREATE TABLE ar (a INT) ENGINE = Aria;"
         "CREATE TABLE me (a INT) ENGINE = MEMORY;"
@@ -232,11 +238,12 @@ static void test_own_tables(void **state)
                  "CREATE DATABASE %s_other; CREATE TABLE %s_other.trade_lock (status CHAR(1))"
                  " ENGINE = InnoDB",
                  database_name(f.db), database_name(f.db));
-    if (mysql_query(f.sql, "SELECT table_name, column_name FROM information_schema.columns"
-                           " NATURAL JOIN information_schema.tables"
-                           " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
-                           " AND ordinal_position = 1 AND table_name NOT IN ('account', 'orders',"
-                           " 'log', 'kinds', 'my', 'ar', 'me', 'versions', 'odd `name`')") != 0)
+    if (mysql_query(f.sql,
+                    "SELECT table_name, column_name FROM information_schema.columns"
+                    " NATURAL JOIN information_schema.tables"
+                    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+                    " AND ordinal_position = 1 AND table_name NOT IN ('account', 'orders',"
+                    " 'log', 'kinds', 'my', 'ar', 'me', 'needs', 'versions', 'odd `name`')") != 0)
         fail_msg("%s", mysql_error(f.sql));
     tables = mysql_store_result(f.sql);
     while ((row = mysql_fetch_row(tables)) != NULL) {
@@ -374,6 +381,20 @@ static void test_places(void **state)
         else
             expect_made(f.admin, all[i].sql, values);
     }
+}
+
+/* What a row must be given; else the server refuses the first payment. */
+static void test_needed_columns(void **state)
+{
+    (void)state;
+    expect_made(f.admin, "INSERT INTO needs (`D E`, needs.i) VALUES (:n, 'x')", "n int");
+    expect_refused(f.admin, "INSERT INTO needs (c, i) VALUES (:n, 'x')", "n int",
+                   "gives no value to the column \"d e\", which has no default");
+    expect_refused(f.admin, "INSERT INTO needs (a, b, `d e`) VALUES (1, 2, :n)", "n int",
+                   "gives no value to the column \"i\", which has no default");
+    expect_refused(f.admin, "INSERT INTO needs () VALUES (:n)", "n int", SERVER "Column count");
+    expect_refused(f.admin, "INSERT INTO account (balance) VALUES (:amount_minor)", NULL,
+                   "gives no value to the column \"cust_no\", which has no default");
 }
 
 static void test_own_values(void **state)
@@ -540,12 +561,19 @@ static void test_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typing_errors),   cmocka_unit_test(test_missing_rights),
-        cmocka_unit_test(test_tables),          cmocka_unit_test(test_own_tables),
-        cmocka_unit_test(test_temporary_table), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_places),          cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_several),         cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_leaves_nothing),  cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_typing_errors),
+        cmocka_unit_test(test_missing_rights),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_own_tables),
+        cmocka_unit_test(test_temporary_table),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_needed_columns),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_leaves_nothing),
+        cmocka_unit_test(test_runs),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
