@@ -33,11 +33,11 @@
  * IGNORE, ON DUPLICATE KEY, ORDER BY, LIMIT, RETURNING, variables and comments.  It cannot ask what
  * the statement before it did (LAST_INSERT_ID, ROW_COUNT): in a group that was another trade's.
  *
- * A name with a colon is a value.
- * These are known from the trade and need not be given: :serial_no, :cust_no, :op_code, :epoch,
- * :channel_key, :channel_ref, :amount_minor, :currency.  All others are declared in `values`, with
- * their types: "payee text, fee int, proof bytes".  Any value may be NULL; the table says whether it
- * takes it.
+ * A name with a colon is a value.  These are known from the trade and need not be given: :serial_no,
+ * :cust_no, :op_code, :epoch, :channel_key, :channel_ref ("" while there is none), :amount_minor and
+ * :currency.  The last two are NULL if the trade was asked for without; a trade that is tried anew
+ * keeps those of its first ask.  All others are declared in `values`, with their types: "payee text,
+ * fee int, proof bytes".  Any value may be NULL; the table says whether it takes it.
  *
  * Each line must change so many rows as declared (`rows`, usually one).  A row that an UPDATE finds
  * and leaves as it was is not changed.  If another number was changed, then
@@ -50,10 +50,17 @@
  * Within a group the lines of a statement are sorted by the values behind WHERE, so that groups
  * meet rows in one order.
  *
+ * A group's lines are written together, so a line may see what a neighbour's earlier statement wrote:
+ * a credit that is declared before a refusing debit covers it, whoever comes first.  Declare the
+ * statements that may refuse before all others; that is also the fastest order.
+ *
  * Nobody waits in the server for a row that somebody else has: the trade whose row it is goes on
  * alone, and tries again after a pause.  A row that all trades change, such as a treasury's, would
- * send them all alone.  Mark its statement `shared`, and declare it last: groups wait for each other
- * at it, up to business_lock_wait_s.
+ * send them all alone.  Mark its statement `shared`, and declare it last: those with a line of it
+ * wait for each other there, up to business_lock_wait_s, and nobody waits with them.
+ *
+ * What triggers and stored functions of the service do is the service's affair: they must not touch
+ * tradelock's tables, the session, or @tl_changed.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
