@@ -2,20 +2,19 @@
 --   tradelock_application  services and retry workers
 --   tradelock_operator     people and jobs with the command `tradelock`
 --   tradelock_reader       dashboards and audits
--- Nobody among them can write history (trade_lock_past, resource_log, resource_holder_log),
--- remove a row, or change evidence, what operators decided or what they closed of an audit.  History is written by
--- triggers with the rights of the account that ran the migration; that account must stay
--- and keep its rights.
+-- No role can write history (trade_lock_past, resource_log, resource_holder_log), remove a row, or
+-- change evidence, what operators decided or what they closed of an audit.  Triggers write history
+-- with the rights of the account that ran the migration; that account must stay and keep its
+-- rights.
 --
--- An account gets a role so:
+-- An account gets a role by
 --   CREATE USER 'withdraw'@'10.0.0.%' IDENTIFIED BY '...' REQUIRE SSL;
 --   GRANT tradelock_application TO 'withdraw'@'10.0.0.%';
 --   SET DEFAULT ROLE tradelock_application FOR 'withdraw'@'10.0.0.%';
 CREATE ROLE IF NOT EXISTS tradelock_application;
--- Every column but those that the server fills in: when and who, and what the first step was
--- (first_...), which is history.
--- The key is among those of UPDATE since the server wants that of every column that an
--- INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_lane.sql) inserts.
+-- All columns except those that the server fills in: when and who, and what the first step was
+-- (first_...), which is history.  UPDATE also names the key, since the server wants that right for
+-- every column that an INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_lane.sql) inserts.
 GRANT SELECT,
     INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
@@ -38,7 +37,7 @@ GRANT EXECUTE ON PROCEDURE tl_clock_settle TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_carried_us TO tradelock_application;
 GRANT SELECT ON trade_lock_state TO tradelock_application;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
--- Whoever has the workflow registered carries out what operators decided.
+-- A worker that has the workflow registered carries out what operators decided.
 GRANT SELECT ON trade_resolution TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_resolution_refused TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_application;
@@ -47,7 +46,7 @@ GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
--- A restore: everybody sees it, and whoever finds one may say so; only accepting ends it.
+-- Everybody sees a restore, and a program that finds one may say so.  Only accepting ends it.
 GRANT SELECT ON tl_restore TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_application;
@@ -63,10 +62,10 @@ GRANT SELECT ON resource_holder_state TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 
--- An operator sees history, and changes a trade only through what the schema offers: a half of
--- a decision in their own name, evidence, tl_operator_retry.  Opening what the dead held is the
--- services' work.  Earlier versions gave the right to write the table, which is taken back; what
--- is revoked must have been granted.
+-- Operators see history.  They change a trade only by a half of a decision in their own name, by
+-- evidence, and by tl_operator_retry.  Services open what the dead held.  Earlier versions let
+-- operators write the table; that right is taken back.  A right that is revoked must have been
+-- granted.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
 GRANT SELECT ON trade_lock TO tradelock_operator;
 REVOKE ALL PRIVILEGES ON trade_lock FROM tradelock_operator;
@@ -81,7 +80,7 @@ GRANT SELECT ON trade_lock_past TO tradelock_operator;
 GRANT SELECT ON trade_lock_first TO tradelock_operator;
 GRANT SELECT ON trade_lock_log TO tradelock_operator;
 GRANT SELECT, INSERT ON trade_evidence TO tradelock_operator;
--- Every column but those that say who and when, which the server fills in.
+-- All columns except those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
     actor, thread_no, log_no, although_pending) ON trade_resolution TO tradelock_operator;
 GRANT SELECT, INSERT (finding, part, rule, cust_no, serial_no, op_code, rev, reason, actor,
@@ -90,12 +89,12 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
--- An operator of older times could end a restore alone; a right is granted before it is
--- revoked, since revoking one that is not there is an error.
+-- In earlier versions an operator could end a restore alone.  The right is granted before it is
+-- revoked, since revoking a right that is not there is an error.
 GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
 REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operator;
--- Declares, proposes and confirms, in their own name; what accepting changes the procedure
--- writes.
+-- Operators declare, propose and confirm in their own name; a procedure writes what accepting
+-- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_operator;
@@ -103,7 +102,7 @@ GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_restore_accept TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_file_paid TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_operator;
--- What may go is for the procedure to say; nobody removes a row in any other way.
+-- Procedures decide what may be removed; nobody removes a row in another way.
 GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_resources TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw TO tradelock_operator;

@@ -1,6 +1,5 @@
-/* One attempt at a trade: a copy of what its callbacks are shown, and each call of a callback
- * with its time-out, its answer and its line in the log. Calls the handlers; writes nothing
- * itself. */
+/* One attempt at a trade: keeps a copy of what its callbacks are shown, and makes each call of a
+ * callback, with its time-out, its answer and its line in the log.  Touches the attempt only. */
 #include "attempt.h"
 
 #include "memory.h"
@@ -82,7 +81,7 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
     a->seen.epoch = view->epoch;
     a->seen.number = view->attempts;
     a->seen.sends = view->sends;
-    /* 0: the row was not read, and its trade had been shown before (run.c). */
+    /* 0: the row was not read, and what run.c showed of the trade before still holds. */
     if (view->created_us != 0) {
         a->seen.created_us = view->created_us;
         attempt_show_amount(a, view->amount_minor, view->currency);
@@ -96,7 +95,7 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
 
 /* ------------------------------------------------------------------ the reply -- */
 
-/* A channel's odd bytes must not keep an ending from being stored. */
+/* Replaces bytes that the database would refuse: a channel's odd bytes must not stop an ending. */
 static void clean_text(char *text, size_t space)
 {
     text[space - 1] = '\0';
@@ -128,7 +127,7 @@ static void reply_empty(tl_reply *reply)
 
 /* -------------------------------------------------------------- the callbacks -- */
 
-/* The words of each enumeration; any other number is the first. */
+/* The words of each enumeration.  Any unknown number counts as the first. */
 static const char *const execute_words[] = {"UNKNOWN",     "SUCCEEDED", "DECLINED",
                                             "RETRY_LATER", "NOT_SENT",  "ACCEPTED"};
 static const char *const query_words[] = {"UNREACHABLE", "SUCCEEDED", "FAILED", "PENDING",
@@ -138,7 +137,7 @@ static const char *const cancel_words[] = {"UNKNOWN", "CANCELLED", "ALREADY_DONE
 #define WORD(words, answer)                                                                        \
     (words)[(size_t)(answer) < sizeof(words) / sizeof((words)[0]) ? (answer) : 0]
 
-/* What the channel answered, and nothing of what it was sent. */
+/* Logs what the channel answered, and nothing of what it was sent. */
 static void log_answer(const attempt *a, const char *call, const char *answer, int64_t start_ms)
 {
     const char *ref = a->reply.channel_ref;
@@ -162,7 +161,7 @@ int64_t tl_attempt_left_ms(const tl_attempt *seen)
     return seen != NULL ? left_ms(seen->until_ms) : 0;
 }
 
-/* What is left of the two moments as the callback begins. */
+/* Sets how much time is left until both moments, as the callback begins. */
 static void begin_call(attempt *a, int64_t until_ms)
 {
     if (tl_test_mutated("send-by"))
@@ -173,7 +172,8 @@ static void begin_call(attempt *a, int64_t until_ms)
     a->seen.deadline_ms = left_ms(a->deadline_at_ms);
 }
 
-/* A call that outlasts its time-out may outlast the hold: whoever wrote it should know. */
+/* Warns of a call that outlasted its time-out: it may outlast the hold, so its author should
+ * know. */
 static void mention_overrun(const attempt *a, const char *call, int64_t start_ms)
 {
     int64_t took_ms = schedule_now_ms() - start_ms;
@@ -185,7 +185,7 @@ static void mention_overrun(const attempt *a, const char *call, int64_t start_ms
                   a->seen.timeout_ms);
 }
 
-/* The same, on the row too, where nothing else is said. */
+/* The same for execute; the row says so too, if it has no other remark. */
 static void mention_execute(attempt *a, int64_t start_ms)
 {
     int64_t took_ms = schedule_now_ms() - start_ms;

@@ -5,8 +5,8 @@
 #include "registry.h"
 
 /*
- * What the callbacks are shown.  It owns copies of everything, since a view is only good until the
- * lock's next call, and an arming lies between a query and a send.
+ * What the callbacks are shown.  It owns copies of everything: a view is valid only until the
+ * lock's next call, and an arming comes between a query and a send.
  */
 typedef struct attempt {
     const workflow *workflow;
@@ -22,31 +22,31 @@ typedef struct attempt {
     tl_reply reply;         /* of the callback that was called last */
 } attempt;
 
-/* The key must have been checked. */
+/* Needs: a key that was checked. */
 tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const void *payload,
                        size_t payload_size);
 void attempt_free(attempt *a);
 
-/* About when the hold began, by schedule_now_ms(); never later than it did, whatever this process
- * was stopped for since. */
+/* About when the hold began, by schedule_now_ms().  It is never later than the true moment, however
+ * long this process was stopped since. */
 int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
 
-/* What the row says, or the request that is about to make it; currency NULL or "": nothing. */
+/* Shows the amount of the row, or of the request that will make it; currency NULL or "": none. */
 void attempt_show_amount(attempt *a, int64_t amount_minor, const char *currency);
-/* Takes over what the row says, which it said since then. */
+/* Shows what the row said at since_ms, from which its deadline is counted. */
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 
 /*
- * The callbacks outside transactions, with a fresh reply.  Whatever they return is mapped to a
- * known answer, and their reply to text and sizes that can be stored.  A send names the moment by
- * which it must be over, from before tl_may_send() was asked: when nothing is left of it, it is
- * NOT_SENT.
+ * Call the callbacks outside transactions, with an empty reply.  Whatever a callback returns
+ * becomes a known answer, and its reply becomes text and sizes that can be stored.  until_ms is the
+ * moment by which a send must be over, computed before tl_may_send() was asked.  If it has come,
+ * execute is not called, and the answer is NOT_SENT.
  */
 tl_execute attempt_execute(attempt *a, int64_t until_ms);
 tl_query attempt_query(attempt *a, int64_t timeout_ms);
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
 
-/* As tl_tx_fn with the attempt as context; prepare empties the reply each time. */
+/* A tl_tx_fn each, with the attempt as context.  attempt_prepare() empties the reply each time. */
 tl_status attempt_prepare(void *context, struct st_mysql *connection);
 tl_status attempt_apply_success(void *context, struct st_mysql *connection);
 

@@ -1,6 +1,7 @@
 /*
- * The executor beside the resolver's table: it gathers the facts, does what the table says, and
- * asks it again, until the trade is ended or put back.
+ * Carries out what the resolver's table says.  It gathers the facts, does what the table says, and
+ * asks the table again, until the trade is ended or put back.  It calls the channel's callbacks,
+ * and touches the trade through its lock and its evidence.
  */
 #include "compensate.h"
 
@@ -20,10 +21,10 @@ typedef struct compensation {
     attempt attempt;
     ending ending;
     resolver_facts facts;
-    char parked[64];      /* the reason that is on the row already */
-    tl_reply filed;       /* what the evidence that counts says */
-    uint64_t decided_rev; /* of the row that operators decided about */
-    const char *asked;    /* what the channel's last answer was; NULL: none in this attempt */
+    char parked[64];      /* the reason that the row already has; "": not parked */
+    tl_reply filed;       /* reference and remark of the evidence that counts */
+    uint64_t decided_rev; /* the revision that operators decided about */
+    const char *asked;    /* the channel's last answer in this attempt; NULL: none */
     compensate_calls *calls;
 } compensation;
 
@@ -78,14 +79,15 @@ static void keep_filed(compensation *c, const tl_evidence_row *row)
                     row->remark != NULL ? row->remark : "");
 }
 
-/* Then no evidence of a failure says what the ending rests on. */
+/* Whether evidence or a decision says that money moved; then evidence of a failure does not
+ * count. */
 static int money_moved(const resolver_facts *facts)
 {
     return facts->success_evidence || facts->decided == TL_DECISION_PAID;
 }
 
-/* Evidence counts for the epoch and the channel key that it names, and no other.  But what
- * operators called paid may have been paid in an earlier epoch: its reference is kept. */
+/* Evidence counts only for the epoch and the channel key that it names.  But a payment that
+ * operators call paid may be of an earlier epoch, so its reference is kept. */
 static int read_evidence_row(void *context, const tl_evidence_row *row)
 {
     compensation *c = context;
@@ -112,8 +114,8 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
     return 0;
 }
 
-/* They come in the order of the row's revisions, so the last one is in force, unless it was
- * refused. */
+/* Decisions come in the order of the row's revisions.  The last one is in force, unless a worker
+ * refused it. */
 static int read_decision(void *context, const tl_resolution_row *row)
 {
     compensation *c = context;
@@ -142,7 +144,7 @@ static tl_status read_evidence(compensation *c)
 
 /* ------------------------------------------------------------------- the calls -- */
 
-/* A call may take the execute time-out, but must leave the commit budget of the hold. */
+/* A call gets the execute time-out, but no more than leaves the hold its commit budget. */
 static int64_t call_timeout_ms(const compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
@@ -206,7 +208,7 @@ static void do_cancel(compensation *c)
     c->asked = cancel_name(c->facts.cancel);
 }
 
-/* TL_OK: sent, or known not to be; decide again.  Else the arming did not happen. */
+/* TL_OK: it was sent, or certainly not sent; decide again.  Else nothing was armed or sent. */
 static tl_status do_send(compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
@@ -219,7 +221,7 @@ static tl_status do_send(compensation *c)
     c->attempt.seen.sends = c->facts.sends;
     c->facts.sent = 1;
     c->facts.execute = TL_EXECUTE_NOT_SENT;
-    until_ms = schedule_now_ms() + policy->execute_ms; /* before it is asked */
+    until_ms = schedule_now_ms() + policy->execute_ms; /* before tl_may_send() is asked */
     if (!tl_may_send(c->lock, policy->execute_ms))
         return TL_OK;
     c->calls->sends++;
@@ -239,8 +241,8 @@ static int64_t next_run_ms(const compensation *c, const resolver_action *action)
     return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
 }
 
-/* The channel's answer goes on record, in front of what the callback remarked: operators who have
- * to decide read it there (tools/tradelock/said.c). */
+/* Puts the channel's answer in front of the callback's remark, so that operators who have to decide
+ * find it on the row (tools/tradelock/said.c). */
 static void note_answer(compensation *c)
 {
     tl_reply *reply = &c->attempt.reply;
@@ -252,7 +254,8 @@ static void note_answer(compensation *c)
     tl_reply_remark(reply, "%s%s%s", c->asked, remark[0] != '\0' ? "; " : "", remark);
 }
 
-/* What the ending of a decided trade says; the operators' reasons are not for customers. */
+/* Fills the reply for an ending by evidence or decision.  Operators' reasons are not for
+ * customers. */
 static void take_filed(compensation *c, const resolver_action *action)
 {
     c->attempt.reply = c->filed;
@@ -288,7 +291,8 @@ static tl_status finish(compensation *c, const resolver_action *action)
     return ending_run(e);
 }
 
-/* An arming that was refused or undone: nothing was sent, the next attempt sees why. */
+/* After an arming that was refused or undone: nothing was sent, and the next attempt finds out
+ * why. */
 static tl_status put_back_unarmed(compensation *c, tl_status status)
 {
     if (status == TL_LOST || tl_status_class(status) == TL_CLASS_UNKNOWN)
@@ -299,7 +303,7 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
     return ending_run(&c->ending);
 }
 
-/* First on record that the decision is over, so that nobody ends the trade by it later. */
+/* Writes first that the decision is over, so that nobody ends the trade by it later. */
 static tl_status refuse_decision(compensation *c, const resolver_action *action)
 {
     tl_status status =
@@ -342,7 +346,7 @@ static tl_status park_poison(compensation *c)
     return ending_run(&c->ending);
 }
 
-/* Nothing was begun: the lane is due again later, and not only when the hold is over. */
+/* Nothing was begun.  The lane becomes due again later, not only when the hold is over. */
 static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t attempts)
 {
     const tl_findings nothing = {0};
@@ -373,7 +377,7 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compe
         status = park_poison(&c);
     } else {
         status = read_evidence(&c);
-        /* Without the evidence nothing may be decided; the lane is due again later. */
+        /* Nothing may be decided without the evidence, so the lane is due again later. */
         status = status == TL_OK ? resolve(&c) : put_back_unarmed(&c, status);
     }
     attempt_free(&c.attempt);

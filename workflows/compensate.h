@@ -10,13 +10,14 @@ typedef struct compensate_calls {
 
 /*
  * Brings a claimed trade as far as it can be brought now.  `lock` is granted on the retry lane; the
- * caller frees it.  TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST; anything
- * else: the end of the hold opens the lane again.
+ * caller frees it.  TL_SUCCEEDED, TL_FAILED: the trade is ended.  TL_IN_DOUBT, TL_QUEUED: it was
+ * put back.  TL_PARKED: it waits for a person.  TL_LOST: somebody else has it.  After any other
+ * answer the lane opens again when the hold is over.
  */
 tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls);
 
-/* Deaths alone with a trade before it is parked: the first death may have been another trade's
- * doing, so a claim that follows `poison` more of them is one too many. */
+/* Whether so many claims ended with their holder's death that the trade is to be parked.  Another
+ * trade may have caused the first death, so it takes `poison` more. */
 int compensate_is_poison(uint32_t claims, unsigned poison);
 
 #endif

@@ -1,5 +1,6 @@
-/* Every ending of the workflow layer: success, failure with a proof, put back, parked. An ending
- * whose answer was lost is repeated word for word until it is known. */
+/* Makes every ending of the workflow layer: success, failure with a proof, put back, parked.  An
+ * ending whose answer was lost is repeated word for word until its fate is known.  Touches the
+ * trade through its lock, and files evidence. */
 #include "ending.h"
 
 #include "resolver.h"
@@ -30,8 +31,9 @@ static void start(ending *e, tl_outcome outcome)
     e->final = 0;
 }
 
-/* A decline may be for good; what operators decided only where the channel can be asked once more
- * before a new key is sent; the other proofs say that nothing was ever tried. */
+/* Whether a failure with this proof may be tried anew.  A decline may be final.  After a decision
+ * of operators the channel must be able to tell, before a new key is sent.  The other proofs say
+ * that nothing was tried. */
 static int may_be_tried_anew(const attempt *a, tl_proof proof)
 {
     if (proof == TL_PROOF_OPERATORS)
@@ -126,8 +128,7 @@ static tl_status run_in_budget(ending *e)
         tl_status status = run_once(e);
         tl_class class_ = tl_status_class(status);
 
-        /* Memory that is missing now may be there in a moment; what the channel said would be
-         * forgotten. */
+        /* Memory may be there again in a moment; giving up would forget what the channel said. */
         if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY && status != TL_NO_MEMORY)
             return status;
         if (schedule_now_ms() >= end_ms)
@@ -143,17 +144,17 @@ static const char *evidence_name(const ending *e, int of_all)
     return of_all ? "FAILED" : "DECLINED";
 }
 
-/* Whether the outcome is an answer of the channel about this very payment. */
+/* Whether the outcome is the channel's own answer about this payment. */
 static int channel_answered(const ending *e)
 {
     return e->what.outcome == TL_OUTCOME_SUCCESS || e->what.proof == TL_PROOF_DECLINED;
 }
 
 /*
- * The books refused the outcome; the outcome itself is still true.  Filed, it ends the trade by the
- * resolver's first rule once the books take it.  Proofs other than a decline are found again by the
- * same road that found them, and need no filing. of_all: it speaks for every send; a decline that a
- * restored server refused may not.
+ * Files an outcome that the business rows refused, since the outcome itself is still true.  By the
+ * resolver's first rule it ends the trade once the business rows accept it.  Proofs other than a
+ * decline need no filing: the next attempt finds them again as this one did.  of_all: the outcome
+ * speaks for every send; a decline that a restored server refused may not.
  */
 static void file_outcome(ending *e, int of_all)
 {
@@ -178,7 +179,8 @@ static void file_outcome(ending *e, int of_all)
                       evidence.outcome, tl_status_name(status));
 }
 
-/* The third row of the table of endings: what was final is put back or parked. */
+/* The third row of the table of endings (workflows/README.md): a final outcome is put back or
+ * parked. */
 static tl_status give_up_final(ending *e)
 {
     const tl_policy *policy = &e->attempt->workflow->given.policy;
@@ -197,7 +199,7 @@ static tl_status give_up_final(ending *e)
     return run_in_budget(e);
 }
 
-/* Evidence says that money moved: the next attempt reads it, at once. */
+/* Evidence says that money moved.  The trade is due at once, and the next attempt reads it. */
 static tl_status give_up_contradicted(ending *e)
 {
     tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0,
@@ -207,9 +209,9 @@ static tl_status give_up_contradicted(ending *e)
     return run_in_budget(e);
 }
 
-/* Nothing fails before a restored server is accepted: what was lost may have sent once more; nor by
- * moments that two clocks told. What the channel said of this send is kept, and the trade is looked
- * at by schedule. */
+/* The failure may not be written now.  Either a restore is open, and a step that was lost may have
+ * sent once more; or the failure rests on moments that two clocks told.  What the channel said of
+ * this send is kept, and the trade is looked at again by schedule. */
 static tl_status give_up_for_now(ending *e)
 {
     const tl_policy *policy = &e->attempt->workflow->given.policy;
@@ -218,7 +220,7 @@ static tl_status give_up_for_now(ending *e)
     tl_reply *reply = &e->attempt->reply;
     const tl_reply said = *reply;
 
-    /* A compensating attempt may ask again; the first one has its answer only once. */
+    /* A compensating attempt can ask again; the first attempt has its answer only once. */
     if (number == 0)
         file_outcome(e, 0);
     tl_reply_remark(reply, "%s%snot failed yet (%s): the server was restored, or its clock set",
@@ -233,7 +235,7 @@ tl_status ending_run(ending *e)
 {
     tl_status status = run_in_budget(e);
 
-    /* A lock wait that outlasts the whole budget is a failure of the books too. */
+    /* A lock wait that outlasts the whole budget also counts as a failure of the business rows. */
     if (e->final && (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN))
         status = give_up_final(e);
     else if (e->final && status == TL_EVIDENCE)
@@ -243,7 +245,7 @@ tl_status ending_run(ending *e)
     if (status == TL_PARKED)
         tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0, "parked for a person: %s",
                       e->what.park_reason != NULL ? e->what.park_reason : "as before");
-    /* The outcome is known, but not on record yet. */
+    /* The outcome is known, but not written yet. */
     if (status == TL_NO_MEMORY || tl_status_class(status) == TL_CLASS_RETRY)
         return TL_UNKNOWN;
     return status;

@@ -1,7 +1,6 @@
 /*
- * Ending a hold: the one place from which the workflow layer finishes, puts back and
- * parks.  It owns what an ending has to say, so that an ending whose answer was lost can
- * be repeated word for word.
+ * Ending a hold: the workflow layer finishes, puts back and parks only here.  An `ending` owns what
+ * it has to say, so that it can be repeated word for word after a lost answer.
  */
 #ifndef TL_WORKFLOWS_ENDING_H
 #define TL_WORKFLOWS_ENDING_H
@@ -13,7 +12,7 @@
 typedef struct ending {
     tl_client *client;
     tl_lock *lock;
-    attempt *attempt; /* its reply is what is written */
+    attempt *attempt; /* its reply is written */
     tl_ending what;   /* texts point into the attempt's reply */
     tl_findings findings;
     int final;       /* SUCCESS or FAILURE: with business rows, else put back */
@@ -22,7 +21,7 @@ typedef struct ending {
 
 void ending_success(ending *e);
 void ending_failure(ending *e, tl_proof proof);
-/* The lane is opened; next_run_ms with jitter already. */
+/* Prepare an ending that opens the lane.  next_run_ms has its jitter already. */
 void ending_put_back(ending *e, tl_outcome outcome, int64_t next_run_ms);
 void ending_park(ending *e, tl_outcome outcome, const char *reason);
 
@@ -31,8 +30,8 @@ void ending_park(ending *e, tl_outcome outcome, const char *reason);
  * budget.  If the business rows cannot be written, the outcome is filed as evidence and the trade
  * put back; a failure that evidence contradicts is put back, due at once.
  *
- * TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_LOST.  TL_UNKNOWN: not known yet;
- * may be called again.
+ * TL_SUCCEEDED, TL_FAILED: the trade is ended.  TL_IN_DOUBT, TL_QUEUED, TL_PARKED: it was put back
+ * or parked.  TL_LOST: somebody else has the lock.  TL_UNKNOWN: not known yet; call again.
  */
 tl_status ending_run(ending *e);
 

@@ -1,4 +1,4 @@
-/* The one place where the workflow layer allocates, so that tests can let any allocation fail. */
+/* Allocates for the workflow layer; tests can let any allocation fail.  Touches the heap. */
 #include "memory.h"
 
 #include <tradelock/test_hooks.h>

@@ -1,16 +1,16 @@
 /*
- * Memory.  Everything in the workflow layer is allocated here, so that a test can let the
- * n-th allocation of both libraries together fail.  Freed with free().
+ * Memory.  All of the workflow layer allocates here, so that a test can let the n-th allocation of
+ * both libraries together fail.  Free it with free().
  */
 #ifndef TL_WORKFLOWS_MEMORY_H
 #define TL_WORKFLOWS_MEMORY_H
 
 #include <stddef.h>
 
-/* Filled with zeros; NULL when there is none left.  A block of no bytes is a block. */
+/* Filled with zeros; NULL: no memory is left.  A block of 0 bytes is not NULL. */
 void *workflow_memory(size_t size);
 
-/* At the beginning of every public call: the sentence of an earlier one is forgotten. */
+/* Called at the beginning of every public call: clears the sentence of an earlier one. */
 void workflow_call_begins(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The alarm for due work that no worker claims. Only reads. */
+/* Raises an alarm for due work that no worker claims.  Reads only. */
 #include "overdue.h"
 
 #include <tradelock/lane.h>
@@ -13,7 +13,7 @@ typedef struct operations {
     unsigned count;
 } operations;
 
-/* The business operations that have a retry lane. */
+/* Keeps the operations that have a retry lane. */
 static int keep_operation(void *context, const char *op_code)
 {
     operations *all = context;

@@ -5,9 +5,9 @@
 #include <tradelock/tradelock.h>
 
 /*
- * Looks through every operation that has rows, registered here or not, and raises one alarm for
- * each that has a compensating attempt overdue by late_ms: no worker serves it, or those that do
- * cannot keep up.  Read by index; problems are logged.
+ * Looks through every operation that has rows, registered here or not.  It raises one alarm for
+ * each operation with due work that is late_ms late: no worker serves it, or its workers cannot
+ * keep up. It reads by index, and logs its own problems.
  */
 void overdue_alarm(tl_client *client, int64_t late_ms);
 

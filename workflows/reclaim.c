@@ -1,5 +1,5 @@
-/* Trying a proven failure anew: which old keys the channel is asked about first, and when the
- * failure may be tried at all. Sends nothing itself; run.c does. */
+/* Decides whether a proven failure may be tried anew, and first asks the channel about its old
+ * keys. Calls query and files evidence; it sends nothing, run.c does. */
 #include "run.h"
 
 #include <tradelock/lane.h>
@@ -8,18 +8,19 @@
 #include <string.h>
 
 #define DAY_US (INT64_C(86400) * 1000000)
-/* So many keys in a row that the channel does not know end the search for lost ones. */
+/* The search for lost keys ends after this many in a row that the channel does not know. */
 #define LOST_ABSENT 3
-#define LOST_MOST 64 /* and so many in all */
+#define LOST_MOST 64 /* and after this many keys in all */
 
-/* Not on the channel's own word that this payment was refused or taken back. */
+/* Whether the proof is that nothing arrived, and not the channel's word that it refused the payment
+ * or took it back. */
 static int rests_on_absence(const tl_view *view)
 {
     return view->proof == TL_PROOF_NOT_FOUND || view->proof == TL_PROOF_NEVER_LEFT ||
            view->proof == TL_PROOF_OPERATORS;
 }
 
-/* What the channel knows of an old key contradicts the row: on record, and an alarm. */
+/* The channel knows an old key, which contradicts the row: files that, and raises an alarm. */
 static tl_status file_conflict(tl_client *client, const attempt *a, tl_query found)
 {
     tl_evidence evidence = TL_EVIDENCE_INIT;
@@ -75,16 +76,16 @@ static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch, tl_q
 
 /* ------------------------------------------------- what a restore may have lost -- */
 
-/* A trade from before the last restore may have been tried anew in what was lost, under keys that
- * the next grants will have, whenever the row says that it failed.  A day more, since two servers'
- * clocks differ, and holders make rows anew. */
+/* Whether tries of this trade may be lost.  A trade from before the last restore may have been
+ * tried anew in the steps that were lost, under the keys that its next grants will have.  A day is
+ * added, since two servers' clocks differ, and holders make rows anew. */
 static int may_be_lost(int64_t accepted_us, const tl_view *view)
 {
     return accepted_us != 0 && view->created_us < accepted_us + DAY_US;
 }
 
-/* So long after accepting a send of somebody who was granted it in what was lost may still be on
- * its way: "no such payment" does not count yet. */
+/* How much longer a send of a lost grant may be on its way after the restore was accepted.  Until
+ * then "no such payment" does not count. */
 static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us, const tl_view *view)
 {
     const int64_t over_us = accepted_us + (w->policy.max_hold_ms + w->policy.grace_ms) * 1000;
@@ -92,8 +93,8 @@ static int64_t too_early_ms(const tl_workflow *w, int64_t accepted_us, const tl_
     return view->now_us < over_us ? (over_us - view->now_us) / 1000 + 1 : 0;
 }
 
-/* A channel that cannot be asked pays the same key once within its window; a lost send of the next
- * key is at most as old as the trade. */
+/* A channel that cannot be asked pays a key once within its window.  So the trade must be younger
+ * than the window: a lost send of its next key is at most as old as the trade. */
 static tl_status check_window(const tl_workflow *w, const tl_view *view)
 {
     const int64_t needed_ms = (view->now_us - view->created_us) / 1000 + w->policy.deadline_ms +
@@ -109,8 +110,8 @@ static tl_status check_window(const tl_workflow *w, const tl_view *view)
                            view->epoch);
 }
 
-/* Upwards from the next key, until the channel knows several in a row not at all: of those that
- * were tried in what was lost one may never have arrived. */
+/* Asks for each key from the next one upwards, until the channel knows none of several in a row.
+ * One unknown key is not enough, since a lost send may never have arrived. */
 static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view, int64_t accepted_us)
 {
     const tl_workflow *w = &a->workflow->given;
@@ -144,8 +145,8 @@ tl_status reclaim_check(tl_client *client, attempt *a, const tl_view *view)
         status = check_lost(client, a, view, accepted_us);
     if (status != TL_OK)
         return status;
-    /* Without a query the proof itself is all there is: only a request that never left ends so on
-     * such a channel. */
+    /* Without a query there is only the proof itself.  On such a channel only a request that never
+     * left has a proof of absence. */
     if (!rests_on_absence(view) || !a->workflow->given.channel.can_query)
         return TL_OK;
     for (uint32_t epoch = last; epoch >= 1 && status == TL_OK; epoch--)

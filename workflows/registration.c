@@ -1,7 +1,7 @@
 /*
- * What is refused at registration, and why.  A registration is complete and consistent
- * (else TL_INVALID) and cannot pay twice or lose a payment by its own declarations (else
- * TL_UNSAFE).  The library never tries a declaration out: all of it is believed.
+ * Checks a registration; touches no state.  TL_INVALID: it is incomplete, or contradicts itself.
+ * TL_UNSAFE: by what it declares, it could pay twice or lose a payment.  The library believes all
+ * declarations, and never tries one out.
  */
 #include "registry.h"
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* 80 bits: fewer, and two trades could share a key, of which one would not be paid. */
+/* 80 bits.  With fewer, two trades could share a key, and one of them would not be paid. */
 #define KEY_CHARS_LEAST 20u
 
 static tl_status check_name(const char *what, const char *name)
@@ -42,7 +42,7 @@ static tl_status check_operation(const char *op_code)
     return TL_OK;
 }
 
-/* Declarations that contradict the callbacks or each other are mistakes of writing. */
+/* Refuses declarations that contradict the callbacks or each other, as TL_INVALID. */
 static tl_status check_consistency(const tl_workflow *w)
 {
     const tl_channel *channel = &w->channel;
@@ -156,8 +156,8 @@ static tl_status check_ranges(const tl_workflow *w)
     return TL_OK;
 }
 
-/* How far the server's clock may be off by the deadline without a step of it: what is not noticed,
- * and what a clock drifts that is slewed. */
+/* How far the server's clock may be off at the deadline although nobody saw a jump: a jump within
+ * the margin, and the drift of a clock that is slewed. */
 static int64_t drift_ms(const tl_policy *policy)
 {
     return policy->clock_margin_ms + policy->deadline_ms / 1000;
@@ -186,7 +186,7 @@ static tl_status check_safety(const tl_workflow *w)
                                "execute_ms and commit_ms together (%" PRId64 "), so an "
                                "answer in time could come too late",
                                w->op_code, policy->max_hold_ms, call_ms);
-    /* A send that was armed just before the deadline may leave until its max_hold. */
+    /* A send that was armed just before the deadline may leave until its max_hold is over. */
     if (channel->window_ms > 0 && policy->deadline_ms + late_ms > channel->window_ms)
         return tl_error_report(
             TL_UNSAFE,

@@ -1,5 +1,5 @@
-/* The table of registered operations: made, copied into, looked up, freed. registration.c
- * decides what may be registered. */
+/* Keeps the table of registered operations: makes it, adds copies, looks up, frees.  registration.c
+ * decides what may be registered.  Touches the table only. */
 #include "registry.h"
 
 #include "memory.h"
@@ -116,7 +116,7 @@ tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
     return policy;
 }
 
-/* Copies a name that is there and fits into the entry. */
+/* Copies a name into the entry.  TL_INVALID: the name is missing or too long. */
 static tl_status copy_name(char *to, size_t space, const char *what, const char *from)
 {
     if (from == NULL || from[0] == '\0')

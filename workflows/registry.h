@@ -22,19 +22,19 @@ struct tl_workflows {
     pthread_mutex_t mutex;
     /* Under the mutex; entries are never moved or removed. */
     workflow *entries[WORKFLOWS_MAX];
-    unsigned count, workers; /* workers that stand on it */
+    unsigned count, workers; /* workers: how many use this registry */
 };
 
-/* NULL when it is not registered. */
+/* NULL: the operation is not registered. */
 const workflow *workflows_find(tl_workflows *workflows, const char *op_code);
 
-/* The i-th registered one, or NULL. */
+/* The i-th registered workflow, or NULL. */
 const workflow *workflows_at(tl_workflows *workflows, unsigned i);
 
 /* The policy with every 0 replaced by the default. */
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults);
 
-/* TL_OK, TL_INVALID or TL_UNSAFE with one sentence; the policy must be complete. */
+/* TL_OK; TL_INVALID or TL_UNSAFE, with a sentence (registration.c).  Needs: a complete policy. */
 tl_status workflow_check(const tl_workflow *given);
 
 #endif

@@ -1,4 +1,4 @@
-/* What callbacks answer, checked and bounded. */
+/* Checks and bounds what callbacks write into a reply.  Touches the reply only. */
 #include "memory.h"
 
 #include <tradelock/layer.h>
@@ -45,7 +45,7 @@ tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size)
     return TL_OK;
 }
 
-/* Takes a UTF-8 character that was cut in two off the end. */
+/* Removes from the end a UTF-8 character that was cut in two. */
 static void trim_character(char *text, size_t size)
 {
     size_t start = size;

@@ -1,5 +1,5 @@
-/* The table of workflows/README.md as code: from what is known of a trade in doubt to what is
- * done next. A pure function, which touches nothing. */
+/* The table of workflows/README.md as code: from what is known of a trade in doubt it computes what
+ * is done next.  Touches no state. */
 #include "resolver.h"
 
 #include <tradelock/lane.h>
@@ -21,8 +21,8 @@ static resolver_action fail(tl_proof proof)
     return action;
 }
 
-/* What every put-back records, whatever its reason: a tried cancel, and a channel that turned out
- * to know the payment. */
+/* Notes what every put-back writes, whatever its reason: that a cancel was tried, and that the
+ * channel knows the payment. */
 static void note_findings(const resolver_facts *facts, resolver_action *action)
 {
     int seen = (facts->queried && (facts->query == TL_QUERY_PENDING)) ||
@@ -38,13 +38,13 @@ static resolver_action park(const resolver_facts *facts, const char *reason)
 {
     resolver_action action = take_step(RESOLVE_PARK);
 
-    /* The first reason is the one that a person has to deal with. */
+    /* A parked trade keeps its first reason, with which a person has to deal. */
     action.reason = facts->parked ? NULL : reason;
     note_findings(facts, &action);
     return action;
 }
 
-/* By schedule; but a parked trade stays parked, and used-up attempts park. */
+/* Puts back by schedule.  But a parked trade stays parked, and used-up attempts park it. */
 static resolver_action wait_for(const resolver_facts *facts, tl_outcome outcome,
                                 int64_t not_before_us)
 {
@@ -67,7 +67,7 @@ static int before_deadline(const resolver_facts *facts)
     return facts->deadline_us == 0 || facts->now_us < facts->deadline_us;
 }
 
-/* Sends the same key (again), unless something forbids every send. */
+/* Sends the same key, perhaps again, unless something forbids every send. */
 static resolver_action send_or_park(const resolver_facts *facts)
 {
     if (facts->conflict)
@@ -77,7 +77,7 @@ static resolver_action send_or_park(const resolver_facts *facts)
     return take_step(RESOLVE_SEND);
 }
 
-/* Rules 4 and 5, last part: only a channel that pays a key once is sent to again. */
+/* Last part of rules 4 and 5: sends again only if the channel pays a key once. */
 static resolver_action send_again_or_park(const resolver_facts *facts)
 {
     if (!facts->channel.idempotent)
@@ -87,7 +87,7 @@ static resolver_action send_again_or_park(const resolver_facts *facts)
     return send_or_park(facts);
 }
 
-/* Rule 4: the channel does not know the payment, late enough and twice. */
+/* Rule 4: the channel did not know the payment twice, late enough. */
 static resolver_action after_counted_not_found(const resolver_facts *facts)
 {
     if (facts->channel.not_found_final)
@@ -104,15 +104,16 @@ static resolver_action after_counted_not_found(const resolver_facts *facts)
     return send_again_or_park(facts);
 }
 
-/* Where an absence that counts would prove nothing and lead to the same key again, there is nothing
- * to wait for: the key pays once, whether another send of it is on its way or not. */
+/* Whether there is nothing to wait for.  That is so if "no such payment" would prove nothing and
+ * lead to the same key again: the key pays once, even if another send of it is on its way. */
 static int may_send_at_once(const resolver_facts *facts)
 {
     return facts->channel.idempotent && !facts->channel.not_found_final && !facts->has_cancel &&
            before_deadline(facts) && !facts->conflict && !facts->parked && !facts->cancel_tried;
 }
 
-/* Rule 3: the same key again, too early, the first sighting, within the grace, or it counts. */
+/* Rule 3, "no such payment": send the same key at once, or the answer comes too early, or is the
+ * first, or lies within the grace, or counts. */
 static resolver_action after_not_found(const resolver_facts *facts)
 {
     int64_t grace_us = facts->grace_ms * 1000;
@@ -134,9 +135,9 @@ static resolver_action after_not_found(const resolver_facts *facts)
     return after_counted_not_found(facts);
 }
 
-/* "Failed" of a key speaks for every send of it only where the channel binds its first answer to
- * the key, or where there was one send.  Else another send may still be on its way and be paid, and
- * the word counts as "no such payment" does: after send_until and the grace. */
+/* "Failed" speaks for every send of a key only if the channel binds its first answer to the key, or
+ * if there was one send.  Else another send may still be on its way and be paid.  Then "failed"
+ * counts as "no such payment" does: after send_until and the grace. */
 static resolver_action after_failed(const resolver_facts *facts)
 {
     int64_t counts_us = facts->send_until_us + facts->grace_ms * 1000;
@@ -144,7 +145,7 @@ static resolver_action after_failed(const resolver_facts *facts)
     if (facts->sends <= 1 || facts->channel.replays_first_answer)
         return fail(TL_PROOF_DECLINED);
     if (facts->declined)
-        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0); /* sent just now */
+        return wait_for(facts, TL_OUTCOME_UNKNOWN, 0); /* it was sent just now */
     if (facts->now_us < counts_us)
         return wait_for(facts, TL_OUTCOME_UNKNOWN, counts_us);
     return fail(TL_PROOF_DECLINED);
@@ -160,7 +161,7 @@ static resolver_action after_query(const resolver_facts *facts)
     case TL_QUERY_PENDING:
         return wait_for(facts, TL_OUTCOME_PENDING, 0);
     case TL_QUERY_NOT_FOUND:
-        /* The query only had to confirm a decline; the payment was sent just now. */
+        /* The query was only to confirm a decline; the payment was sent just now. */
         if (facts->declined)
             return wait_for(facts, TL_OUTCOME_UNKNOWN, 0);
         return after_not_found(facts);
@@ -170,7 +171,7 @@ static resolver_action after_query(const resolver_facts *facts)
     }
 }
 
-/* A decline of one of several sends says nothing of the others. */
+/* After a decline.  A decline of one of several sends says nothing of the others. */
 static resolver_action after_decline(const resolver_facts *facts)
 {
     if (facts->sends <= 1 || facts->channel.replays_first_answer)
@@ -199,7 +200,7 @@ static resolver_action after_send(const resolver_facts *facts)
     }
 }
 
-/* What two operators decided is over: somebody has to look at the trade again. */
+/* Refuses what two operators decided, and parks: a person has to look at the trade again. */
 static resolver_action refuse(const resolver_facts *facts, const char *reason)
 {
     resolver_action action = park(facts, reason);
@@ -219,12 +220,12 @@ static resolver_action fail_by_operators(void)
 }
 
 /* Two operators said that it failed.  A channel that can be asked is asked once before that is
- * booked, and a payment that it does not call failed is cancelled, where that can be: a request
- * that is late is not paid then.  No answer to the cancel is as good as none. */
+ * booked.  A payment that it does not call failed is cancelled, if that is possible, so that a late
+ * request is not paid.  A cancel without an answer does not stop the failure. */
 static resolver_action after_decided_failed(const resolver_facts *facts)
 {
     if (facts->now_us < facts->send_until_us)
-        /* A restore made it one in doubt again, whose send may be under way. */
+        /* A restore put the trade in doubt again, and its send may be under way. */
         return wait_for(facts, TL_OUTCOME_UNKNOWN, facts->send_until_us);
     if (!facts->channel.can_query)
         return fail_by_operators();
@@ -252,8 +253,8 @@ static resolver_action after_decided_failed(const resolver_facts *facts)
     return fail_by_operators();
 }
 
-/* Evidence of a failure, which one person may have filed.  A channel that can be asked is asked
- * whether it denies that. */
+/* One person may have filed this evidence of a failure.  So a channel that can be asked is asked
+ * whether it contradicts. */
 static resolver_action after_failure_evidence(const resolver_facts *facts)
 {
     resolver_action action = fail(TL_PROOF_DECLINED);

@@ -1,8 +1,8 @@
 /*
- * What a compensating attempt does next, as a pure function of what is known.  No clock, no
- * database, no channel: the executor (compensate.c) asks again after each thing that it learned,
- * until the action is an ending.  tests/workflows/test_resolver.c goes through every row of the
- * table in workflows/README.md.
+ * What a compensating attempt does next, as a pure function of what is known: it asks no clock, no
+ * database and no channel.  compensate.c calls it again after each thing that it learned, until the
+ * action is an ending.  tests/workflows/test_resolver.c goes through every row of the table in
+ * workflows/README.md.
  */
 #ifndef TL_WORKFLOWS_RESOLVER_H
 #define TL_WORKFLOWS_RESOLVER_H
@@ -18,7 +18,7 @@
 #define PARK_CONFLICT "conflict"
 #define PARK_DEADLINE "in doubt after the deadline"
 #define PARK_NO_WAY "in doubt, cannot send again"
-/* What two operators decided is not carried out; at most 63 characters each. */
+/* Why a decision of two operators is not carried out; at most 63 characters each. */
 #define PARK_PENDING "operators said failed, channel pending"
 #define PARK_PAID "operators said failed, channel paid it"
 
@@ -29,23 +29,23 @@ typedef struct resolver_facts {
     int64_t grace_ms;
     unsigned attempts_max;
 
-    /* The row, as it was claimed; after a send brought up to date. */
+    /* The row as it was claimed, brought up to date after a send. */
     int64_t now_us, send_until_us, deadline_us, not_found_since_us; /* 0: none */
     uint32_t sends, attempts;
     int parked, conflict, seen_by_channel, cancel_tried;
 
     /* Evidence of this epoch and of the row's own channel key. */
     int success_evidence, failure_evidence, decline_evidence;
-    /* What two operators decided of this epoch: a tl_decision, or 0. */
+    /* What two operators decided about this epoch: a tl_decision, or 0. */
     int decided;
-    int although_pending; /* and said so of a payment that the channel calls pending */
+    int although_pending; /* they want it booked although the channel says pending */
 
     /* What this attempt has learned. */
-    int queried, cancelled, sent; /* whether it did that */
+    int queried, cancelled, sent; /* 1: this attempt did that */
     tl_query query;
     tl_cancel cancel;
     tl_execute execute;
-    int declined; /* the send was declined, and a query was asked to confirm it */
+    int declined; /* the send was declined, and a query is to confirm that */
 } resolver_facts;
 
 typedef enum resolver_step {
@@ -61,10 +61,10 @@ typedef enum resolver_step {
 typedef struct resolver_action {
     resolver_step step;
     tl_proof proof;        /* FAIL */
-    int by_evidence;       /* SUCCEED, FAIL: what is known was filed, not learned now */
-    int refused;           /* PARK: what operators decided is over, and not carried out */
+    int by_evidence;       /* SUCCEED, FAIL: the outcome was filed before, not learned now */
+    int refused;           /* PARK: the operators' decision is not carried out, and is over */
     tl_outcome outcome;    /* WAIT, PARK: what the ending says of the last send */
-    int64_t not_before_us; /* WAIT: 0, or looking earlier cannot help */
+    int64_t not_before_us; /* WAIT: looking earlier cannot help; 0: no such moment */
     const char *reason;    /* PARK; NULL: keep the reason that is there */
     tl_findings findings;  /* WAIT, PARK */
 } resolver_action;

@@ -1,6 +1,7 @@
 /*
- * One payment on the first lane: ask, execute, finish.  Nothing is decided here that is not in the
- * tables of workflows/README.md.
+ * Runs one payment on the first lane: ask, execute, finish.  The tables of workflows/README.md say
+ * what follows from each answer.  It calls the workflow's callbacks, and touches the trade through
+ * its lock.
  */
 #include "run.h"
 
@@ -22,7 +23,8 @@ static void fill_from_view(tl_answer *answer, const tl_view *view)
     answer->view = view;
     if (view->status != ' ')
         answer->epoch = view->epoch;
-    /* What else was asked for with other contents is none of this caller's business. */
+    /* Another caller asked for this key with other contents; what became of that is not shown
+     * here. */
     if (view->status == ' ' || answer->status == TL_MISMATCH)
         return;
     answer->proof = (tl_proof)view->proof;
@@ -39,7 +41,7 @@ static void fill_from_view(tl_answer *answer, const tl_view *view)
     answer->result_size = view->result_size;
 }
 
-/* What this call itself learned is newer than the view of the ask. */
+/* Fills in what this call itself learned, which is newer than the view of the ask. */
 static void fill_from_attempt(tl_answer *answer, const struct tl_run *run)
 {
     const attempt *a = &run->attempt;
@@ -84,7 +86,7 @@ static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status st
     if (run->paid)
         fill_from_attempt(answer, run);
     if (status == TL_SUCCEEDED)
-        workflow_call_begins(); /* what an earlier try said */
+        workflow_call_begins(); /* clears the sentence of an earlier try */
     if (status == TL_REFUSED)
         say_why_refused(answer, &run->attempt.reply);
     return status;
@@ -148,8 +150,8 @@ static tl_status finish(struct tl_run *run)
     return status;
 }
 
-/* What holds if execute never returns, an exception having passed through it, and the answer is
- * settled. */
+/* Sets the ending for the case that execute never returns, since an exception passed through it:
+ * then settling the answer uses it. */
 static void expect_nothing(struct tl_run *run)
 {
     choose_ending(&run->ending, TL_EXECUTE_UNKNOWN, &run->workflow->given.policy);
@@ -158,7 +160,7 @@ static void expect_nothing(struct tl_run *run)
     run->phase = RUN_ENDING;
 }
 
-/* The lock is held: pay, once, and record what came of it. */
+/* The lock is held: pays once, and writes the outcome. */
 static tl_status execute_and_finish(struct tl_run *run)
 {
     const tl_policy *policy = &run->workflow->given.policy;
@@ -169,12 +171,12 @@ static tl_status execute_and_finish(struct tl_run *run)
     run->paid = 1;
     attempt_show(a, tl_lock_view(run->lock), since_ms);
     a->seen.number = 0;
-    /* It began with the hold. */
+    /* The deadline counts from the beginning of the hold. */
     a->deadline_at_ms = since_ms + policy->deadline_ms;
     expect_nothing(run);
     tl_test_point('C', "granted", "after");
-    /* Before it is asked: however long this process is stopped from here on, what it sends by then
-     * was sent while it was allowed to. */
+    /* Computed before tl_may_send() is asked.  However long this process is stopped from here on, a
+     * send that is over by until_ms was allowed. */
     until_ms = schedule_now_ms() + policy->execute_ms;
     if (tl_may_send(run->lock, policy->execute_ms))
         executed = attempt_execute(a, until_ms);
@@ -199,8 +201,8 @@ static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
     return tl_lock_ask(run->lock, wait_ms);
 }
 
-/* Waits for what may pass as long as the caller said; a lost answer is asked for again within the
- * commit budget, which is safe with the same handle. */
+/* Asks, and waits as long as the caller said for what may pass.  After a lost answer it asks again
+ * within the commit budget, which is safe with the same handle. */
 static tl_status ask(struct tl_run *run)
 {
     int64_t start_ms = schedule_now_ms(), delay_ms = 0;
@@ -211,8 +213,8 @@ static tl_status ask(struct tl_run *run)
         tl_status status = ask_for(run, wait_ms > 0 ? wait_ms : 0);
         int64_t left_ms = start_ms + budget_ms - schedule_now_ms();
 
-        /* Another caller of this process asked for all who waited: once for oneself, to know who is
-         * in the way. */
+        /* Another caller of this process asked for all who waited, so one ask tells who is in the
+         * way. */
         if (status == TL_TIMEOUT)
             status = ask_for(run, 0);
         if (status != TL_UNKNOWN || left_ms <= 0)
@@ -222,7 +224,7 @@ static tl_status ask(struct tl_run *run)
     }
 }
 
-/* Test builds only: what a service without locks does. */
+/* Test builds only: pays as a service without locks does. */
 static tl_status pay_without_lock(struct tl_run *run)
 {
     int64_t until_ms = schedule_now_ms() + run->workflow->given.policy.execute_ms;
@@ -243,7 +245,8 @@ static tl_status ask_and_pay(struct tl_run *run)
     return status == TL_GRANTED ? execute_and_finish(run) : status;
 }
 
-/* checked_fence: of the failure that is tried anew; 0: none is, whatever the request says. */
+/* checked_fence: the fence of the failure that is tried anew; 0: none is, whatever the request
+ * says. */
 static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64_t checked_fence)
 {
     const tl_workflow *w = &run->workflow->given;
@@ -273,7 +276,7 @@ static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64
 struct reclaim {
     struct tl_run *run;
     uint32_t epoch;
-    uint64_t fence; /* of the failure that was checked; 0: there was none */
+    uint64_t fence; /* the fence of the failure that was checked; 0: there was none */
     tl_status status;
 };
 
@@ -291,11 +294,11 @@ static int look_at_failure(void *context, const tl_view *view)
 }
 
 /*
- * The row is only looked at here; whatever else it says is the ask's to answer.  An ask that may
- * try the failure anew names its fence, which every decision about the row moves. The epoch alone
- * would not do: the row may have been P when it was looked at, or in conflict, and be a failure of
- * the same epoch by now, of which nobody asked the channel. Where no failure was looked at, the ask
- * is an ordinary one, and a failure answers it. epoch: of the grant.
+ * Reads the row, and checks a failure that the request wants tried anew; the ask answers all else.
+ * An ask that may try the failure anew names its fence, which every decision about the row raises.
+ * The epoch alone would not do: the row may have been P or in conflict when it was read, and may by
+ * now be a failure of the same epoch, about which nobody asked the channel.  If no failure was
+ * read, the ask is an ordinary one, and a failure is its answer.  *epoch: that of the grant.
  */
 static tl_status check_reclaim(struct tl_run *run, const tl_request *request, uint32_t *epoch)
 {
@@ -321,7 +324,7 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     return status;
 }
 
-/* What prepare is shown: the epoch and key that the grant will have. */
+/* Shows prepare the epoch and the key that the grant will have. */
 static tl_status show_next_epoch(struct tl_run *run, uint32_t epoch)
 {
     const tl_workflow *w = &run->workflow->given;
@@ -396,7 +399,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
     if (status != TL_OK)
         return answer->status = status;
-    /* For a callback that is left: then the answer can be settled. */
+    /* If a callback is left, for instance by an exception, the answer can be settled. */
     answer->run = run;
     answer->status = TL_UNKNOWN;
     if (request->reclaim_epoch != 0)
@@ -410,7 +413,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     return give_answer(answer, run, status);
 }
 
-/* A piece of work, which is over when its function is, however it is left. */
+/* A piece of work.  It is over when its function is, however that is left. */
 struct work {
     int began;
 };

@@ -1,5 +1,4 @@
-/* Delays between attempts, their jitter, and sleeping that can be told to stop. No database, no
- * channel. */
+/* Computes the delays between attempts and their jitter, and sleeps.  Touches no state. */
 #include "schedule.h"
 
 #include <errno.h>
@@ -54,7 +53,7 @@ uint32_t schedule_random(void)
 {
     uint32_t number;
 
-    /* So few bytes are never given in part, and only an early boot can fail. */
+    /* The kernel gives so few bytes at once; it can fail only early in the boot. */
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         abort();
     return number;

@@ -1,10 +1,11 @@
 /*
- * The retry worker: one thread that claims, and N that compensate.
+ * The retry worker: one thread that claims, and N that compensate.  Touches trades through their
+ * locks, and its own threads.
  *
- * It claims no more than there are free threads, so that nothing it holds waits.  Trades whose last
- * holder died at them (suspects) are claimed one at a time, and only when nothing is in flight: a
- * death then accuses this one trade.  When they have waited for long, claiming pauses until the
- * threads have run dry.
+ * It claims no more trades than there are free threads, so that no claimed trade waits.  Trades
+ * during whose last hold the holder died (suspects) are claimed one at a time, and only while
+ * nothing else runs: a death then accuses this one trade.  If suspects have waited for long, the
+ * worker claims nothing until its threads are all free.
  */
 #include "compensate.h"
 #include "memory.h"
@@ -23,9 +24,9 @@
 #define THREADS_DEFAULT 4u
 #define IDLE_DEFAULT_MS 1000
 #define UNCLAIMED_DEFAULT_MS 60000
-/* Under steady load the threads are run dry so often, for the sake of suspects. */
+/* Under steady load the worker lets all threads become free this often, to serve suspects. */
 #define SUSPECTS_EVERY_MS 5000
-/* Due, but not to be had (somebody else is claiming it): look again after so long. */
+/* If due work could not be claimed, since somebody else claims it: look again after this time. */
 #define CONTENDED_MS 20
 #define ERROR_MOST_MS 1000
 
@@ -50,13 +51,13 @@ struct tl_worker {
     pthread_t runners[TL_CLAIM_MAX];
     unsigned threads, runners_started;
     job queue[TL_CLAIM_MAX];
-    unsigned queued, in_flight; /* in_flight counts queued ones too */
+    unsigned queued, in_flight; /* in_flight: jobs that are queued or run */
     int stopping, closing, over;
-    tl_status status; /* why it is over */
+    tl_status status; /* why the worker is over */
     tl_worker_counts counts;
 
     /* The claimer's own. */
-    unsigned turn; /* operations take turns at being first */
+    unsigned turn; /* which operation comes first; they take turns */
     int64_t error_delay_ms, suspects_ms, overdue_ms;
 };
 
@@ -87,7 +88,7 @@ static void count_ending(tl_worker_counts *counts, tl_status status)
     }
 }
 
-/* An attempt goes on with the work that the claim's row says: the trade's. */
+/* An attempt goes on under the trade's log UUID, which the claimed row tells. */
 static void begin_work(const tl_lock *lock)
 {
     if (tl_work_adopt(tl_lock_view(lock)->log_no) != TL_OK)
@@ -96,7 +97,7 @@ static void begin_work(const tl_lock *lock)
 
 static void *runner_main(void *argument);
 
-/* What one thread has in hand. */
+/* What one runner is working on. */
 typedef struct running {
     tl_worker *worker;
     tl_lock *lock;
@@ -105,7 +106,7 @@ typedef struct running {
     int returned;
 } running;
 
-/* Nobody else runs what is queued. Needs: worker->mutex held. */
+/* Frees the queued jobs, which no thread will run.  Needs: worker->mutex held. */
 static void drop_queue(tl_worker *worker)
 {
     worker->stopping = 1;
@@ -116,7 +117,7 @@ static void drop_queue(tl_worker *worker)
     }
 }
 
-/* Another thread in the place of this one, which ends. Needs: worker->mutex held. */
+/* Starts another thread in place of this one, which ends.  Needs: worker->mutex held. */
 static void replace_runner(tl_worker *worker)
 {
     unsigned i = 0;
@@ -131,8 +132,8 @@ static void replace_runner(tl_worker *worker)
         drop_queue(worker);
 }
 
-/* After the job, and when a callback ends the thread: the trade then stays with the session until
- * its max_hold is over. */
+/* Called after the job, and when a callback ends the thread.  In that case the trade stays held
+ * under this session until its max_hold is over. */
 static void job_over(running *r)
 {
     tl_worker *worker = r->worker;
@@ -165,7 +166,7 @@ static void run_job(tl_worker *worker, const job *next)
     r.returned = 1;
 }
 
-/* 0 when there will be no more jobs. */
+/* 0: there will be no more jobs. */
 static int next_job(tl_worker *worker, job *next)
 {
     int found;
@@ -207,7 +208,7 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Claims of one operation; *claimed is raised. */
+/* Claims work of one operation, and adds to *claimed. */
 static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects, size_t most,
                                  size_t *claimed)
 {
@@ -236,7 +237,7 @@ static unsigned count_operations(tl_worker *worker)
     return count;
 }
 
-/* At most `most` claims over all operations, a different one first each time. */
+/* Claims at most `most` trades of all operations, beginning with another operation each time. */
 static tl_status claim(tl_worker *worker, int suspects, size_t most, size_t *claimed)
 {
     unsigned operations = count_operations(worker);
@@ -280,8 +281,8 @@ static int is_stopping(tl_worker *worker)
     return stopping;
 }
 
-/* The wait of all conditions here is by CLOCK_MONOTONIC; a suspended machine wakes late and then
- * looks again, which is all that is wanted. */
+/* All conditions here wait by CLOCK_MONOTONIC.  After a suspension a thread wakes late and then
+ * looks again, which is enough. */
 static void wait_change(tl_worker *worker, int64_t wait_ms)
 {
     struct timespec until;
@@ -296,7 +297,7 @@ static void wait_change(tl_worker *worker, int64_t wait_ms)
     pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
 }
 
-/* Until a thread is free (most in flight), a stop, or the time is over. */
+/* Waits until at most `most` jobs are in flight, the worker is stopped, or the time is over. */
 static void wait_until_free(tl_worker *worker, unsigned most, int64_t wait_ms)
 {
     int64_t end_ms = schedule_now_ms() + wait_ms;
@@ -312,7 +313,8 @@ static void wait_until_free(tl_worker *worker, unsigned most, int64_t wait_ms)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Nothing to claim: until a stop or the time is over; free threads change nothing. */
+/* Nothing is there to claim: waits for a stop, or until the time is over.  Free threads do not
+ * matter. */
 static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
 {
     int64_t end_ms = schedule_now_ms() + wait_ms;
@@ -328,7 +330,7 @@ static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* How long to sleep: until the next row is due, at most idle_max_ms, jittered. */
+/* How long to sleep: until the next row is due, at most idle_max_ms, with jitter. */
 static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
 {
     int64_t least_ms = worker->idle_max_ms;
@@ -350,7 +352,7 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
     return TL_OK;
 }
 
-/* Suspects run alone: claimed when nothing flies, and waited for. */
+/* Suspects run alone: each is claimed when nothing is in flight, and waited for. */
 static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
 {
     int64_t now_ms = schedule_now_ms();
@@ -370,7 +372,7 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
     return status;
 }
 
-/* One round; *wait_ms says how long nothing can be done. */
+/* One round of claiming; *wait_ms: how long there is nothing to do. */
 static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
 {
     size_t claimed = 0, suspects = 0;
@@ -404,7 +406,7 @@ static void look_for_overdue(tl_worker *worker)
     overdue_alarm(worker->client, worker->unclaimed_ms);
 }
 
-/* Whatever it is, it may pass. */
+/* Pauses after an error, since any error may pass. */
 static void pause_after(tl_worker *worker, tl_status status)
 {
     int64_t delay_ms = schedule_backoff_ms(&worker->error_delay_ms, ERROR_MOST_MS);
@@ -610,7 +612,7 @@ void tl_worker_free(tl_worker *worker)
 {
     if (worker == NULL)
         return;
-    /* In the child of a fork its threads are the parent's. */
+    /* In the child of a fork the worker's threads are the parent's. */
     if (worker->process == getpid())
         end_threads(worker);
     stand_on_registry(worker, 0);

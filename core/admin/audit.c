@@ -23,7 +23,7 @@ struct paid {
     int has_row;
 };
 
-/* The payments by (customer, serial), and the walk through the rows beside them. */
+/* The payments, sorted by (customer, serial), and where the walk through the rows stands. */
 struct comparison {
     audit *audit;
     struct paid *paid;
@@ -49,7 +49,7 @@ static int by_trade(const void *left, const void *right)
     return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no);
 }
 
-/* The first payment of this trade or after it. */
+/* The index of the first payment that is of this trade or after it. */
 static size_t find_first(const struct comparison *c, const char *cust_no, const char *serial_no)
 {
     size_t from = 0, to = c->count;
@@ -89,7 +89,7 @@ static tl_status take_payments(struct comparison *c, const tl_payment *payments,
 
 /* ------------------------------------------------------------------- the rows -- */
 
-/* The payments of one sync row: how many, and whether one names another key. */
+/* Counts the payments of one sync row, and reports one that names another key. */
 static size_t match(struct comparison *c, const store_audit_place *at, const char *channel_key,
                     uint32_t epoch)
 {
@@ -213,7 +213,7 @@ static void check_statement(struct comparison *c)
     }
 }
 
-/* At the head of every audit. */
+/* Reads what stands at the head of every audit: who, which server, when. */
 static tl_status read_run(const audit *self)
 {
     tl_audit_counts *counts = self->counts;

@@ -49,7 +49,7 @@ static tl_status judge(const struct closing *c, const db_result *row)
     return judge_proposed(row);
 }
 
-/* Whether this very half is there, by an earlier call. */
+/* Notes whether an earlier call has appended this very half. */
 static void look_own(struct closing *c, const db_result *row)
 {
     c->own_done =
@@ -148,6 +148,6 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
     c.half.rev = closing->rev;
     c.half.actor = closing->actor;
     c.half.reason = closing->reason;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     return t.verdict == VERDICT_APPLIED ? c.status : t.status;
 }

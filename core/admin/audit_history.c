@@ -23,7 +23,7 @@ struct entry {
     uint32_t epoch;
     int64_t logged_us, max_hold_us, ended_us;
     int has_row;
-    int operators; /* who decided this step: how many different accounts */
+    int operators; /* how many different accounts decided this step */
 };
 
 struct history {
@@ -135,7 +135,8 @@ static int holder_was_dead(const struct history *h, const struct entry *e)
            (last->ended_us != 0 && is_later(h, last->ended_us, e));
 }
 
-/* A repeatable trade is taken over from a dead holder; any other row is opened first. */
+/* Whether nobody held the row any more.  Only a repeatable trade is taken over from a dead holder;
+ * any other row is opened first. */
 static int hold_was_over(const struct history *h, const struct entry *e)
 {
     return is_step(e, "reask") && holder_was_dead(h, e);
@@ -152,7 +153,7 @@ static void check_holds(struct history *h, const struct entry *e)
         audit_report(h->audit, "overlap", &e->at,
                      "session %s got the lock while session %s held it", e->session_id,
                      last->session_id);
-    /* Whoever got it next held it beside the one that was living still. */
+    /* The next holder then held the lock together with the one that was still alive. */
     if (is_step(e, "reap") && last->status == 'P' && last->session_id[0] != '\0' &&
         !holder_was_dead(h, e))
         audit_report(h->audit, "overlap", &e->at,
@@ -160,7 +161,7 @@ static void check_holds(struct history *h, const struct entry *e)
                      last->session_id);
 }
 
-/* A decision of operators, and the proof that it is: two of them, and one step each. */
+/* Checks that a decision was made by two operators, and that each decision made one step. */
 static void check_operators(struct history *h, const struct entry *e)
 {
     const struct entry *last = &h->last;
@@ -181,7 +182,7 @@ static void check_operators(struct history *h, const struct entry *e)
                      "it failed because two operators decided, and they did not");
 }
 
-/* What only the row that decides is bound to. */
+/* Checks the rules that hold only for the row that decides. */
 static void check_endings(struct history *h, const struct entry *e)
 {
     const struct entry *last = &h->last;
@@ -237,7 +238,8 @@ static int is_same_row(const struct history *h, const struct entry *e)
            strcmp(e->at.op_code, h->last.at.op_code) == 0;
 }
 
-/* A row's only step ended a page, and begins the next one: it was changed in between. */
+/* Whether this step was read already: the only step of a row ended a page, and begins the next one
+ * since the row was changed in between. */
 static int was_read_before(const struct history *h, const struct entry *e)
 {
     return is_same_row(h, e) && e->at.rev == h->last.at.rev &&

@@ -1,12 +1,12 @@
-/* The history of rows, looked through step by step. */
+/* Checks the history of rows step by step. */
 #ifndef TL_ADMIN_AUDIT_HISTORY_H
 #define TL_ADMIN_AUDIT_HISTORY_H
 
 #include "admin/audit_report.h"
 
-/* The history of every row of which steps are kept apart. */
+/* Checks every row that has steps in trade_lock_past. */
 tl_status audit_history(audit *self);
-/* The same of another row: all of its history are these entries of a page of rows. */
+/* Checks a row that has none there: these entries of a page of rows are all of its history. */
 void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last);
 
 #endif

@@ -1,5 +1,5 @@
-/* The statements of an audit, bound to their values: pages of rows, history, closings.  Reads, but
- * for the halves of a closing. */
+/* The statements of an audit, bound to their values: pages of rows, history, closings.  Only
+ * store_audit_close() writes, one half of a closing. */
 #include "admin/audit_pages.h"
 
 #include "store/bind.h"

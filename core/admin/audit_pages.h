@@ -11,7 +11,7 @@
 typedef struct store_audit_place {
     char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
     uint64_t rev;
-    /* What was done there: the row's revision where rev is 0, who and when. */
+    /* What was done there: the row's revision if rev is 0, who and when. */
     uint64_t row_rev;
     char account[STORE_ACCOUNT];
     int64_t logged_us;
@@ -33,26 +33,26 @@ enum store_audit_log_column {
     AUDIT_LOG_LOGGED_US,
     AUDIT_LOG_MAX_HOLD_US,
     AUDIT_LOG_ENDED_US,
-    AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; else 0 */
+    AUDIT_LOG_OPERATORS, /* of a decision: how many accounts made it; of other steps 0 */
     AUDIT_LOG_ACCOUNT,
-    AUDIT_LOG_MADE_REV, /* the first of the row that is there now; NULL: there is none */
+    AUDIT_LOG_MADE_REV, /* the first revision of the row that is there now; NULL: none is */
     AUDIT_LOG_COLUMNS
 };
-/* At least `limit` steps unless it is the last page: a row itself comes as the step behind its
- * history.  Rows of which nothing is kept apart are not in it. */
+/* At least `limit` steps, unless it is the last page.  Behind the kept steps of a row comes the row
+ * itself, as a step.  Rows without steps in trade_lock_past are not in it. */
 db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
                           db_result *result);
 
-/* The row as a step, and behind that: */
+/* A row as a step, in the columns above; behind those: */
 enum store_audit_row_column {
     AUDIT_ROW_CHANNEL_KEY = AUDIT_LOG_COLUMNS,
     AUDIT_ROW_CONFLICT,
     AUDIT_ROW_SUCCESS_FILED,
     AUDIT_ROW_LANE,
     AUDIT_ROW_HAS_CHANNEL,
-    AUDIT_ROW_HAS_PAST, /* steps of it are kept apart */
+    AUDIT_ROW_HAS_PAST, /* trade_lock_past has steps of it */
     AUDIT_ROW_UNSEEN,
-    AUDIT_ROW_IS_FIRST /* not the row: the first step that it tells besides, before it */
+    AUDIT_ROW_IS_FIRST /* not the row but its first step, kept by the row; before it */
 };
 /* At least `limit` entries unless it is the last page. */
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,

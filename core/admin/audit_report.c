@@ -1,6 +1,7 @@
 /*
- * One finding of an audit: its name, which is the hash of its facts, and whether two accounts have
- * closed it.  It reads what was closed, counts, and calls whoever asked for the audit.
+ * Reports a finding of an audit: its name, which is the hash of its facts, and whether two accounts
+ * have closed it.  It reads audit_closing, counts, and calls the function of whoever asked for the
+ * audit.
  */
 #include "admin/audit_report.h"
 
@@ -13,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a step was is known but for the time of a look. */
+/* The moment of a clock jump is known only as exactly as the time between two looks. */
 #define STEP_SLACK_US INT64_C(60000000)
 
-/* The facts of a finding, hashed: what two accounts close is this and nothing else. */
+/* Hashes the facts of a finding.  Two accounts close exactly this hash. */
 static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
                          const store_audit_place *at, const char *sentence)
 {
@@ -29,7 +30,8 @@ static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
     sha256_of(finding, facts, (size_t)size < sizeof facts ? (size_t)size : sizeof facts);
 }
 
-/* What cannot be read leaves the finding open, and the audit fails in the end. */
+/* Reads whether the finding is closed.  If that cannot be read, the finding stays open, and the
+ * audit fails at its end. */
 static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_violation *violation,
                         db_result *rows)
 {
@@ -83,7 +85,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     db_result_free(&rows);
 }
 
-/* Both pages begin with the key. */
+/* Pages of rows and of history both begin with the key. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row)
 {
     text_copy(place->cust_no, sizeof place->cust_no, db_get_text(page, row, 0));

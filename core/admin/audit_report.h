@@ -1,4 +1,4 @@
-/* What an audit found, told to whoever asked for it: rows, history and statements report here. */
+/* How the checks of rows, history and statements report what they found. */
 #ifndef TL_ADMIN_AUDIT_REPORT_H
 #define TL_ADMIN_AUDIT_REPORT_H
 
@@ -12,7 +12,7 @@ typedef struct audit {
     void *context;
     tl_audit_counts *counts;
     int stopped;
-    tl_status closings; /* of reading what was closed */
+    tl_status closings; /* why reading audit_closing failed; TL_OK: it did not */
     db_result back;     /* the jumps back of the server's clock */
 } audit;
 
@@ -20,10 +20,10 @@ typedef struct audit {
 void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 
-/* Whether the server's clock was set back so that what came first may have the later moment. */
+/* Whether the server's clock was set back, so that the earlier step may have the later moment. */
 int audit_clock_went_back(const audit *self, int64_t first_us, int64_t then_us);
 
-/* Takes key, account and moment of a page's row. */
+/* Copies key, account and moment from a row of a page. */
 void audit_take_place(store_audit_place *place, const db_result *page, size_t row);
 
 #endif

@@ -283,7 +283,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int which)
     d.half.actor = r->actor;
     d.half.reason = r->reason;
     d.half.although_pending = which == STORE_CONFIRMATION && r->although_pending;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     if (t.verdict == VERDICT_APPLIED)
         return d.status;
     if (t.status == TL_TRY_AGAIN)

@@ -1,15 +1,15 @@
-/* What the doctor looks at, one after the other. */
+/* The doctor's examinations, in their order. */
 #ifndef TL_ADMIN_DOCTOR_H
 #define TL_ADMIN_DOCTOR_H
 
 #include "admin/doctor_tell.h"
 
-/* Each fails only when the server cannot be asked. */
-tl_status doctor_settings(doctor *d);       /* what the server was told */
+/* Each returns TL_OK, whatever it found; or why the server could not be asked. */
+tl_status doctor_settings(doctor *d);       /* the server's settings */
 tl_status doctor_server(doctor *d);         /* version, clock, transport */
-tl_status doctor_schema(doctor *d);         /* its version */
-tl_status doctor_restore(doctor *d);        /* identity, and a restore that is open */
-tl_status doctor_clock(doctor *d);          /* whether it was set */
+tl_status doctor_schema(doctor *d);         /* the schema's version */
+tl_status doctor_restore(doctor *d);        /* identity, and whether a restore is open */
+tl_status doctor_clock(doctor *d);          /* whether the server's clock was set */
 tl_status doctor_schema_objects(doctor *d); /* triggers, functions, procedures, views */
 tl_status doctor_history(doctor *d);        /* whether steps are recorded */
 tl_status doctor_account(doctor *d);        /* rights of this account */

@@ -1,4 +1,5 @@
-/* The server: settings, version, clock, transport, schema. */
+/* The doctor's examination of the server: settings, version, clock, transport, schema, restore.
+ * Reads only. */
 #include "admin/doctor.h"
 
 #include "base/error.h"
@@ -65,7 +66,7 @@ static int is_anything(const char *value)
     return 1;
 }
 
-/* A setting is looked at when the one it depends on is on. */
+/* A setting with only_with counts only if that other setting is on. */
 static const struct setting {
     const char *name, *only_with;
     int (*good)(const char *value);
@@ -128,7 +129,7 @@ static void judge_setting(doctor *d, const struct setting *setting, const db_res
     const char *value = value_of(variables, setting->name);
     const char *needed = setting->only_with != NULL ? value_of(variables, setting->only_with) : "1";
 
-    /* A server that does not know the name does not have the trait. */
+    /* A server that does not know a setting does not have what it switches. */
     if (value == NULL || needed == NULL || !is_on(needed))
         return;
     if (setting->good(value))
@@ -230,7 +231,7 @@ tl_status doctor_server(doctor *d)
     return status;
 }
 
-/* The last clock jump on record. */
+/* Tells of the last clock jump on record. */
 tl_status doctor_clock(doctor *d)
 {
     enum { JUMPS, UNSETTLED, SIZE, AGE, ACTOR };
@@ -276,7 +277,7 @@ static void tell_change(char *to, size_t space, const char *part, const char *wa
                  was[0] != '\0' ? was : "(none)", is);
 }
 
-/* Which part of "host id directory" is another one now. */
+/* Writes which parts of "host id directory" have changed. */
 static void tell_changes(char *to, size_t space, const char *was, const char *is)
 {
     char old[256], now[256];
@@ -352,7 +353,7 @@ tl_status doctor_restore(doctor *d)
         judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
         judge_restore(d, &r);
     } else if (status == TL_ACCESS_DENIED) {
-        /* What every program of this account will hear, too. */
+        /* Every program of this account will get the same error. */
         doctor_tell(d, TL_FINDING_UNSAFE, "restore", "not to be seen", "%s", tl_error_message());
         status = TL_OK;
     }

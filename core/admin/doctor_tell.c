@@ -1,4 +1,4 @@
-/* Telling one finding of the doctor to whoever called it, and counting what is unsafe. */
+/* Tells one finding to the doctor's caller, and counts unsafe ones.  Touches the doctor only. */
 #include "admin/doctor_tell.h"
 
 #include <stdarg.h>

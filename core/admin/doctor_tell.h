@@ -1,4 +1,4 @@
-/* A doctor's visit, and how each look tells what it found. */
+/* One run of the doctor, and how each examination tells what it found. */
 #ifndef TL_ADMIN_DOCTOR_TELL_H
 #define TL_ADMIN_DOCTOR_TELL_H
 
@@ -12,14 +12,14 @@ typedef struct doctor {
     tl_finding_fn each;
     void *context;
     int unsafe, stopped;
-    int serves;       /* its version: else not every statement can be tried on it */
-    tl_status schema; /* TL_OK, or what is wrong with it */
-    int incomplete;   /* a part of it is missing: what rests on it is not tried */
+    int serves;       /* the server's version serves; else not every statement can be tried */
+    tl_status schema; /* TL_OK, or what is wrong with the schema */
+    int incomplete;   /* a schema object is missing: what needs it is not tried */
     char account[130], role[130];
 } doctor;
 
-/* Tells one finding.  found: what the server says; the sentence: what it means and what to do about
- * it. */
+/* Tells one finding.  found: what the server says.  The sentence says what that means, and what to
+ * do about it. */
 void doctor_tell(doctor *d, tl_finding_level level, const char *check, const char *found,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 

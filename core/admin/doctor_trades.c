@@ -1,4 +1,5 @@
-/* What stands in the database: the schema's objects, history, rights, and work that nobody does. */
+/* The doctor's examination of the database: schema objects, history, rights, sessions, due work,
+ * conflicts.  Writes a probe, which it rolls back. */
 #include "admin/doctor.h"
 
 #include "admin/schema_objects.h"
@@ -20,12 +21,12 @@
 
 #define PROBE_CUST "tl-doctor"
 #define PROBE_OP "TL_DOCTOR"
-/* Due work that waits longer than this has no worker. */
+/* If due work waits longer than this, no worker serves it. */
 #define OVERDUE_MS INT64_C(60000)
 
 /* ----------------------------------------------------------------- history -- */
 
-/* Whether an ending that finds no row is refused, and does not make one. */
+/* Whether an ending of a row that is not there is refused, and makes no row. */
 static int lost_is_lost(doctor *d, const step *end)
 {
     char serial[RANDOM_UUID];
@@ -33,14 +34,14 @@ static int lost_is_lost(doctor *d, const step *end)
 
     random_uuid(serial);
     lost.serial_no = serial;
-    return !d->serves || store_group(d->connection, steps, 1, 0) == DB_ERROR;
+    return !d->serves || store_group(d->connection, steps, 1) == DB_ERROR;
 }
 
 /*
- * The only proof that the triggers keep what a step replaces, and that their definers still have
- * the rights for it: a row is written and ended, history is asked for the token that it had before,
- * a row that is not there is ended in vain, and all is rolled back.  An ask with a remark is none
- * that the row itself would keep.
+ * Proves that the triggers keep what a step replaces, and that their definers still have the rights
+ * for it.  No other look proves that.  It writes a row and ends it, asks history for the token of
+ * the ask, tries to end a row that is not there, and rolls all of it back.  The ask has a remark,
+ * since the row itself would keep a first step without one.
  */
 static db_answer probe(doctor *d, int *seen, tl_status *refused)
 {
@@ -80,7 +81,7 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
     *seen = answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) == 1 &&
             lost_is_lost(d, &end);
     if (answer == DB_ERROR) {
-        /* The sentence is read before the rollback replaces it. */
+        /* The sentence is kept here, since the rollback replaces it. */
         *refused = db_error_status(d->connection, answer, "writing a probe");
         (void)db_rollback(d->connection);
     } else if (answer == DB_DONE) {
@@ -185,8 +186,8 @@ static const struct right {
     {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},
 };
 
-/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS"; 0 for lines about anything smaller
- * than the whole server, or nothing. */
+/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS" and 1.  0: the line grants nothing,
+ * or not on the whole server. */
 static int global_rights(const char *line, char *to, size_t space)
 {
     const char *end = strstr(line, " ON *.* TO ");
@@ -242,7 +243,7 @@ static tl_status judge_table_rights(doctor *d)
     return TL_OK;
 }
 
-/* What came with a newer schema a service has only once the roles were granted anew. */
+/* Tells of a missing right that came with a newer schema: the roles have to be granted anew. */
 static db_answer judge_missing_right(doctor *d, store_right_of right, const char *what)
 {
     db_answer answer = store_right(d->connection, right);
@@ -258,7 +259,7 @@ static tl_status judge_missing_rights(doctor *d)
 {
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
 
-    /* An account that writes no locks ends no attempts. */
+    /* An account that may not write locks ends no attempts, so it needs no such right. */
     if (answer == DB_ERROR)
         return TL_OK;
     if (answer == DB_DONE)
@@ -304,13 +305,14 @@ static tl_status judge_sessions(doctor *d)
     return status;
 }
 
-/* Without the "_RETRY" of a lane. */
+/* The size of the operation code without the "_RETRY" of a lane. */
 static size_t business_size(const char *op_code)
 {
     return strlen(op_code) - (text_is_retry_op(op_code) ? strlen(TL_RETRY_SUFFIX) : 0);
 }
 
-/* How late the oldest due row is; 0: nothing is due.  Among the finished trades, in stretches. */
+/* How late the oldest due row is; 0: nothing is due.  Finished trades stand between the due rows,
+ * so it searches in stretches. */
 static tl_status find_overdue(doctor *d, const store_operation *operation, int64_t *late_ms)
 {
     const char *op_code = operation->op_code;
@@ -349,7 +351,7 @@ static tl_status judge_operation(doctor *d, const store_operation *operation, un
     if (late_ms > OVERDUE_MS) {
         ++*overdue;
         snprintf(found, sizeof found, "%s, %lld s late", op_code, (long long)(late_ms / 1000));
-        /* Registered is the business operation, whose lane is late. */
+        /* The lane is late, but a worker registers the operation without "_RETRY". */
         doctor_tell(d, TL_FINDING_WARNING, "due work", found,
                     "nobody claims the due work of %.*s: start a worker that has this "
                     "operation registered, or look at the parked trades",

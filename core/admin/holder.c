@@ -93,7 +93,7 @@ tl_status tl_holder_list(tl_client *client, const char *resource, int all, unsig
 
 struct forcing {
     rw_step step;
-    uint64_t fence; /* that was seen */
+    uint64_t fence; /* the one that was seen */
     int there;
     uint64_t changed;
 };
@@ -172,7 +172,7 @@ static tl_status force(tl_client *client, struct forcing *f)
     static const task_kind kind = {.run = run_force, .read = read_force};
     task t = {.kind = &kind, .name = "force unlock", .context = f};
 
-    task_run(client->transitions, &t, FORCE_BUDGET_MS);
+    task_run(client->engine, &t, FORCE_BUDGET_MS);
     if (t.verdict == VERDICT_APPLIED)
         return f->changed > 0 ? TL_OK : explain(client, f);
     if (t.status == TL_TRY_AGAIN)

@@ -60,13 +60,13 @@ static int op_matches(const char *wanted, const char *op_code)
            (op_code[size] == '\0' || strcmp(op_code + size, TL_RETRY_SUFFIX) == 0);
 }
 
-/* Only trades in process can pass. */
+/* Whether only trades in process can pass. */
 static int wants_open(const tl_filter *filter)
 {
     return filter->status == 'P' || filter->parked || filter->in_doubt;
 }
 
-/* Only finished trades can pass; a retry row that waits is F. */
+/* Whether only finished trades can pass.  A retry row that waits is F too. */
 static int wants_finished(const tl_filter *filter, int retry)
 {
     return filter->status == 'Y' || (filter->status == 'F' && !retry);
@@ -145,7 +145,7 @@ static tl_status filter_check(const tl_filter *filter)
 
 /* --------------------------------------------------------- by log UUID -- */
 
-/* The operation of a retry row. */
+/* Writes the operation code of a retry row's trade: that without "_RETRY". */
 static const char *sync_op_of(char to[TL_OP_MAX + 1], const db_result *page, size_t row)
 {
     text_copy(to, TL_OP_MAX + 1, db_get_text(page, row, LIST_OP));
@@ -153,7 +153,7 @@ static const char *sync_op_of(char to[TL_OP_MAX + 1], const db_result *page, siz
     return to;
 }
 
-/* Whether the row is of the work, or has a history that may say so. */
+/* Whether the row is of that piece of work, or has a history that may be. */
 static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
 {
     return strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
@@ -161,7 +161,8 @@ static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
            db_get_int(page, row, LIST_HAS_PAST);
 }
 
-/* The page's rows that may be of the work, and the sync rows that its retry rows lead to. */
+/* Collects the keys of the page's rows that may be of the work, and of their retry rows' sync
+ * rows. */
 static size_t put_keys(const struct list *list, const db_result *page, tl_key *keys,
                        char (*sync_ops)[TL_OP_MAX + 1])
 {
@@ -182,7 +183,7 @@ static size_t put_keys(const struct list *list, const db_result *page, tl_key *k
     return count;
 }
 
-/* One statement for a page, however many rows of it have a history. */
+/* Reads with one statement which rows of a page are of the work, however many have a history. */
 static tl_status read_work(struct list *list, const db_result *page)
 {
     tl_key *keys = memory_new_array(page->rows, 2 * sizeof *keys);
@@ -221,7 +222,7 @@ static int is_of_work(const struct list *list, const char *cust_no, const char *
 
 /* ----------------------------------------------------------------- showing -- */
 
-/* Which of the rows that pass are shown. */
+/* Which rows are shown, of those that pass the filter. */
 enum which {
     ANY,
     UNHELD,   /* without a holder: the others are found by their own next moment */
@@ -269,7 +270,7 @@ static tl_status show(struct list *list, const char *cust_no, const char *serial
     return TL_OK;
 }
 
-/* The sync row of an open retry row. */
+/* Shows the sync row of an open retry row. */
 static tl_status show_sync_of(struct list *list, const db_result *page, size_t row)
 {
     char op_code[TL_OP_MAX + 1];
@@ -284,17 +285,18 @@ static tl_status show_row(struct list *list, const db_result *page, size_t row, 
                 db_get_text(page, row, LIST_OP), which);
 }
 
-/* What a page gives. */
+/* What is shown of a page. */
 enum use {
     USE_ROWS,       /* its rows */
     USE_BOTH_LANES, /* its retry rows, and their sync rows */
-    USE_PARKED,     /* the same of the parked ones, and what is P */
+    USE_PARKED,     /* the same, only of parked rows and of rows with status P */
     USE_REST,       /* the rows that HALF_OPEN did not show */
     USE_CUSTOMER_OPEN,
     USE_CUSTOMER_FINISHED
 };
 
-/* What the page itself says: F may be a retry row that waits, Y is finished. */
+/* Whether the row can belong to this half, by its status alone: F may be a retry row that waits, Y
+ * is finished. */
 static int page_row_may_be(enum half half, const db_result *page, size_t row)
 {
     const char status = db_get_text(page, row, LIST_STATUS)[0];
@@ -400,7 +402,7 @@ static tl_status walk(struct list *list, const char *op_code, page_fn read, enum
     return walk_from(list, op_code, &start, read, use);
 }
 
-/* The rows that have a next moment from one until before another. */
+/* Lists the rows whose next moment is from_us or later, and before end_us. */
 static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us, int64_t end_us,
                           enum use use)
 {
@@ -426,7 +428,7 @@ static tl_status walk_due(struct list *list, const char *op_code, int64_t from_u
     return status;
 }
 
-/* Rows of a retry lane in process, and their sync rows. */
+/* Lists the rows of a retry lane that are in process, and their sync rows. */
 static tl_status list_open_retry(struct list *list, const char *op_code)
 {
     tl_status status = walk_due(list, op_code, 0, STRETCH_END_US, USE_BOTH_LANES);
@@ -438,7 +440,7 @@ static tl_status list_open_retry(struct list *list, const char *op_code)
     return status;
 }
 
-/* What is in process of one operation code, which is of one lane. */
+/* Lists what is in process under one operation code, which is of one lane. */
 static tl_status list_open(struct list *list, const char *op_code)
 {
     const int retry = text_is_retry_op(op_code);
@@ -448,7 +450,7 @@ static tl_status list_open(struct list *list, const char *op_code)
         return TL_OK;
     if (retry)
         return list_open_retry(list, op_code);
-    /* First the repeatable trades in doubt, at a moment that is never due. */
+    /* First the repeatable trades in doubt, which stand at a moment that is never due. */
     status = walk_due(list, op_code, 0, 1, USE_ROWS);
     if (status == TL_OK)
         status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_ROWS);

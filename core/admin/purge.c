@@ -1,4 +1,5 @@
-/* Purging, page by page; what may go is decided in the database (sql/object/purge.sql). */
+/* Purges old rows, page by page.  A procedure of the schema decides what may go
+ * (sql/object/purge.sql), and removes it. */
 #include "client/read.h"
 
 #include "base/clock.h"
@@ -16,11 +17,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Small enough to be over before anybody waits for a row of it. */
 #define OLDEST_MS INT64_C(3155760000000) /* 36525 days, as in the settings */
+/* A page is small, so nobody waits long for a row of it. */
 #define PAGE 200
 #define CLOCKS_APART_S (5 * 60)
-/* Pages that met a row lock or a deadlock are run again. */
+/* How often a page that met a row lock or a deadlock is run again, and after which pause. */
 #define REPEATS 20
 #define REPEAT_MS 50
 
@@ -33,7 +34,7 @@ struct place {
 /* One kind of rows, and which field of tl_purged counts them. */
 struct purging {
     db_answer (*page)(db *connection, int64_t older_ms, const struct place *after);
-    /* Reads (removed seen place); how many it found. */
+    /* Reads "removed seen place" from the text; returns how many of them it found. */
     int (*read)(const char *text, unsigned *removed, unsigned *seen, struct place *after);
     uint64_t *removed;
 };
@@ -53,7 +54,7 @@ static db_answer page_rw(db *connection, int64_t older_ms, const struct place *a
     return store_purge_rw(connection, older_ms, PAGE, after->name);
 }
 
-/* Names have no blanks and fit: they were rows. */
+/* The names come from rows, so they have no blanks, and fit. */
 static int read_trades(const char *text, unsigned *removed, unsigned *seen, struct place *after)
 {
     return sscanf(text, "%u %u %32s %64s %32s", removed, seen, after->trade.cust_no,
@@ -141,8 +142,8 @@ static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *pur
     return status;
 }
 
-/* A purge from cron is too short to see a clock jump, so it compares the server's clock with that of
- * its own machine. */
+/* A purge from cron is too short to see a clock jump, so it compares the server's clock with that
+ * of its own machine. */
 static tl_status compare_clocks(db *connection)
 {
     store_clock found;
@@ -186,7 +187,8 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
     if (older_ms > OLDEST_MS)
         older_ms = OLDEST_MS;
     if (status == TL_OK)
-        /* Its statements step over locked rows: not with a lock wait of 0 (claim.c). */
+        /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows
+         * (claim.c). */
         status =
             pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
     if (status != TL_OK)

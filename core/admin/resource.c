@@ -1,5 +1,6 @@
 /*
- * Lease mutexes for operators: lists who holds what, and takes one away.
+ * Lease mutexes for operators: lists who holds what, and takes one away.  Reads resource_lock, and
+ * writes one row of it.
  */
 #include "client/read.h"
 
@@ -35,7 +36,8 @@ static int has_prefix(const char *name, const char *prefix)
     return prefix == NULL || strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Names with the prefix stand together, beginning with the prefix itself. */
+/* Whether the name lies beyond all names with the prefix.  Those stand together, and the prefix
+ * itself is the first. */
 static int is_past(const char *name, const char *prefix)
 {
     return prefix != NULL && strncmp(name, prefix, strlen(prefix)) > 0;
@@ -217,7 +219,7 @@ static tl_status force(tl_client *client, struct forcing *f)
     static const task_kind kind = {.run = run_force, .read = read_force};
     task t = {.kind = &kind, .name = "force unlock", .context = f};
 
-    task_run(client->transitions, &t, FORCE_BUDGET_MS);
+    task_run(client->engine, &t, FORCE_BUDGET_MS);
     if (t.verdict == VERDICT_APPLIED)
         return f->changed ? TL_OK : explain(client, f->step.resources[0], f->fence);
     if (t.status == TL_TRY_AGAIN)

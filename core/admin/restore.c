@@ -1,14 +1,15 @@
 /*
- * A restore is declared by an operator or found by a program, and accepted by two operators when
- * the channel's statements have been compared.
+ * Declares a restore for an operator, shows it, and lets two operators accept it.  They accept once
+ * they have compared the channel's statements.  Writes tl_restore; a procedure of the schema does
+ * the rest (sql/object/restore.sql).
  *
- * The first `accept` proposes; that of another account confirms, and carries it out in the
- * same transaction, with the rights of the schema's owner (sql/object/restore.sql): it
- * forgets every "nothing was sent", since the step that sent may be among the lost ones, and
- * takes every mutex and read-write lock from its holder, since the same is true of their
- * grants.  Both halves are about one restore, on one server; another that is declared or
- * found in between voids the proposal.  A half that was appended is found again when its
- * answer was lost, so accepting may be repeated.
+ * The first `accept` proposes.  The `accept` of another account confirms, and carries it out in the
+ * same transaction with the rights of the schema's owner.  It forgets every "nothing was sent",
+ * since the step that sent may be lost.  It takes every lease mutex and read-write lock from its
+ * holder, since a later grant may be lost.
+ *
+ * Both halves are about one restore, on one server; a restore that is declared or found in between
+ * voids the proposal.  A half whose answer was lost is found again, so accepting may be repeated.
  */
 #include "client/read.h"
 
@@ -34,7 +35,7 @@ static db_answer run_declaring(task *t, db *connection)
     return store_restore_declare(connection, d->actor, d->reason);
 }
 
-/* What was declared twice, since the first answer was lost, is accepted once. */
+/* If the answer was lost and a restore is declared twice, one accepting still ends it. */
 tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
 {
     struct declaring d = {actor, reason};
@@ -48,7 +49,7 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
         status = read_check_person(actor, reason);
     if (status != TL_OK)
         return status;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     if (t.verdict != VERDICT_APPLIED)
         return t.status;
     log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
@@ -145,10 +146,10 @@ struct accepting {
     tl_client *client;
     char thread_no[TL_UUID_TEXT];
     uint64_t doubtful;
-    tl_status status; /* what the transaction came to */
+    tl_status status; /* the result of the transaction */
 };
 
-/* Which half this account has to write now: 0 none, and a->status says why. */
+/* Which half this account has to write now.  0: none, and a->status says why. */
 static int judge(struct accepting *a, const db_result *row)
 {
     int open = db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
@@ -212,7 +213,7 @@ static db_answer run_half(task *t, db *connection)
     return answer;
 }
 
-/* Whether the half whose answer was lost stands there. */
+/* Reads whether the half whose answer was lost was written. */
 static db_answer read_half(task *t, db *connection)
 {
     struct accepting *a = t->context;
@@ -243,7 +244,7 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
     if (status != TL_OK)
         return status;
     text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     if (t.verdict != VERDICT_APPLIED)
         return t.status;
     if (a.status != TL_OK)

@@ -36,7 +36,7 @@ static tl_status check(const struct retry_now *r)
     return read_check_words(r->actor, r->reason);
 }
 
-/* TL_OK: done.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
+/* TL_OK: the lane is due.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
 static tl_status run_step(const struct retry_now *r)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
@@ -55,7 +55,7 @@ static tl_status run_step(const struct retry_now *r)
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     t.step.log_no = log_no[0] != '\0' ? log_no : NULL;
     random_token(t.step.token);
-    task_run(r->client->transitions, step_task_of(&t), r->client->config.commit_ms);
+    task_run(r->client->engine, step_task_of(&t), r->client->config.commit_ms);
     switch (t.task.verdict) {
     case VERDICT_APPLIED:
         return TL_OK;

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* Whether "kind name" is a line of the text. */
+/* Whether the text has the line "kind name". */
 int schema_objects_have(const char *there, const char *kind, const char *name);
-/* How many are not there; their names, as many as there is space for. */
+/* How many of this library's objects are not in the text; `names` gets as many as fit. */
 unsigned schema_objects_missing(const char *there, char *names, size_t space);
 
 #endif

@@ -1,4 +1,5 @@
-/* The operators' statements, bound to their values.  Decides nothing. */
+/* The operators' statements, bound to their values.  Decides nothing, and touches only the
+ * connection. */
 #include "admin/statements.h"
 
 #include "base/memory.h"

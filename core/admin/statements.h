@@ -1,4 +1,4 @@
-/* The statements of the operators' side, bound to their parameters; each is one round trip. */
+/* The operators' statements, bound to their parameters; each is one round trip. */
 #ifndef TL_ADMIN_STATEMENTS_H
 #define TL_ADMIN_STATEMENTS_H
 
@@ -8,7 +8,7 @@
 
 #include <tradelock/tradelock.h>
 
-/* The columns that every page of a list begins with. */
+/* The first columns of every page of a list. */
 enum store_list_column {
     LIST_CUST,
     LIST_SERIAL,
@@ -30,10 +30,10 @@ typedef struct store_list_start {
     char place[TL_UUID_TEXT]; /* due and held: LIST_PLACE; "" for the first */
     unsigned skip;            /* rows at exactly this place that were seen */
     int64_t end_us;           /* due: before this moment */
-    int finished, open;       /* due: finished sync rows; what is in process */
+    int finished, open;       /* due: show finished sync rows; show rows in process */
 } store_list_start;
 
-/* Of these rows the keys of those of which a step was written under the log UUID. */
+/* The keys of those of these rows that have a step written under the log UUID. */
 db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result);
 
@@ -72,10 +72,10 @@ enum store_timeline_column {
     STEP_MAX_HOLD,
     STEP_NEXT_RUN
 };
-/* Of both lanes. */
+/* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
-/* What a decision of two operators rests on; both rows are locked from then on. */
+/* What a decision of two operators rests on.  Reading it locks both rows. */
 enum store_resolve_column {
     RESOLVE_STATUS,
     RESOLVE_EPOCH,
@@ -127,9 +127,9 @@ enum store_restore_column {
 db_answer store_restore_status(db *connection, db_result *result);
 /* (op_code, state, how many); op_code "" for locks */
 db_answer store_restore_trades(db *connection, db_result *result);
-/* How long DDL waits for those who use a table. */
+/* Sets how long DDL waits while others use a table. */
 db_answer store_migrate_wait(db *connection, unsigned wait_s);
-/* (1 when it is this connection's turn, 0 when the wait is over) */
+/* (1: it is this connection's turn; 0: the wait is over) */
 db_answer store_migrate_turn(db *connection, unsigned wait_s, db_result *result);
 
 /* (how many, the longest silence in seconds) */
@@ -139,12 +139,12 @@ db_answer store_doctor_overdue(db *connection, const char *op_code, const store_
                                db_result *result);
 /* (how many) */
 db_answer store_doctor_conflicts(db *connection, db_result *result);
-/* One text: "kind name" of every trigger, function, procedure and view, one a line. */
+/* One text: "kind name" of every schema object, one a line. */
 db_answer store_doctor_parts(db *connection, db_result *result);
 /* The same for an administrator, a row each. */
 db_answer store_migrate_objects(db *connection, db_result *result);
-/* (1 when it is the same as the other): of a trigger its definition, of other kinds the name of one
- * that was made from the definition. */
+/* (1: the object is the same as `other`).  For a trigger, `other` is a definition; for other
+ * kinds, the name of an object that was made from the definition. */
 db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
                              db_result *result);
 db_answer store_migrate_done(db *connection, unsigned version);
@@ -155,11 +155,11 @@ db_answer store_doctor_variables(db *connection, db_result *result);
 /* (the text of each grant) */
 db_answer store_doctor_grants(db *connection, db_result *result);
 
-/* One page of purging behind the key; then what it came to: (removed seen key), or no text. */
+/* Purges one page behind the key.  The result is then the text "removed seen key", or none. */
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
                       const store_list_start *after);
 db_answer store_purge_result(db *connection, db_result *result);
-/* The same for mutexes and read-write locks, behind the name. */
+/* The same for lease mutexes and read-write locks, behind the name. */
 db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after);
 db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after);
 db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most);

@@ -1,4 +1,4 @@
-/* The steps of a trade, as its rows and their history tell them.  Reads only. */
+/* Shows the steps of a trade, from its rows and their history.  Reads only. */
 #include "client/read.h"
 
 #include "admin/statements.h"

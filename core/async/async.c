@@ -43,7 +43,7 @@ struct async {
     unsigned generation;
     pthread_t thread;
     int fd;
-    transition_engine *transitions;
+    task_engine *engine;
     int64_t budget_ms;
 
     /* Under the mutex. */
@@ -159,7 +159,7 @@ static void run_taken(struct async *a, struct submitted **taken, size_t count)
         if (taken[i]->grouped)
             together[grouped++] = step_task_of(&taken[i]->t);
     }
-    task_run_all(a->transitions, together, grouped, a->budget_ms);
+    task_run_all(a->engine, together, grouped, a->budget_ms);
     for (size_t i = 0; i < count; i++) {
         conclude(taken[i]);
         complete(a, taken[i]);
@@ -234,7 +234,7 @@ static struct async *async_new(tl_client *client)
     if (a == NULL)
         return NULL;
     a->generation = client->generation;
-    a->transitions = client->transitions;
+    a->engine = client->engine;
     a->budget_ms = client->config.commit_ms;
     a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&a->mutex, NULL);

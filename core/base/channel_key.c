@@ -1,11 +1,11 @@
-/* The key under which a channel knows one payment of one trade. */
+/* Makes the key under which a channel knows one payment of one trade.  Touches no state. */
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
 #include <string.h>
 
-#define CHARS_MIN 20 /* 80 bits; fewer could meet by chance */
+#define CHARS_MIN 20 /* 80 bits; shorter keys could be equal by chance */
 
 static size_t put_number(uint8_t *to, size_t used, uint32_t number)
 {
@@ -16,7 +16,7 @@ static size_t put_number(uint8_t *to, size_t used, uint32_t number)
     return used + 4;
 }
 
-/* The length goes first, so that no two lists of parts make the same bytes. */
+/* The length goes first, so that two different lists of parts never make the same bytes. */
 static size_t put_part(uint8_t *to, size_t used, const char *part)
 {
     size_t size = strlen(part);

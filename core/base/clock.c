@@ -1,4 +1,4 @@
-/* Time of this machine, and waits that end by it.  Touches no state. */
+/* Reads this machine's clock, and waits until a moment of it.  Touches no state. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -105,6 +105,6 @@ int clock_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadli
     }
     int error = pthread_cond_timedwait(condition, mutex, &until);
     if (error == ETIMEDOUT && clock_left_ms(deadline_ms) > 0)
-        return 0; /* only the slice is over */
+        return 0; /* only the slice is over, not the wait */
     return error;
 }

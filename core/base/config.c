@@ -1,4 +1,5 @@
-/* Reading the settings file: its lines, its sections and who may read it. */
+/* Reads the settings file, and checks its lines, its sections and who may read it.  Touches that
+ * file only. */
 #include "base/config.h"
 
 #include "base/config_client.h"
@@ -20,7 +21,7 @@ typedef enum section {
     SECTION_NONE,
     SECTION_SETTINGS, /* [tradelock] */
     SECTION_OWN,      /* [tradelock-client...]: ours, read by libmariadb */
-    SECTION_FOREIGN   /* [client], [mariadb] ...: other programs' too */
+    SECTION_FOREIGN   /* [client], [mariadb] ...: for other programs too */
 } section;
 
 struct reader {
@@ -29,15 +30,15 @@ struct reader {
     mode_t mode;
     unsigned line;
     section section;
-    const char *suffix; /* of the group that must be there */
+    const char *suffix; /* of the section [tradelock-client<suffix>] that must be there; "": none */
     int suffix_found;
     struct config config;
-    unsigned lines[CONFIG_SETTINGS]; /* where each setting was set; 0: nowhere */
+    unsigned lines[CONFIG_SETTINGS]; /* on which line each setting stands; 0: on none */
     tl_status status;
     char text[LINE_MAX_BYTES];
 };
 
-/* Stops the reading with the sentence that was set, at the present line. */
+/* Stops the reading; "file:line: " is put before the sentence that was set. */
 static void fail(struct reader *reader)
 {
     reader->status = error_prefix(TL_BAD_CONFIG, "%s:%u", reader->file, reader->line);
@@ -86,7 +87,7 @@ static void enter_section(struct reader *reader, char *line)
     }
 }
 
-/* A line for libmariadb, taken apart as libmariadb does. */
+/* Checks a line that libmariadb will read; it is split as libmariadb splits it. */
 static void check_client_line(struct reader *reader, char *line)
 {
     char *value = strchr(line, '=');
@@ -126,9 +127,9 @@ static char *read_line(struct reader *reader)
 }
 
 /*
- * inih asks for lines here.  It sees the settings only: the other sections are in
- * libmariadb's dialect, which differs in names without a value, colons and indented
- * lines.  Everything else becomes an empty line.
+ * inih reads its lines here, and gets an empty line for all that is no setting of ours.  The other
+ * sections are in libmariadb's dialect, which differs in names without a value, colons and indented
+ * lines.
  */
 static char *next_line(char *to, int space, void *context)
 {
@@ -175,7 +176,8 @@ static void unknown_setting(struct reader *reader, const char *name)
     fail(reader);
 }
 
-/* Takes one pair of quotes off, as libmariadb does in the same file.  0: only one. */
+/* Takes one pair of quotes off, as libmariadb does in the same file.  0: one of the two is
+ * missing. */
 static int unquote(char *value)
 {
     size_t size = strlen(value);
@@ -198,7 +200,7 @@ static int take_setting(void *context, const char *ini_section, const char *name
     char value[LINE_MAX_BYTES];
     size_t i;
 
-    (void)ini_section; /* next_line() let only one through */
+    (void)ini_section; /* next_line() lets one section through only */
     for (i = 0; i < CONFIG_SETTINGS; i++)
         if (strcmp(config_settings[i].name, name) == 0)
             break;
@@ -219,7 +221,7 @@ static int take_setting(void *context, const char *ini_section, const char *name
     return reader->status == TL_OK;
 }
 
-/* The line of the later of two settings, for a sentence about both. */
+/* Fails with a sentence about two settings, at the line of the later one. */
 static void place_at(struct reader *reader, size_t first_field, size_t second_field)
 {
     reader->line = 0;
@@ -254,7 +256,7 @@ static void check_together(struct reader *reader)
 static tl_status open_file(struct reader *reader, const char *file)
 {
     struct stat about;
-    /* Not blocking: a pipe would otherwise wait for its writer. */
+    /* O_NONBLOCK: opening a pipe would otherwise wait for its writer. */
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)

@@ -1,13 +1,13 @@
 /*
- * The settings: section [tradelock] of the options file.  The same file's section
- * [tradelock-client] is read by libmariadb itself; here it is only checked, since libmariadb says
+ * The settings: section [tradelock] of the options file.  libmariadb itself reads the section
+ * [tradelock-client] of the same file.  That section is only checked here, since libmariadb says
  * nothing about a name that it does not know.
  *
- * CONFIG_MAP is the one list.  The structure, the parser, the sample config/tradelock.cnf
- * and the test that compares them come from it:
+ * CONFIG_MAP is the one list.  The structure, the parser, the sample config/tradelock.cnf and the
+ * test that compares them come from it:
  *     X(type, name, default, least, most, meaning)
- * Durations are written as 250ms, 30s, 10m, 2h or 7d; a plain number counts the unit at
- * the end of the setting's name.  Least and most are in that unit.
+ * Durations are written as 250ms, 30s, 10m, 2h or 7d; a plain number is in the unit at the end of
+ * the setting's name, and so are least and most.
  */
 #ifndef TL_BASE_CONFIG_H
 #define TL_BASE_CONFIG_H
@@ -112,18 +112,18 @@ typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
 #define CONFIG_FIELD_SWITCH(name) int name;
 #define CONFIG_FIELD(type, name, initial, least, most, meaning) CONFIG_FIELD_##type(name)
 
-/* A field for each setting, of the setting's name. */
+/* One field for each setting, with the setting's name. */
 struct config {
     CONFIG_MAP(CONFIG_FIELD)
 };
 
 void config_defaults(struct config *config);
 
-/* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; then nothing is changed. */
+/* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; the config is unchanged then. */
 tl_status config_load(struct config *config, const char *file);
 
 /* The same, and the file must have a section [tradelock-client<suffix>]: without it libmariadb
- * would silently connect as somebody else.  NULL and "" ask for none. */
+ * would silently connect as somebody else.  With NULL or "" no section is required. */
 tl_status config_load_for(struct config *config, const char *file, const char *suffix);
 
 void config_policy(tl_policy *policy, const struct config *config);
@@ -133,7 +133,7 @@ tl_status config_load_policy(tl_policy *policy, const char *file);
 #define CONFIG_DURATION_TEXT 32
 const char *config_duration(char to[CONFIG_DURATION_TEXT], int64_t duration_ms);
 
-/* The list as data, for those who go through it: the parser and the sample's test. */
+/* CONFIG_MAP as data, for the parser and the test of the sample. */
 typedef enum config_type {
     CONFIG_NAME,
     CONFIG_COUNT,

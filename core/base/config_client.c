@@ -1,7 +1,7 @@
 /*
- * The names that libmariadb 3.3 reads from an option file.  It takes an underscore for a dash, and
- * passes over every other name in silence: a mistyped ssl-ca would leave a connection without
- * verified TLS and nobody would know.
+ * Checks names against the list of those that libmariadb 3.3 reads from an option file.  libmariadb
+ * takes an underscore for a dash, and ignores every other name in silence: a mistyped ssl-ca would
+ * leave a connection without verified TLS, and nobody would know.  Touches no state.
  */
 #include "base/config_client.h"
 
@@ -51,8 +51,8 @@ const char *const config_client_names[] = {
     NULL,
 };
 
-/* Known to libmariadb, but they would change what the library relies on; unless they have the value
- * that changes nothing, where there is one. */
+/* Options that libmariadb knows, but that would change what the library relies on.  `harmless` is
+ * the value that changes nothing, if there is one. */
 static const struct {
     const char *name, *harmless, *why;
 } refused[] = {
@@ -94,7 +94,7 @@ tl_status config_client_check(const char *name, const char *value)
         return error_set(TL_BAD_CONFIG, "%s is not allowed here: %s", refused[i].name,
                          refused[i].why);
     }
-    /* Without a value the whole line would be quoted, and it may hold a password. */
+    /* Without a value the sentence would quote the whole line, which may hold a password. */
     if (value == NULL)
         return error_set(TL_BAD_CONFIG, "a line without '=' that is no connection option");
     const char *near = text_nearest(name, config_client_names, KNOWN);

@@ -1,4 +1,5 @@
-/* One setting: its text to its field. */
+/* Reads one setting's text into its field, and writes durations.  Touches the config it is
+ * given. */
 #include "base/config.h"
 
 #include "base/error.h"
@@ -12,7 +13,7 @@
 
 const struct config_setting config_settings[CONFIG_SETTINGS] = {CONFIG_MAP(SETTING)};
 
-/* Reads digits; returns what follows them, or NULL without digits or when too large. */
+/* Reads digits; returns what follows them.  NULL: no digits, or a number that is too large. */
 static const char *read_digits(const char *text, int64_t *number)
 {
     const char *next = text;
@@ -36,7 +37,8 @@ static const struct {
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* The milliseconds that the text of this size means, or -1; a plain number counts plain_ms. */
+/* The milliseconds that a text of this size means, or -1; the unit of a plain number is
+ * plain_ms. */
 static int64_t read_duration(const char *text, size_t size, int64_t plain_ms)
 {
     int64_t number;
@@ -161,7 +163,7 @@ static tl_status set_level(const struct config_setting *setting, const char *tex
 
 static tl_status set_name(const struct config_setting *setting, const char *text, char *to)
 {
-    /* A name is wrong here as anywhere else, but it is the file that must be mended. */
+    /* text_check_name() says TL_INVALID, but it is the file that must be mended. */
     if (text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
         return TL_BAD_CONFIG;
     text_copy(to, (size_t)setting->most + 1, text);

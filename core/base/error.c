@@ -1,4 +1,4 @@
-/* The last problem of each thread. */
+/* Keeps the last problem of each thread as a sentence.  Touches the calling thread's own only. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 static _Thread_local char message[ERROR_MAX];
 
-/* A sentence that was cut says so. */
+/* Ends a sentence that was cut with a mark that says so. */
 static void mark_cut(char *text, int wanted)
 {
     if (wanted >= ERROR_MAX)

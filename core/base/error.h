@@ -1,6 +1,6 @@
 /*
  * Problems as sentences: every room returns a tl_status and leaves one sentence for the calling
- * thread.  The sentence names the thing and the place; no raw SQL error alone.
+ * thread.  The sentence names the thing and the place; it is never an SQL error alone.
  */
 #ifndef TL_BASE_ERROR_H
 #define TL_BASE_ERROR_H
@@ -19,11 +19,12 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 
 void error_clear(void);
 
-/* At the end of a public call: a success leaves no sentence, whatever its earlier tries said. */
+/* At the end of a public call: clears the sentence of a success, which an earlier try may have
+ * left. */
 tl_status error_over(tl_status status);
 
 #ifdef __clang_analyzer__
-/* Shows the analyzer, which sees one file at a time, that the status comes back. */
+/* The static analyzer sees one file at a time; this shows it that the call returns `status`. */
 #define error_set(status, ...) ((void)error_set((status), __VA_ARGS__), (status))
 #define error_prefix(status, ...) ((void)error_prefix((status), __VA_ARGS__), (status))
 #endif

@@ -1,5 +1,5 @@
-/* Counts passages, and dies or stops where a test says so.  Empty but in a build with test hooks.
- * */
+/* Counts passages, and kills or stops the process where a test says so.  It is empty except in a
+ * build with test hooks. */
 #include "base/fault.h"
 
 #ifdef TL_TEST_HOOKS
@@ -18,13 +18,13 @@
 static const char *const kind_names[] = {"connect",  "statement", "commit",
                                          "rollback", "callback",  "http"};
 
-/* Everything under the mutex.  This is test code: plain is better than fast. */
+/* All of it is under the mutex.  This is test code: simple is better than fast. */
 static struct {
     pthread_mutex_t mutex;
     pid_t pid; /* whose counters these are */
     uint64_t passages, counted, allocations;
     uint64_t kill_at, stop_at, fail_at;
-    char only[128]; /* count these for kill and stop: name/when; "": all */
+    char only[128]; /* name/when of those that kill and stop count; "": all */
     int log;
     char mutations[512];
 } fault = {.mutex = PTHREAD_MUTEX_INITIALIZER, .log = -1};
@@ -84,7 +84,8 @@ static void unlock_after_fork(void)
 
 static void watch_forks(void)
 {
-    /* Without this a child forked while another thread is here would wait for ever. */
+    /* Without this, a child that is forked while another thread holds the mutex would wait for
+     * ever. */
     if (pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork) != 0)
         abort();
 }
@@ -136,7 +137,7 @@ void fault_point(fault_kind kind, const char *name, const char *when)
     leave();
     if (kill_now)
         kill(getpid(), SIGKILL);
-    /* To this thread: another one would take its time to stop this one. */
+    /* raise() stops this thread at once; a signal that another thread gets would take its time. */
     if (stop_now)
         raise(SIGSTOP);
 }
@@ -211,7 +212,7 @@ int tl_test_allocation(void)
 
 #else
 
-/* ISO C wants something in every file. */
+/* ISO C forbids an empty file. */
 typedef int fault_needs_test_hooks;
 
 #endif

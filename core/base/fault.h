@@ -1,14 +1,14 @@
 /*
- * The one function that every statement, commit, callback and HTTP call passes.  In a build with
- * TL_TEST_HOOKS a test can stop, kill or count at a numbered passage; in every other build it costs
- * nothing and does nothing.
+ * Every statement, commit, callback and HTTP call passes fault_point().  In a build with
+ * TL_TEST_HOOKS a test can count those passages, and stop or kill the process at one of them.  In
+ * every other build fault_point() does nothing and costs nothing.
  *
  * The environment says what happens; it is read once, at the first passage:
  *   TL_FAULT_LOG=FILE   append a line for each passage: pid, number, kind, name, when,
  *                       separated by tabs
  *   TL_FAULT_KILL=N     SIGKILL this process at its N-th passage, after the line
  *   TL_FAULT_STOP=N     SIGSTOP this process at its N-th passage, after the line
- *   TL_FAULT_ONLY=NAME/WHEN  count for these two only passages of this name and when
+ *   TL_FAULT_ONLY=NAME/WHEN  KILL and STOP count only passages of this name and `when`
  *   TL_FAULT_ALLOC=N    let this process's N-th allocation fail
  *   TL_MUTATION=A,B     switch the safety rules A and B off
  * Passages and allocations are counted from 1, in each process anew after fork().
@@ -28,7 +28,7 @@ typedef enum fault_kind {
 } fault_kind;
 
 #ifdef TL_TEST_HOOKS
-/* when: "before" the thing leaves, or "after" its answer came. */
+/* when: "before" the request leaves, or "after" its answer came. */
 void fault_point(fault_kind kind, const char *name, const char *when);
 /* Whether the safety rule of this name is switched off (environment TL_MUTATION). */
 int fault_mutated(const char *rule);

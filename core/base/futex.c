@@ -1,4 +1,4 @@
-/* futex(2), of this process only.  Touches the word it is given. */
+/* Sleeps and wakes by futex(2), within this process.  Touches the word that it is given. */
 #include "base/futex.h"
 
 #include "base/clock.h"

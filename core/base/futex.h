@@ -1,11 +1,10 @@
 /*
- * Sleeping until a word of memory has changed, and waking who sleeps: futex(2) as it is, of this
- * process only.  It is for places where many threads wait for one and the same news: one call of
- * the kernel wakes them all, and none has to take a mutex on its way out, as they would one after
- * the other behind a condition variable.
+ * futex(2) within one process: threads sleep until a word of memory has changed.  It is for places
+ * where many threads wait for the same news.  One system call wakes them all; behind a condition
+ * variable each would first have to take the mutex, one after the other.
  *
- * A wait may end for no reason; the caller looks at the word again.  The order of memory is the
- * caller's: store with release before futex_wake(), load with acquire after a wait.
+ * A wait may end for no reason, so the caller looks at the word again.  The caller sees to the
+ * order of memory: store with release before futex_wake(), load with acquire after a wait.
  */
 #ifndef TL_BASE_FUTEX_H
 #define TL_BASE_FUTEX_H
@@ -18,10 +17,11 @@
 
 /* Sleeps while the word is what was seen. */
 void futex_wait(atomic_int *word, int seen);
-/* The same until a deadline of clock.h; 0 when it is over.  The kernel's clock stands still while
- * the machine is suspended: the deadline is then noticed later by so much. */
+/* The same, at most until a deadline of clock.h; 0: the deadline is over.  The clock of this wait
+ * stands still while the machine is suspended, so the deadline is noticed later by that time. */
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms);
-/* Wakes so many who sleep on this word, the first to come first.  Nothing of it is read. */
+/* Wakes up to `count` threads that sleep on this word, in the order in which they came.  The word
+ * itself is not read. */
 void futex_wake(atomic_int *word, int count);
 
 #endif

@@ -1,5 +1,5 @@
-/* The life of a session: what a heartbeat says of it, and what anybody may ask.  Touches nothing but
- * the life. */
+/* The life of a session: the heartbeat writes it, anybody may read it.  Touches only the life that
+ * it is given. */
 #include "base/life.h"
 
 #include "base/clock.h"
@@ -43,7 +43,8 @@ tl_status life_check(const life *l)
                          "session %s was declared dead, and what it held is lost; this "
                          "process goes on under a new one: ask again",
                          life_session_id(l));
-    /* Others may take it for dead already; what it were granted now could be theirs. */
+    /* Other processes may count the session as dead already, and take what was granted to it
+     * now. */
     if (life_left_ms(l) == 0)
         return error_set(TL_UNREACHABLE,
                          "no heartbeat of this process was confirmed for a whole session "

@@ -23,7 +23,7 @@ static int is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* The next place where the customer number stands as a word of its own. */
+/* The next place in the text where the customer number stands as a whole word. */
 static const char *find_cust(const char *start, const char *from, const char *cust_no)
 {
     size_t size = strlen(cust_no);

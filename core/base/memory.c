@@ -1,4 +1,4 @@
-/* Allocation, which a test can let fail.  Touches the heap. */
+/* Allocates memory; a test can let an allocation fail.  Touches the heap. */
 #include "base/memory.h"
 
 #include "base/fault.h"
@@ -15,10 +15,10 @@ void *memory_new_array(size_t count, size_t size)
 {
     size_t product;
 
-    /* calloc() looks too, but the sanitizers' calloc() ends the process over it. */
+    /* calloc() checks this as well, but the sanitizers' calloc() then ends the process. */
     if (fault_allocation() || __builtin_mul_overflow(count, size, &product))
         return NULL;
-    /* A block of no bytes is a block all the same: NULL means only one thing. */
+    /* A block of 0 bytes is not NULL either: NULL only means that there is no memory left. */
     return calloc(1, product > 0 ? product : 1);
 }
 

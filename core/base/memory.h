@@ -1,6 +1,6 @@
 /*
- * Memory.  Everything in core is allocated here, so that a test can let the n-th
- * allocation fail.  All return NULL when there is none left; memory_free(NULL) is fine.
+ * Memory.  All of core allocates here, so that a test can let the n-th allocation fail.  Each
+ * function returns NULL when there is no memory left; memory_free(NULL) does nothing.
  */
 #ifndef TL_BASE_MEMORY_H
 #define TL_BASE_MEMORY_H
@@ -9,7 +9,7 @@
 
 void *memory_new(size_t size);                     /* filled with zeros */
 void *memory_new_array(size_t count, size_t size); /* the same; checks the product */
-/* As realloc(): the old block stays when NULL is returned.  New bytes are not filled. */
+/* As realloc(): after NULL the old block is still there.  New bytes have no defined value. */
 void *memory_resize(void *old, size_t size);
 void *memory_dup(const void *data, size_t size);
 char *memory_dup_text(const char *text); /* NULL gives NULL */

@@ -22,7 +22,7 @@ static void watch_forks(void)
 unsigned process_generation(void)
 {
     pthread_once(&once, watch_forks);
-    /* Without the memory for a fork handler the process number does nearly as well. */
+    /* Without memory for a fork handler, the process number does nearly as well. */
     if (!watched)
         return (unsigned)getpid();
     return atomic_load_explicit(&forks, memory_order_relaxed) + 1;

@@ -1,5 +1,5 @@
-/* Random bytes, tokens and UUIDs from the kernel.  Touches the tokens that the calling thread has in
- * advance. */
+/* Random bytes, tokens and UUIDs from the kernel.  Touches the calling thread's own store of random
+ * bytes. */
 #include "base/random.h"
 
 #include "base/process.h"
@@ -10,9 +10,9 @@
 #include <sys/random.h>
 #include <uuid/uuid.h>
 
-/* Each step needs a token, and a call of the kernel costs as much as the rest of a step's
- * preparation: a thread fetches some in advance.  The child of a fork() has the same, and throws
- * them away. */
+/* Each step needs a token, and a system call costs as much as the rest of a step's preparation.
+ * So a thread fetches several in advance.  The child of a fork() has the same bytes and discards
+ * them. */
 #define IN_ADVANCE (32 * RANDOM_TOKEN)
 
 static _Thread_local struct {
@@ -56,7 +56,7 @@ int64_t random_jitter_ms(int64_t base_ms, unsigned percent)
 
     if (base_ms <= 0 || percent == 0)
         return base_ms;
-    /* Divided first: base_ms * percent could overflow. */
+    /* The division comes first, since base_ms * percent could overflow. */
     uint64_t base = (uint64_t)base_ms;
     uint64_t span = base / 100 * percent + base % 100 * percent / 100;
     if (span > (uint64_t)(INT64_MAX - base_ms))
@@ -65,7 +65,7 @@ int64_t random_jitter_ms(int64_t base_ms, unsigned percent)
     return base_ms + (int64_t)(number % (span + 1));
 }
 
-/* As uuid_generate_random(), which seeds two generators of its own each time besides. */
+/* As uuid_generate_random(), but without the two generators that it seeds each time. */
 void random_uuid(char to[RANDOM_UUID])
 {
     uuid_t uuid;

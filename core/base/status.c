@@ -1,4 +1,5 @@
-/* Names, classes and texts of the statuses, most from the maps in tradelock.h. */
+/* Names, classes and texts of the statuses, most of them from the maps in tradelock.h.  Touches no
+ * state. */
 #include <tradelock/rw_lock.h>
 
 const char *tl_status_name(tl_status status)
@@ -36,7 +37,7 @@ tl_class tl_status_class(tl_status status)
         TL_STATUS_MAP(STATUS_CLASS)
 #undef STATUS_CLASS
     default:
-        /* Whoever meets a number that does not exist must not go on paying. */
+        /* A caller that has a status which does not exist must not go on paying. */
         return TL_CLASS_BROKEN;
     }
 }

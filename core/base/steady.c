@@ -1,4 +1,4 @@
-/* Whether another clock runs steadily.  Computes on what it is given; touches no state. */
+/* Computes whether another clock runs steadily.  Touches only what it is given. */
 #include "base/steady.h"
 
 static int64_t drift_us(const steady *self, int64_t now_us)
@@ -20,8 +20,8 @@ int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margi
     return 0;
 }
 
-/* What both intervals allow; where they do not meet, the end that is nearer to the look: a clock
- * that is set by less than the margin is followed no faster than one that drifts. */
+/* Keeps what both intervals allow.  If they do not meet, it keeps the end that is nearer to the
+ * look: a clock that was set by less than the margin is followed no faster than one that drifts. */
 void steady_learn(steady *self, const steady_look *look)
 {
     const int64_t least_us = look->other_us - look->after_us;

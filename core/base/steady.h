@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* One part in so many: a clock that is slewed stays within half of this drift. */
+/* A clock may drift by one part in this many; one that is slewed stays within half of that. */
 #define STEADY_DRIFT 1000
 
 typedef struct steady_look {
@@ -23,7 +23,7 @@ typedef struct steady_look {
 typedef struct steady {
     int known;
     int64_t least_us, most_us; /* the other clock less ours */
-    int64_t at_us;             /* at which moment of ours */
+    int64_t at_us;             /* by our clock, when that was learnt */
 } steady;
 
 /* How far, at least, the look lies outside the remembered interval.  Below 0: the clock was set
@@ -33,7 +33,8 @@ int64_t steady_off_us(const steady *self, const steady_look *look, int64_t margi
 /* Learns from a look that lies within the margin. */
 void steady_learn(steady *self, const steady_look *look);
 
-/* Between which moments the other clock now is, the margin included; 0: nothing is known. */
+/* 1, and the interval in which the other clock is now, widened by the margin; 0: nothing is
+ * known. */
 int steady_now(const steady *self, int64_t now_us, int64_t margin_us, int64_t *least_us,
                int64_t *most_us);
 

@@ -26,7 +26,8 @@ tl_status text_check_name(const char *what, const char *value, size_t max)
         return error_set(TL_INVALID, "%s: is missing", what);
     if (value[0] == '\0')
         return error_set(TL_INVALID, "%s: is empty", what);
-    /* Not strlen(): what was passed by mistake may be long, or have no end nearby. */
+    /* Not strlen(): a pointer passed by mistake may lead to a long text, or to one without an
+     * end. */
     for (size_t i = 0; value[i] != '\0'; i++) {
         unsigned char byte = (unsigned char)value[i];
 
@@ -94,7 +95,7 @@ size_t tl_utf8_size(const char *character)
     for (size_t i = 1; i < size; i++)
         if ((at[i] & 0xc0) != 0x80)
             return 0;
-    /* Over-long forms, surrogates, and what lies beyond Unicode. */
+    /* Refused: over-long forms, surrogates, and numbers beyond Unicode. */
     if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
         (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
         return 0;
@@ -182,8 +183,8 @@ int text_from_uuid(uint8_t to[TEXT_UUID], const char *from)
 
 #define NEAR 2
 
-/* Whether one name can be made of the other by at most so many insertions, removals and
- * replacements of letters. */
+/* Whether at most `changes` insertions, removals and replacements of letters make one name of the
+ * other. */
 static int is_near(const char *a, const char *b, int changes)
 {
     while (*a != '\0' && (*a == *b || (*a == '-' && *b == '_')))
@@ -201,7 +202,7 @@ const char *text_nearest(const char *name, const char *const *names, size_t coun
 {
     size_t size = strlen(name);
 
-    /* Of a short name two changes would leave nothing to recognize. */
+    /* Two changes of a short name would leave nothing to recognise. */
     for (int changes = 0; changes <= NEAR && 2 * (size_t)changes < size; changes++)
         for (size_t i = 0; i < count; i++)
             if (is_near(name, names[i], changes))
@@ -224,7 +225,7 @@ void text_buffer_init(struct text_buffer *buffer)
     memset(buffer, 0, sizeof(*buffer));
 }
 
-/* Makes room for so many bytes more and the end. */
+/* Makes room for `more` bytes and the NUL at the end. */
 static int make_room(struct text_buffer *buffer, size_t more)
 {
     if (buffer->failed)

@@ -9,46 +9,46 @@
 #define TEXT_SITE_MAX 64
 
 /*
- * Whether the key can be stored: each part there, not too long, printable ASCII without blanks, and
- * the operation one that can take "_RETRY" and does not have it.  TL_OK, or TL_INVALID with one
- * sentence that names the part, and the byte and its place.
+ * TL_OK: the key can be stored.  Each part is there, not too long, and printable ASCII without
+ * blanks; the operation code does not end in "_RETRY", and has room for it.  Else TL_INVALID, with
+ * a sentence that names the part, and the byte and its place.
  */
 tl_status key_check(const tl_key *key);
 
-/* Whether it names the retry lane of an operation: it ends in "_RETRY". */
+/* Whether this operation code names a retry lane: it ends in "_RETRY". */
 int text_is_retry_op(const char *op_code);
 
-/* The same for any other name; what: how the sentence calls it. */
+/* Checks any other name as a part of a key is checked; what: how the sentence calls it. */
 tl_status text_check_name(const char *what, const char *value, size_t max);
 
-/* TL_OK when the text, NULL included, is UTF-8, or TL_INVALID with one sentence: the server would
- * refuse the bytes in the middle of a statement. */
+/* TL_OK: the text is UTF-8, or NULL.  TL_INVALID, with a sentence: the server would refuse these
+ * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
 
-/* Copies what fits and ends it; 1 when everything fitted, 0 when it was cut (before, not inside, a
- * UTF-8 character).  NULL copies as "". */
+/* Copies what fits, and a NUL.  1: everything fitted; 0: the text was cut, never inside a UTF-8
+ * character.  NULL copies as "". */
 int text_copy(char *to, size_t space, const char *from);
-/* The same behind what stands in `to`. */
+/* The same, appended to the text in `to`. */
 int text_add(char *to, size_t space, const char *from);
 
-/* Lower-case hexadecimal; `to` takes 2 * size + 1. */
+/* Lower-case hexadecimal; `to` has room for 2 * size + 1 bytes. */
 void text_hex(char *to, const void *data, size_t size);
 
-/* The bytes of a UUID written in its 36 characters, of either case: 1, or 0 and `to` is
- * undefined.  Each step has three of them, for which libuuid takes a microsecond and a half. */
+/* The bytes of a UUID of 36 characters, in either case.  1, or 0 and `to` is undefined: it is no
+ * UUID.  Each step has three UUIDs, for which libuuid takes a microsecond and a half. */
 #define TEXT_UUID 16
 int text_from_uuid(uint8_t to[TEXT_UUID], const char *from);
 
-/* The name that was probably meant: at most two letters away, and nothing nearer; NULL when none is
- * that near.  A dash is as good as an underscore. */
+/* The nearest name, which was probably meant; NULL if every name is more than two letters away.  A
+ * dash counts as an underscore. */
 const char *text_nearest(const char *name, const char *const *names, size_t count);
 
-/* A number for tables of names; the same in every process. */
+/* A hash for tables of names; it is the same in every process. */
 uint32_t text_hash(const char *text);
 
 /*
- * Text that grows.  Running out of memory is remembered and makes every later call do nothing, so
- * that it is asked for once, at the end.
+ * Text that grows.  It remembers that memory ran out, and every later call then does nothing.  So
+ * the caller asks once, at the end.
  */
 struct text_buffer {
     char *data; /* NULL, or ends with a NUL that size does not count */
@@ -61,7 +61,7 @@ void text_buffer_append(struct text_buffer *buffer, const void *data, size_t siz
 void text_buffer_append_text(struct text_buffer *buffer, const char *text);
 void text_buffer_append_format(struct text_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Room for `more` bytes at the end, to be written in place: NULL when there is none.  Then
+/* Room for `more` bytes at the end, which the caller writes in place; NULL: no memory.  Afterwards
  * text_buffer_grew() says where the writing stopped. */
 char *text_buffer_room(struct text_buffer *buffer, size_t more);
 void text_buffer_grew(struct text_buffer *buffer, const char *end);

@@ -15,20 +15,20 @@
 #include <unwind.h>
 #include <uuid/uuid.h>
 
-#define CALLS_MAX 16 /* of those that are more nobody notices that they were left */
+#define CALLS_MAX 16 /* nested calls beyond these are not noticed when they were left */
 
 _Static_assert(RANDOM_UUID == TL_UUID_TEXT, "one length of UUID text");
 
-/* A call out of the library that has not returned. */
+/* A call out of the library that has not returned yet. */
 struct under_way {
-    uintptr_t frame; /* of the function that made it */
+    uintptr_t frame; /* of thread_context_call_out(), which made it */
     void (*left)(void *of, void *what);
     void *of, *what;
     int is_database;
 };
 
 struct thread_context {
-    unsigned generation; /* of the process this was made in */
+    unsigned generation; /* of the process in which this was made */
     unsigned calls;
     struct under_way under_way[CALLS_MAX];
     char thread_uuid[TL_UUID_TEXT];
@@ -39,11 +39,11 @@ struct thread_context {
 static _Thread_local struct thread_context own;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t at_end; /* of a thread */
+static pthread_key_t at_end; /* its destructor runs when a thread ends */
 static int has_end;
 
-/* The calling thread's context.  The child of a fork is a new thread with no work: two processes
- * with one identity would be told apart by nothing. */
+/* The calling thread's context.  In the child of a fork it starts empty: parent and child must not
+ * write under the same UUIDs. */
 static struct thread_context *context_now(void)
 {
     unsigned generation = process_generation();
@@ -152,7 +152,7 @@ const char *tl_log_prefix(void)
 
 /* ------------------------------------------------------- calls out of the library -- */
 
-/* Takes the last call off, which was left. */
+/* Removes the last call, which was left, and releases what was held for it. */
 static void let_go(struct thread_context *context)
 {
     const struct under_way *last;
@@ -177,22 +177,22 @@ static void watch_ends(void)
     has_end = pthread_key_create(&at_end, thread_ends) == 0;
 }
 
-/* Of a call, where the stack is unwound. */
+/* What unwound() needs to know of a call when the stack is unwound. */
 struct place {
-    unsigned calls; /* those before it and itself; 0 when it has returned */
+    unsigned calls; /* this one and those around it; 0 when it has returned */
 };
 
 static void unwound(const struct place *place)
 {
     struct thread_context *context = context_now();
 
-    /* What was called within it is over too.  In the child of a fork nothing is under way. */
+    /* Calls nested in it are over too.  In the child of a fork none is under way. */
     while (place->calls > 0 && context->calls >= place->calls)
         let_go(context);
 }
 
-/* What the rest is found by is this function's frame: it is never a part of another, and there is
- * no second one of it. */
+/* was_left() finds a call by the frame of this function.  So the function must never be inlined or
+ * cloned. */
 #ifdef __clang__
 __attribute__((noinline))
 #else
@@ -212,7 +212,7 @@ int thread_context_call_out(const call_out *call)
     if (has_end)
         pthread_setspecific(at_end, context);
     answer = call->fn(call->context);
-    /* One that forked returns in the child too. */
+    /* A callback that forked returns in the child as well, where the context is empty. */
     if (context_now()->calls >= place.calls)
         context->calls = place.calls - 1;
     place.calls = 0;
@@ -224,8 +224,8 @@ struct walk {
     int below, passed, is_call;
 };
 
-/* Frames come from the innermost one on, each with where it begins.  The last that begins at the
- * address or below is the one that has the place now. */
+/* Called for each frame, the innermost first.  The last frame that begins at the address or below
+ * it is the one that has that place now. */
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *context)
 {
     struct walk *walk = context;
@@ -240,7 +240,7 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *co
     return _URC_NO_REASON;
 }
 
-/* Whether the place is this function's still; below 0: nobody can tell. */
+/* Whether that place still belongs to thread_context_call_out(); below 0: nobody can tell. */
 static int is_still_there(uintptr_t frame)
 {
     struct walk walk = {.frame = frame};
@@ -263,7 +263,7 @@ static void nothing_is_left(void *of, void *what)
     (void)what;
 }
 
-/* Whether a call that is under way is found so, in this build, on this stack. */
+/* Whether such a walk finds a call that is certainly under way, in this build and on this stack. */
 static int walks_are_true(const struct thread_context *context)
 {
     const call_out call = {.fn = find_itself, .left = nothing_is_left};
@@ -287,9 +287,9 @@ static int is_of_this_stack(uintptr_t address)
 }
 
 /*
- * Whether the call was left, for certain: the stack ends above its frame, or another function has
- * that place now.  A callback that has a stack of its own, or was called by way of code that cannot
- * be walked through, is believed to be under way.
+ * Whether the call was certainly left: the stack ends above its frame, or another function has that
+ * place now.  A call counts as under way if its callback has a stack of its own, or if there is
+ * code in between that cannot be walked through.
  */
 static int was_left(const struct under_way *call)
 {

@@ -9,14 +9,15 @@
 
 #include <pthread.h>
 
-/* pthread_create() for a thread of the library's own.  It takes no signals, which are for the
- * program's threads. */
+/* pthread_create() for a thread of the library's own.  The thread blocks all signals, which are for
+ * the program's threads. */
 int thread_context_start(pthread_t *thread, void *(*fn)(void *), void *argument);
 
 /* Sets the calling thread's log UUID, "" for none: for threads that do the work of others.  It is
  * not checked; tl_work_adopt() is for one that comes from outside. */
 void thread_context_work(const char *log_uuid);
-/* The same if the thread has none; returns 1 then, and thread_context_work("") ends it. */
+/* The same if the thread has no log UUID.  1: it was set, and thread_context_work("") ends it; 0:
+ * the thread keeps its own. */
 int thread_context_lend(const char *log_uuid);
 
 /*

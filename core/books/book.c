@@ -304,19 +304,23 @@ static void put_copy(tl_book *book, db_value *to, db_type type, const void *from
     *to = (db_value){.type = type, .data = copy, .size = size};
 }
 
+static void put_text(tl_book *book, db_value *to, const char *name, const char *text)
+{
+    if (text == NULL)
+        *to = db_null();
+    else if (text_check_utf8(name, text) != TL_OK)
+        fail_in_line(book, TL_INVALID);
+    else
+        put_copy(book, to, DB_TEXT, text, strlen(text));
+}
+
 void tl_book_text(tl_book *book, const char *value, const char *text)
 {
     const book_type type = BOOK_TEXT;
     db_value *to = place(book, value, &type);
 
-    if (to == NULL)
-        return;
-    if (text == NULL)
-        *to = db_null();
-    else if (text_check_utf8(value, text) != TL_OK)
-        fail_in_line(book, TL_INVALID);
-    else
-        put_copy(book, to, DB_TEXT, text, strlen(text));
+    if (to != NULL)
+        put_text(book, to, value, text);
 }
 
 void tl_book_bytes(tl_book *book, const char *value, const void *bytes, size_t size)

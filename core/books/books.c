@@ -7,7 +7,6 @@
 #include "client/client.h"
 #include "transition/group.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The books have the statements that connections prepared, by their addresses.  So they are freed
@@ -18,6 +17,7 @@ static void free_books(tl_books *books)
         book_statement_free(&books->statements[i]);
     memory_free(books->statements);
     group_queue_free(books->groups);
+    group_queue_free(books->waiting_groups);
     memory_free(books);
 }
 
@@ -57,12 +57,13 @@ static tl_status declare(tl_books *books, const tl_statement *given)
 static tl_status fill(tl_books *books, const tl_statement *statements, size_t count)
 {
     tl_client *client = books->client;
+    const unsigned connections = pool_size(client->connections, POOL_BOOKS);
     tl_status status = TL_OK;
 
     books->statements = memory_new_array(count, sizeof *books->statements);
     if (books->statements == NULL ||
-        group_queue_new(&books->groups, pool_size(client->connections, POOL_BUSINESS),
-                        (unsigned)(getenv("TLA") ? atoi(getenv("TLA")) : 8)) != TL_OK)
+        group_queue_new(&books->groups, connections, GROUP_ALONE) != TL_OK ||
+        group_queue_new(&books->waiting_groups, connections, 0) != TL_OK)
         return error_set(TL_NO_MEMORY, "out of memory for the books");
     for (size_t i = 0; status == TL_OK && i < count; i++)
         status = declare(books, &statements[i]);

@@ -85,7 +85,9 @@ struct tl_books {
     struct tl_client *client;
     book_statement *statements;
     size_t count;
-    struct group_queue *groups; /* in which trades with these books meet */
+    /* In which trades with these books meet: those that wait nowhere, and those with a line of a
+     * shared statement. */
+    struct group_queue *groups, *waiting_groups;
     /* Atomic: not 0 while statements that may refuse run before the lock rows (trade_lock/books.c). */
     atomic_int refusing_first;
     struct tl_books *next; /* of the client; fixed */
@@ -102,7 +104,8 @@ struct tl_book {
     tl_books *books;
     book_line *lines; /* as written; sorted by statement once it is complete (book_finish) */
     size_t count, space;
-    size_t bytes; /* about how many bytes its values have */
+    size_t bytes;    /* about how many bytes its values have */
+    atomic_int used; /* an ask or an ending has it now */
     tl_status status;
     char sentence[ERROR_MAX];
     /* Set when it is used, for BOOK_OWN_MAP. */

@@ -15,7 +15,7 @@
 #include <strings.h>
 
 /* The columns, as declared_types.sql tells them. */
-enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE };
+enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE, COLUMN_NEEDED };
 
 enum takes { TAKES_INT = 1, TAKES_TEXT = 2, TAKES_BYTES = 4 };
 
@@ -104,13 +104,40 @@ static int sees_all_columns(const book_statement *statement, const db_result *co
     return items == visible;
 }
 
+static int lists(const token *columns, const char *name)
+{
+    char listed[256];
+    const token *end = columns;
+
+    do {
+        end = item_end(end + 1, columns->depth + 1);
+        if (token_is_name(end - 1) && token_name(end - 1, listed, sizeof listed) &&
+            strcasecmp(listed, name) == 0)
+            return 1;
+    } while (token_is(end, ","));
+    return 0;
+}
+
+/* Also of a table with a trigger that would give the value: no service may see triggers. */
+static tl_status check_needed(const book_text *text, const db_result *columns)
+{
+    for (size_t i = 0; i < columns->rows && text->columns != NULL; i++) {
+        const char *name = db_get_text(columns, i, COLUMN_NAME);
+
+        if (db_get_int(columns, i, COLUMN_NEEDED) && !lists(text->columns, name))
+            return error_set(TL_INVALID,
+                             "gives no value to the column \"%s\", which has no default", name);
+    }
+    return TL_OK;
+}
+
 static tl_status check_insert(const book_statement *statement, const db_result *columns)
 {
     const book_text *text = &statement->text;
     const unsigned depth = text->row->depth + 1;
     const token *item = text->row + 1, *name = text->columns;
     size_t column = 0;
-    tl_status status = TL_OK;
+    tl_status status = check_needed(text, columns);
 
     if (name == NULL && !sees_all_columns(statement, columns))
         return TL_OK;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Question marks of a statement; each is one byte of sql_text.marks. */
 #define MARKS_MAX 254
@@ -310,16 +311,31 @@ static tl_status read_delete(book_text *text, const token *t)
     return status == TL_OK ? read_where(text, t) : status;
 }
 
-/* Functions that tell what another statement of the connection did, or that lock: in a group the
- * statement before is another one. */
+/* Functions that tell what another statement of the connection did, that lock, or that wait.  In a
+ * group the statement before is another one, and others wait too.  A name in backticks is the
+ * server's own function all the same. */
+static int is_refused_function(const token *t)
+{
+    static const char *const words[] = {
+        "LAST_INSERT_ID", "ROW_COUNT",    "FOUND_ROWS", "LASTVAL",
+        "GET_LOCK",       "RELEASE_LOCK", "PREVIOUS",   "RELEASE_ALL_LOCKS",
+        "SLEEP",          "BENCHMARK",    NULL};
+    char name[32];
+
+    if (!token_is(t + 1, "(") && !token_is(t + 1, "VALUE"))
+        return 0;
+    if (t->kind != TOKEN_NAME)
+        return token_is_one_of(t, words);
+    for (size_t i = 0; words[i] != NULL && token_name(t, name, sizeof name); i++)
+        if (strcasecmp(name, words[i]) == 0)
+            return 1;
+    return 0;
+}
+
 static tl_status check_functions(const token *t)
 {
-    static const char *const words[] = {"LAST_INSERT_ID", "ROW_COUNT",         "FOUND_ROWS",
-                                        "LASTVAL",        "GET_LOCK",          "RELEASE_LOCK",
-                                        "PREVIOUS",       "RELEASE_ALL_LOCKS", NULL};
-
     for (; t->kind != TOKEN_END; t++)
-        if (token_is_one_of(t, words) && (token_is(t + 1, "(") || token_is(t + 1, "VALUE")))
+        if (is_refused_function(t))
             return error_set(TL_INVALID, "%.*s is not taken", TOKEN_SHOWN(t));
     return TL_OK;
 }
@@ -410,7 +426,11 @@ static tl_status make_one(book_statement *to)
     return made.failed ? no_memory() : TL_OK;
 }
 
-/* The condition in parentheses: what is added belongs to all of it. */
+/*
+ * The condition in parentheses: what is added belongs to all of it.  RAND() adds nothing to the text
+ * but keeps the server from taking the condition for a constant: for the first line of an execution
+ * it would compute that once, whether a row is found or not.
+ */
 static tl_status make_many(book_statement *to)
 {
     const token *where = to->text.where, *end = end_of(to->text.tokens);
@@ -423,7 +443,8 @@ static tl_status make_many(book_statement *to)
     text_buffer_append_text(&made, " (");
     append(&made, where + 1, end);
     text_buffer_append_text(&made,
-                            ") AND (@tl_changed := CONCAT(@tl_changed, ?, ' ')) IS NOT NULL");
+                            ") AND (@tl_changed := CONCAT(@tl_changed, ?, LEFT('', RAND()), ' '))"
+                            " IS NOT NULL");
     to->many_text = made.data;
     return made.failed ? no_memory() : TL_OK;
 }
@@ -471,9 +492,7 @@ static tl_status set_sort(book_statement *to)
     to->sort = memory_new(to->one.mark_count + 1u);
     if (to->sort == NULL)
         return no_memory();
-    if (to->text.where != NULL)
-        sort_by(to, to->text.where);
-    sort_by(to, to->text.tokens);
+    sort_by(to, to->text.where != NULL ? to->text.where : to->text.tokens);
     return TL_OK;
 }
 

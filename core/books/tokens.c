@@ -52,7 +52,21 @@ static void add(struct scan *s, token_kind kind, const char *from)
         (token){.kind = kind, .at = from, .size = (size_t)(s->at - from), .depth = s->depth};
 }
 
-static void take_word(struct scan *s)
+/* Digits, perhaps with an exponent whose sign follows; or 0x41, 0b1. */
+static int is_number(const char *word, size_t size)
+{
+    static const char digits[] = "0123456789";
+    size_t end = strspn(word, digits);
+
+    if (end == 1 && word[0] == '0' && (word[1] == 'x' || word[1] == 'b'))
+        end = 2 + strspn(word + 2, word[1] == 'x' ? "0123456789abcdefABCDEF" : "01");
+    else if (word[end] == 'e' || word[end] == 'E')
+        end += 1 + strspn(word + end + 1, digits);
+    return end == size;
+}
+
+/* Where a number ends before letters, the server begins a word: 1e5LIMIT 1. */
+static tl_status take_word(struct scan *s)
 {
     const char *from = s->at;
     const token *before = last(s);
@@ -60,6 +74,12 @@ static void take_word(struct scan *s)
     while (is_in_word(*s->at))
         s->at++;
     add(s, before != NULL && token_is(before, ".") ? TOKEN_NAME : TOKEN_WORD, from);
+    if (!is_digit(*from) || is_number(from, (size_t)(s->at - from)))
+        return TL_OK;
+    return error_set(TL_INVALID,
+                     "\"%.*s\" begins with a digit: a name stands in backticks then, and a number "
+                     "is followed by a blank",
+                     TOKEN_SHOWN(last(s)));
 }
 
 static tl_status take_value(struct scan *s)
@@ -136,10 +156,8 @@ static tl_status take(struct scan *s)
     const char c = *s->at;
     tl_status status;
 
-    if (is_in_word(c)) {
-        take_word(s);
-        return TL_OK;
-    }
+    if (is_in_word(c))
+        return take_word(s);
     if (c == ':')
         return take_value(s);
     if (c == '\'' || c == '"' || c == '`')

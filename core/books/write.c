@@ -36,7 +36,7 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     db_answer answer;
 
     fill(values, book, line);
-    answer = (waits && statement->shared ? db_run : db_run_nowait)(
+    answer = (waits && statement->shared ? db_run_waiting : db_run)(
         connection, &statement->one, values, statement->one.values, &result);
     *changed = result.affected;
     db_result_free(&result);
@@ -100,6 +100,38 @@ void book_group_leave_out(book_group *self, size_t book)
     self->states[book] = BOOK_LEFT_OUT;
 }
 
+/* "0 1 1 7 ": a line's number for each row that it found. */
+static void take_found(book_group *self, const char *text)
+{
+    char *end;
+
+    for (size_t i = 0; i < self->written_count; i++)
+        self->written[i].found = 0;
+    for (; *text != '\0'; text = end) {
+        const unsigned long line = strtoul(text, &end, 10);
+
+        if (end == text)
+            break;
+        if (line < self->written_count)
+            self->written[line].found++;
+        while (*end == ' ')
+            end++;
+    }
+}
+
+/* Reads how many rows each line found, so far. */
+static db_answer read_found(book_group *self)
+{
+    static const char sql[] = "SELECT @tl_changed";
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run_text(self->connection, "books found", sql, sizeof sql - 1, &result);
+
+    if (answer == DB_DONE && result.rows == 1)
+        take_found(self, db_get_text(&result, 0, 0));
+    db_result_free(&result);
+    return answer;
+}
+
 static int compare_values(const db_value *a, const db_value *b)
 {
     const size_t size = a->size < b->size ? a->size : b->size;
@@ -132,7 +164,10 @@ static int in_order(const void *left, const void *right)
         if (order != 0)
             return order;
     }
-    return 0;
+    /* Lines of one trade stay as they were written. */
+    if (a->written.book != b->written.book)
+        return a->written.book < b->written.book ? -1 : 1;
+    return a->written.line->order < b->written.line->order ? -1 : 1;
 }
 
 /* The lines of one statement, while it is run for a group. */
@@ -189,9 +224,31 @@ static void number(book_group *self, struct lines *lines)
     }
 }
 
+/*
+ * The server ran the lines in the order of their numbers, up to one whose row somebody else has. The
+ * first one behind the last that found a row is that line, or is at fault too.
+ */
+static db_answer find_blocked(book_group *self, size_t first)
+{
+    db_answer answer = read_found(self);
+    size_t blocked = first;
+
+    for (size_t i = first; i < self->written_count; i++)
+        if (self->written[i].found > 0)
+            blocked = i + 1;
+    if (answer != DB_DONE)
+        return answer;
+    if (blocked == self->written_count)
+        return DB_ERROR;
+    self->states[self->written[blocked].book] = BOOK_AT_FAULT;
+    self->blocked = 1;
+    return DB_DONE;
+}
+
 static db_answer run_lines(book_group *self, struct lines *lines)
 {
     const book_statement *statement = lines->statement;
+    const size_t first = self->written_count;
     db_result result = DB_RESULT_INIT;
     db_answer answer;
 
@@ -199,10 +256,13 @@ static db_answer run_lines(book_group *self, struct lines *lines)
     number(self, lines);
     answer = db_run_rows(
         self->connection, &statement->many,
-        &(db_rows){lines->values, lines->count, statement->many.values, !statement->shared},
+        &(db_rows){lines->values, lines->count, statement->many.values, statement->shared},
         &result);
     self->affected += result.affected;
     db_result_free(&result);
+    if (answer == DB_ERROR && statement->notes_lines && !statement->shared &&
+        db_row_is_taken(self->connection))
+        answer = find_blocked(self, first);
     return answer;
 }
 
@@ -228,12 +288,13 @@ db_answer book_group_write(book_group *self, enum book_which which)
 {
     const tl_books *books = self->books[0]->books;
     db_answer answer = DB_DONE;
+    int leading = 1;
 
-    for (size_t i = 0; i < books->count && answer == DB_DONE; i++) {
+    for (size_t i = 0; i < books->count && answer == DB_DONE && !self->blocked; i++) {
         const book_statement *statement = &books->statements[i];
-        const int refuses = statement->refused != NULL;
 
-        if (which & (refuses ? BOOK_REFUSING_STATEMENTS : BOOK_OTHER_STATEMENTS))
+        leading = leading && statement->refused != NULL;
+        if (which & (leading ? BOOK_LEADING_STATEMENTS : BOOK_OTHER_STATEMENTS))
             answer = write_statement(self, statement);
     }
     return answer;
@@ -292,23 +353,6 @@ db_answer book_group_commit(book_group *self, int *committed)
 
 /* ---------------------------------------------------------------------- whose fault it is -- */
 
-/* "0 1 1 7 ": a line's number for each row that it found. */
-static void read_found(book_group *self, const char *text)
-{
-    char *end;
-
-    for (; *text != '\0'; text = end) {
-        const unsigned long line = strtoul(text, &end, 10);
-
-        if (end == text)
-            break;
-        if (line < self->written_count)
-            self->written[line].found++;
-        while (*end == ' ')
-            end++;
-    }
-}
-
 /* What a line that notes nothing, an INSERT, changed is not known singly. */
 static void judge_line(book_group *self, const book_written *w)
 {
@@ -346,22 +390,15 @@ static int any(const book_group *self, enum book_state state)
 
 db_answer book_group_check(book_group *self)
 {
-    static const char sql[] = "SELECT @tl_changed";
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = DB_DONE;
+    db_answer answer = read_found(self);
 
-    answer = db_run_text(self->connection, "books found", sql, sizeof sql - 1, &result);
-    if (answer == DB_DONE && result.rows == 1) {
-        for (size_t i = 0; i < self->written_count; i++)
-            self->written[i].found = 0;
-        read_found(self, db_get_text(&result, 0, 0));
-        for (size_t i = 0; i < self->written_count; i++)
-            judge_line(self, &self->written[i]);
-        forgive(self);
-        /* Without those that changed nothing, the others must have changed theirs. */
-        self->unexplained = !any(self, BOOK_AT_FAULT) &&
-                            (!any(self, BOOK_UNCHANGED) || !book_group_sum_is_right(self));
-    }
-    db_result_free(&result);
-    return answer;
+    if (answer != DB_DONE)
+        return answer;
+    for (size_t i = 0; i < self->written_count; i++)
+        judge_line(self, &self->written[i]);
+    forgive(self);
+    /* Without those that changed nothing, the others must have changed theirs. */
+    self->unexplained =
+        !any(self, BOOK_AT_FAULT) && (!any(self, BOOK_UNCHANGED) || !book_group_sum_is_right(self));
+    return DB_DONE;
 }

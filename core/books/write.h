@@ -11,7 +11,7 @@ typedef struct book_fault {
 } book_fault;
 
 /* Writes the lines one after the other, up to the first fault, without waiting for rows; waits: but
- * for those of shared statements.  Needs: a finished book, on a connection of POOL_BUSINESS, in a
+ * for those of shared statements.  Needs: a finished book, on a connection of POOL_BOOKS, in a
  * transaction.  After an error `fault->line` is the line that met it. */
 db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
 
@@ -24,7 +24,7 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse);
  * those of shared statements.
  *
  *     book_group_begin(&group, connection, books, count);
- *     book_group_write(&group, BOOK_REFUSING_STATEMENTS);
+ *     book_group_write(&group, BOOK_LEADING_STATEMENTS);
  *     book_group_leave_out(&group, 3);
  *     book_group_write(&group, BOOK_OTHER_STATEMENTS);
  *     book_group_commit(&group, &committed);
@@ -32,10 +32,10 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse);
  *         book_group_check(&group);      group.states says whose fault it is
  *     book_group_end(&group);
  *
- * Needs: a connection of POOL_BUSINESS; the books finished, and all of the same tl_books.
+ * Needs: a connection of POOL_BOOKS; the books finished, and all of the same tl_books.
  */
 enum book_which {
-    BOOK_REFUSING_STATEMENTS = 1,
+    BOOK_LEADING_STATEMENTS = 1, /* those that may refuse, and are declared before all others */
     BOOK_OTHER_STATEMENTS = 2,
     BOOK_ALL_STATEMENTS = 3
 };
@@ -44,7 +44,8 @@ enum book_state {
     BOOK_RIGHT,
     BOOK_LEFT_OUT,  /* it is not written */
     BOOK_UNCHANGED, /* one of its lines is at fault, and none of its lines changed anything */
-    BOOK_AT_FAULT   /* one of its lines is at fault, and others may have changed rows */
+    BOOK_AT_FAULT   /* one of its lines is at fault, or its row is somebody else's; others may have
+                       changed rows */
 };
 
 /* A line that was written, by its number. */
@@ -62,6 +63,7 @@ typedef struct book_group {
     book_written *written;
     size_t written_count, written_space;
     uint64_t affected; /* rows that were changed in all */
+    int blocked;       /* a line met a row that somebody else has */
     int refused;       /* one of the faults may refuse its trade */
     int unexplained;   /* not committed, and no book is known to be at fault */
 } book_group;
@@ -70,6 +72,8 @@ typedef struct book_group {
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count);
 void book_group_end(book_group *self);
 void book_group_leave_out(book_group *self, size_t book);
+/* DB_DONE with `blocked` set: a line of the book that is BOOK_AT_FAULT met a row that somebody else
+ * has, and the transaction is only good for being rolled back. */
 db_answer book_group_write(book_group *self, enum book_which which);
 /* Whether all lines together changed as many rows as declared. */
 int book_group_sum_is_right(const book_group *self);

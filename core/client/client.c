@@ -1,5 +1,5 @@
-/* One process' client: opens and closes what it consists of, runs the round after each beat, sums
- * counters.  Touches the database through the rooms below only. */
+/* The client of a process: opens and closes its parts, runs the round after each beat, and sums
+ * counters.  Touches the database only through the rooms below. */
 #include "client/client.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@
 #define KNOWN_FLAGS (TL_CLIENT_NO_SESSION | TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SCHEMA)
 #define CLIENT_GROUP "tradelock-client"
 #define LOG_MESSAGE_SPACE 512
-/* One round in so many looks for rows from the future. */
+/* One round in this many looks for rows from the future. */
 #define SEARCH_ROUNDS 8
 
 tl_status client_check(const tl_client *client)
@@ -149,8 +149,8 @@ static void run_round(void *context)
                  tl_error_message());
         return;
     }
-    if (janitor_round(client->transitions, &client->logger, client->actor, budget_ms,
-                      &client->cursor, &opened, &freed) != TL_OK)
+    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms, &client->cursor,
+                      &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -185,7 +185,8 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
                     .read_timeout_s = client->config.read_timeout_s,
                     .allow_insecure = client->config.allow_insecure},
         .size = {[POOL_QUICK] = client->config.pool_size,
-                 [POOL_BUSINESS] = client->config.business_pool_size},
+                 [POOL_BUSINESS] = client->config.business_pool_size,
+                 [POOL_BOOKS] = client->config.business_pool_size},
         .business_lock_wait_s = client->config.business_lock_wait_s,
         .beat_read_timeout_s = beat_read_timeout_s(client),
         .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
@@ -248,8 +249,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
-        status = transition_engine_new(&client->transitions, client->connections, &client->logger,
-                                       &client->restored);
+        status = task_engine_new(&client->engine, client->connections, &client->logger,
+                                 &client->restored);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
@@ -293,7 +294,7 @@ static void close_parts(tl_client *client)
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
         return;
-    transition_engine_free(client->transitions);
+    task_engine_free(client->engine);
     pool_free(client->connections);
     if (books != NULL)
         books->free(books);
@@ -353,7 +354,7 @@ void tl_client_close(tl_client *client)
         (void)error_set(TL_INVALID, "this client was closed already");
         return;
     }
-    /* In the child of a fork they are the parent's. */
+    /* In the child of a fork the parts that are attached are the parent's. */
     attached = atomic_load(&client->attached);
     if (attached > 0 && client->generation == process_generation()) {
         (void)error_set(TL_WRONG_STATE,
@@ -450,7 +451,7 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
     stats->deadlocks = sum.deadlocks;
     stats->lock_waits = sum.lock_waits;
     stats->snapshot_conflicts = sum.snapshot_conflicts;
-    t = transition_count(client->transitions);
+    t = transition_count(client->engine);
     stats->repeats = value_of(&t->repeats);
     stats->settled = value_of(&t->settled);
     stats->killed = value_of(&t->killed);
@@ -508,7 +509,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK && clock_watch_check(client) != TL_OK)
         status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
-        status = janitor_round(client->transitions, &client->logger, client->actor, TL_HOLD_MAX_MS,
+        status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
                                &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)

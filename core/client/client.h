@@ -1,4 +1,4 @@
-/* What a client consists of, for the rooms of the locks and the operators. */
+/* The client's parts, for the rooms of the locks and of the operators. */
 #ifndef TL_CLIENT_CLIENT_H
 #define TL_CLIENT_CLIENT_H
 
@@ -41,7 +41,7 @@ struct tl_client {
     struct logger logger;
     char actor[64]; /* "program pid@host", for what the janitor does */
     pool *connections;
-    transition_engine *transitions;
+    task_engine *engine;
     session *session;
     /* Of the thread that follows the beats. */
     janitor_cursor cursor;
@@ -75,24 +75,25 @@ struct tl_client {
     restored_witness witness; /* under its own mutex */
 };
 
-/* TL_OK, TL_WRONG_PROCESS in a child after fork, TL_WRONG_STATE when it was closed, TL_INVALID for
- * NULL. */
+/* TL_OK; TL_WRONG_PROCESS: in the child of a fork; TL_WRONG_STATE: the client was closed;
+ * TL_INVALID: it is NULL. */
 tl_status client_check(const tl_client *client);
 
-/* Keeps the memory, and returns the client; lets go of it. */
+/* client_keep() keeps the client's memory until client_release(), and returns the client. */
 tl_client *client_keep(tl_client *client);
 void client_release(tl_client *client);
 
 /* For call_out.left: a callback that had this connection was left; the connection is closed. */
 void client_callback_left(void *client, void *connection);
 
-/* client_check(), and that locks may be asked for now: a session that certainly lives, and no
- * database callback on this thread. */
+/* As client_check(), and also checks that locks may be asked for now: the session certainly lives,
+ * and this thread is in no database callback. */
 tl_status client_check_asking(const tl_client *client);
 
-/* Keeps and owns a claim in doubt until the next look; 0: there is no room. */
+/* Takes over a claim in doubt, for the next call that claims.  0: there is no room, and it is not
+ * taken. */
 int client_keep_claim(tl_client *client, struct tl_lock *lock);
-/* Gives all of them to the caller; returns how many. */
+/* Gives all claims in doubt to the caller; returns how many. */
 size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX]);
 
 static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)

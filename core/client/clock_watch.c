@@ -12,9 +12,10 @@
 #include <string.h>
 
 #define PAGE 1000
-/* When a jump was is not known if no process of this boot lived at that time. */
+/* How long ago a jump may have been if no process of this boot lived then: nobody knows. */
 #define LONG_AGO_US (366 * INT64_C(86400000000))
-/* A session that is silent may have died, or the clock jumped; whoever lives beats by then. */
+/* A silent session may have died, or the clock jumped.  After this many looks every living session
+ * has beaten. */
 #define TRIAL_LOOKS 2
 
 void clock_watch_init(clock_watch *self)
@@ -35,7 +36,7 @@ static int64_t margin_us(const tl_client *client)
     return client->config.clock_margin_ms * 1000;
 }
 
-/* What the server's clock says, and between which moments of ours. */
+/* Reads the server's clock, and notes the moments of ours before and after. */
 static tl_status read_clock(db *connection, const char *boot_id, store_clock *found,
                             steady_look *look)
 {
@@ -61,7 +62,8 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
     watch->jumps = found->jumps;
 }
 
-/* A claim may have met a moment that does not fit since the look began.  Needs: watch->mutex held. */
+/* The clock counts as clear unless rows are not adjusted, a new process has to look again, or a
+ * claim met a moment that does not fit since the look began.  Needs: watch->mutex held. */
 static void be_clear(clock_watch *watch, int adjusted)
 {
     atomic_store(&watch->unclear, !adjusted || watch->trial > 0 || watch->doubt_us != 0);
@@ -81,7 +83,7 @@ static int64_t judge(tl_client *client, const store_clock *found, const steady_l
     off_us = steady_off_us(&watch->steady, look, margin_us(client));
     if (off_us == 0)
         steady_learn(&watch->steady, look);
-    /* The clock was set and set right again between two looks. */
+    /* A claim saw the clock set, and it was set right again before this look. */
     if (off_us == 0)
         off_us = -watch->doubt_us;
     return off_us;
@@ -122,9 +124,9 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
     return TL_OK;
 }
 
-/* A process that begins goes on from what the last process of this boot knew.  If that was at a
- * moment yet to come, it was told by another CLOCK_BOOTTIME, a container's, and is ignored.  Needs:
- * watch->mutex held. */
+/* A process that begins goes on from what the last process of this boot knew.  A moment of
+ * CLOCK_BOOTTIME that is yet to come belongs to another one, such as a container's, and is ignored.
+ * Needs: watch->mutex held. */
 static void take_over(clock_watch *watch, const store_clock *found, const steady_look *look)
 {
     if (watch->steady.known || !found->has_kept || found->kept_at_us > look->after_us)
@@ -258,7 +260,7 @@ static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
     return status;
 }
 
-/* The connection is one that waits for rows: of so many rows one would always be locked. */
+/* It uses a connection that waits for rows, since among so many rows one would always be locked. */
 static tl_status adjust(tl_client *client, int64_t budget_ms, unsigned long *changed)
 {
     const int64_t deadline_ms = clock_deadline(budget_ms);
@@ -306,7 +308,7 @@ tl_status clock_watch_check(const tl_client *client)
     return atomic_load(&client->clock.unclear) ? clock_watch_unclear() : TL_OK;
 }
 
-/* How far moments of the row lie after the latest that they can be. */
+/* How far the moments of a row lie beyond the latest that is possible; 0 or less: not at all. */
 static int64_t too_late_us(const tl_view *view)
 {
     const int64_t sent_us = view->send_until_us - view->now_us - TL_HOLD_MAX_MS * INT64_C(1000);
@@ -386,7 +388,7 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-uint32_t clock_watch_steps(tl_client *client)
+uint32_t clock_watch_jumps(tl_client *client)
 {
     uint32_t jumps;
 

@@ -1,4 +1,5 @@
-/* The table of keys: a list in each of its buckets, under that bucket's mutex. */
+/* Finds, makes and drops the entries of a table of keys.  Touches only that table, a bucket under
+ * its mutex. */
 #include "client/keys.h"
 
 #include "base/memory.h"

@@ -1,6 +1,7 @@
 /*
- * Without a mutex, which a fork could leave locked in the child.  Of the clients that have no place
- * only their number is known, and then every pointer may be one of them.
+ * Remembers which clients are open.  It has no mutex, since a fork could leave that locked in the
+ * child.  Beyond PLACES clients only their number is known; while there are such clients, every
+ * pointer counts as open.  Touches its own table only.
  */
 #include "client/open_clients.h"
 

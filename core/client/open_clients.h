@@ -5,7 +5,7 @@
 #include <tradelock/tradelock.h>
 
 void open_clients_add(tl_client *client);
-/* Looks at nothing but the pointer. */
+/* Compares the pointer only, and never follows it. */
 int open_clients_has(const tl_client *client);
 void open_clients_remove(const tl_client *client);
 

@@ -1,5 +1,5 @@
-/* Finds out whether the database may have lost commits, and writes it down.  Touches tl_schema, and
- * what the client remembers of it. */
+/* Finds out whether the database may have lost commits, and writes that down.  Touches tl_schema,
+ * and what the client remembers of it. */
 #include "client/restored.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ void restored_confirmed(void *context, const char *session_no, uint64_t beat, in
     restored_witness *w = &((struct tl_client *)context)->witness;
 
     pthread_mutex_lock(&w->mutex);
-    /* A beat that does not rise is kept out: the next look shall find that. */
+    /* A beat that does not rise does not become the witness, so the next look finds the restore. */
     if (strcmp(w->session, session_no) != 0 || beat > w->beat) {
         text_copy(w->session, sizeof w->session, session_no);
         w->beat = beat;

@@ -25,7 +25,7 @@ tl_status schema_read(db *connection, schema_found *found)
         found->oldest_client = (unsigned)db_get_uint(&result, 0, 1);
     } else if (answer != DB_DONE &&
                (answer != DB_ERROR || db_error_kind_of(db_errno(connection)) != DB_KIND_SCHEMA)) {
-        /* A missing table is an answer too: a database that was never migrated. */
+        /* A missing table is an answer: the database was never migrated. */
         status = db_read_status(connection, answer, "reading the schema's version");
     }
     db_result_free(&result);

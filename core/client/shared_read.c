@@ -1,5 +1,5 @@
-/* Shared reads: of each key the read under way and the one that gathers, in the table of keys. What
- * is read the caller brings. */
+/* Shared reads: for each key, the read under way and those who gather for the next.  The caller's
+ * function reads.  Touches its own table only. */
 #include "client/shared_read.h"
 
 #include "base/futex.h"
@@ -11,16 +11,16 @@
 
 /* A row with those who share it. */
 struct counted_row {
-    shared_row row; /* first, so that the outside sees only this */
+    shared_row row; /* first: all that callers see */
     atomic_uint holders;
     atomic_int read; /* 1: the row is there */
 };
 
-/* One key's reads.  Under its bucket's mutex; a key that nobody reads has none. */
+/* The reads of one key, under its bucket's mutex.  A key that nobody reads has no such entry. */
 struct reading {
     key_entry entry;
     struct counted_row *under_way;
-    struct counted_row *gathering; /* who waits for the next read shares this */
+    struct counted_row *gathering; /* shared by all who wait for the next read */
 };
 
 struct shared_reads {
@@ -107,7 +107,7 @@ static void lead(key_bucket *bucket, struct reading *reading, struct counted_row
     }
     pthread_mutex_lock(&bucket->mutex);
     reading->under_way = mine;
-    reading->gathering = NULL; /* who comes now needs a read that begins later */
+    reading->gathering = NULL; /* a caller that comes now needs a later read */
     pthread_mutex_unlock(&bucket->mutex);
     read_row(mine, read, context);
     pthread_mutex_lock(&bucket->mutex);

@@ -14,7 +14,7 @@ typedef struct shared_reads shared_reads;
 typedef struct shared_row {
     tl_status status; /* of the reading; TL_OK: rows holds what was found */
     db_result rows;
-    char message[160]; /* the sentence of a failure, for those who did not read themselves */
+    char message[160]; /* the sentence of a failure, for callers whose thread did not read */
 } shared_row;
 
 /* Reads into the row; called by one of those who wait, on its thread. */
@@ -29,7 +29,7 @@ const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_
                               void *context);
 /* Whether somebody is reading this key's row just now, so that shared_read() would share. */
 int shared_read_under_way(shared_reads *reads, const char *key);
-/* A row that the caller fills by itself; NULL when out of memory. */
+/* A row that the caller fills; NULL when out of memory. */
 shared_row *shared_row_new(void);
 void shared_row_release(const shared_row *row); /* accepts NULL */
 

@@ -1,4 +1,5 @@
-/* Who waits for which key: a queue for each, in the table of keys.  It asks nobody anything. */
+/* Keeps a queue of waiters for each key, in a table of keys.  Touches nothing else; it never asks
+ * the server. */
 #include "client/waiters.h"
 
 #include "base/clock.h"

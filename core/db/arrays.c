@@ -1,7 +1,7 @@
 /*
- * Array binding: the values of many rows, a column at a time, as the server's bulk execution takes
- * them.  The server prepares, checks and opens once and then writes row after row, which costs it
- * far less than a text with as many rows.
+ * Array binding: gives the values of many rows to the server's bulk execution, column by column.
+ * The server prepares, checks and opens once and then writes row after row.  That costs it far less
+ * than a text with as many rows.  Touches the binds and the memory that it returns.
  */
 #include "db/db_internal.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* One column's arrays.  A value is a number, or the address of its bytes. */
+/* The arrays of one column.  A value is a number, or the address of its bytes. */
 struct column {
     union {
         const void *from;

@@ -11,24 +11,28 @@
  * when the work is done.  And it is never the most recently prepared statement: when a callback's
  * prepare fails for want of room (1461), the server may execute the last one instead (statement.c).
  *
- * The commit also checks that the connection still has its name (connect.c).  Others take the name's
- * absence as proof that nothing of the connection can happen any more.  If a callback released it,
- * by RELEASE_ALL_LOCKS() for instance, they would take a commit under way for one that never came.
- * So the commit releases the savepoint a second time then, which is the same error and commits
- * nothing.
+ * The commit also checks that the connection still has its name (connect.c).  Others take the
+ * name's absence as proof that nothing of the connection can happen any more.  If a callback
+ * released it, by RELEASE_ALL_LOCKS() for instance, they would take a commit under way for one that
+ * never came. So the commit releases the savepoint a second time then, which is the same error and
+ * commits nothing.
  *
  * A callback can leave the session in any state, whatever the server said last: after a deadlock,
  * or with autocommit on.  A transaction that has begun is therefore over only when a commit or a
  * rollback of ours was answered; until then the connection serves nobody else.  The rollback sets
  * the savepoint again.
  *
- * A callback can also SET variables that would govern the next trade's hold or grace: the clock, the
- * isolation, lock waits.  The server tells with its answers which variables were set, and that the
- * default database, the role or temporary tables changed.  It tells with the statement's own answer;
- * or, if the statement failed or answered with rows, with the next answer that has something to
- * tell.  So commit and rollback set autocommit: its own mention also proves that nobody switched the
- * telling off.  A connection whose session was changed is closed.  This one rule costs no request,
- * and less than setting everything again would.
+ * On a connection for declared books no callback runs, so it does without savepoint and telling:
+ * autocommit is off, and the commit is prepared.  It looks for the name, since a stored function may
+ * have released that.
+ *
+ * A callback can also SET variables that would govern the next trade's hold or grace: the clock,
+ * the isolation, lock waits.  The server tells with its answers which variables were set, and that
+ * the default database, the role or temporary tables changed.  It tells with the statement's own
+ * answer; or, if the statement failed or answered with rows, with the next answer that has
+ * something to tell.  So commit and rollback set autocommit: its own mention also proves that
+ * nobody switched the telling off.  A connection whose session was changed is closed.  This one
+ * rule costs no request, and less than setting everything again would.
  */
 #include "db/db_internal.h"
 
@@ -49,6 +53,12 @@ static const struct sql_text commit = {
             "ELSE RELEASE SAVEPOINT tl_callback; END IF; " SET_SAVEPOINT "END",
 };
 
+static const struct sql_text books_commit = {
+    .name = "COMMIT",
+    .text = "BEGIN NOT ATOMIC IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
+            "ELSE RELEASE SAVEPOINT tl_callback; END IF; END",
+};
+
 /* ------------------------------------------------ what became of the session -- */
 
 static int is_text(const MARIADB_CONST_STRING *text, const char *expected)
@@ -63,7 +73,8 @@ static void note_change(db *connection, const char *what, size_t size)
                  what);
 }
 
-/* A statement that does not wait (DB_NOWAIT_PREFIX) sets a variable too, and sets it back. */
+/* Our own statement that does not wait (DB_NOWAIT_PREFIX) also sets a variable, and sets it
+ * back. */
 static void hear_variable(db *connection, const MARIADB_CONST_STRING *name,
                           const MARIADB_CONST_STRING *value)
 {
@@ -123,7 +134,7 @@ const char *db_changed(const db *connection)
     return connection->told.changed;
 }
 
-/* The transaction is over: its connection stays with us as long as it is as it was made. */
+/* The transaction is over.  The connection is kept only if its session is as it was made. */
 static void ready_again(db *connection)
 {
     static const char untold[] = "what it tells of itself";
@@ -139,20 +150,22 @@ static void ready_again(db *connection)
 
 static int set_savepoint(db *connection, void *what)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
+    const int books = connection->is_for_books;
+    const char *sql = books ? "SET autocommit=0" : "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
 
     (void)what;
     connection->preparing = 1; /* nothing of the caller's is sent yet */
-    if (db_prepare(connection, &commit))
+    if (db_prepare(connection, books ? &books_commit : &commit))
         return 1;
-    if (mysql_real_query(connection->mysql, sql, sizeof sql - 1)) {
+    if (mysql_real_query(connection->mysql, sql, strlen(sql))) {
         db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
         return 1;
     }
     return 0;
 }
 
-/* Autocommit off, the commit prepared and the savepoint set, unless that is so already. */
+/* Switches autocommit off, prepares the commit and sets the savepoint, unless that is done
+ * already. */
 static db_answer make_ready(db *connection)
 {
     db_answer answer;
@@ -197,7 +210,7 @@ db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
     return db_run_first(connection, statement, values, count, nowait, result);
 }
 
-/* Whoever ended the transaction may have done more to the session. */
+/* A callback that ended the transaction may have changed more of the session. */
 static db_answer judge(db *connection, db_answer answer)
 {
     if (answer == DB_ERROR && connection->error_number == ERROR_NO_SAVEPOINT)
@@ -210,6 +223,15 @@ static void lock_name(const db *connection, char to[DB_NAME_SIZE + 3])
     snprintf(to, DB_NAME_SIZE + 3, "tl:%s", connection->name);
 }
 
+static db_answer commit_books(db *connection, const db_value *name)
+{
+    db_answer answer = db_run_commit(connection, &books_commit, name, 1);
+
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_READY;
+    return answer;
+}
+
 db_answer db_callback_tx_commit(db *connection)
 {
     char name[DB_NAME_SIZE + 3];
@@ -218,9 +240,11 @@ db_answer db_callback_tx_commit(db *connection)
 
     lock_name(connection, name);
     value = db_ascii(name);
+    if (connection->is_for_books)
+        return judge(connection, commit_books(connection, &value));
     connection->told.autocommit = 0;
 
-    /* What was prepared is gone, and with it the transaction: nobody need be asked. */
+    /* A reset took the prepared commit and the transaction with it, so nothing is sent. */
     if (db_was_reset(connection, &commit))
         db_set_error(connection, ERROR_NO_SAVEPOINT, "the connection was reset");
     else
@@ -230,11 +254,24 @@ db_answer db_callback_tx_commit(db *connection)
     return judge(connection, answer);
 }
 
+static db_answer rollback_books(db *connection)
+{
+    db_answer answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", "ROLLBACK");
+
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_READY;
+    else
+        db_spoil(connection);
+    return answer;
+}
+
 db_answer db_callback_tx_rollback(db *connection)
 {
     char name[DB_NAME_SIZE + 3], sql[256];
     db_answer answer;
 
+    if (connection->is_for_books)
+        return rollback_books(connection);
     lock_name(connection, name);
     snprintf(sql, sizeof sql,
              "BEGIN NOT ATOMIC ROLLBACK; IF NOT IS_USED_LOCK('%s') <=> CONNECTION_ID() "

@@ -1,16 +1,16 @@
 /*
- * Making a connection that is fit for money.
+ * Makes a connection that is fit for money.  Touches the option file, the network and the new
+ * connection.
  *
- * The option file is read by libmariadb, which does so inside mysql_real_connect() only. So it is
- * made to try once with a socket that cannot exist: nothing is sent to anybody, and the settings
- * stay in the handle (CLIENT_REMEMBER_OPTIONS).  Then it is known where the connection will go
- * before a password can leave, and what must not be left to the file is set after it: no
- * reconnecting, no LOAD DATA LOCAL, no clear-text passwords, affected rows counted as changed rows
- * (no CLIENT_FOUND_ROWS), one statement a call.
+ * libmariadb reads the option file, but only inside mysql_real_connect().  So a first connect goes
+ * to a socket that cannot exist: nothing is sent to anybody, and the settings stay in the handle
+ * (CLIENT_REMEMBER_OPTIONS).  Now it is known where the connection will go, before a password can
+ * leave.  Then everything is set that must not be left to the file: no reconnecting, no LOAD DATA
+ * LOCAL, no clear-text passwords, affected rows counted as changed rows (no CLIENT_FOUND_ROWS), one
+ * statement a call.
  *
- * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_ SERVER_CERT
- * alone makes libmariadb insist on TLS, also where the file does not ask for it, and is off by
- * default.
+ * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_SERVER_CERT
+ * alone makes libmariadb insist on TLS, even if the file does not ask for it; it is off by default.
  */
 #include "db/db_internal.h"
 
@@ -60,7 +60,7 @@ static tl_status read_settings(MYSQL *mysql, const db_options *options)
     return TL_OK;
 }
 
-/* A connection without a database could be told from one to an empty database by nobody. */
+/* Nobody could tell a connection without a database from one to an empty database. */
 static tl_status check_database(const MYSQL *mysql, const db_options *options)
 {
     const char *named = options->database ? options->database : mysql->options.db;
@@ -139,7 +139,7 @@ static int is_verified_tls(MYSQL *mysql)
     return verified && mysql_get_ssl_cipher(mysql);
 }
 
-/* The host was judged by its name before; this is about where it led. */
+/* The host's name was judged before; this judges the address to which it led. */
 static tl_status check_connection(MYSQL *mysql, const db_options *options)
 {
     if (!options->allow_insecure && !peer_is_here(mysql) && !is_verified_tls(mysql))
@@ -158,7 +158,7 @@ static tl_status session_failed(const db *connection, db_answer answer)
 {
     tl_status status = db_error_status(connection, answer, "preparing a connection");
 
-    /* Nothing of value was asked for yet: a lost answer here is no doubt about money. */
+    /* No payment was asked for yet, so a lost answer here leaves no doubt about money. */
     if (status == TL_UNKNOWN && db_errno(connection) == CR_OUT_OF_MEMORY)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     if (status == TL_UNKNOWN)
@@ -172,9 +172,9 @@ static tl_status fix_session(db *connection, const db_options *options)
     int size;
     db_answer answer;
 
-    /* lock_wait_timeout is about tables that are being altered, and commits that a backup holds
-     * back; 1 s is enough to let an online change pass, and never more than a row may be waited for
-     * beyond that.  Never less either: db_row_is_taken(). */
+    /* lock_wait_timeout limits the wait for a table that is being altered, and for a backup that
+     * holds back commits.  1 s lets an online change pass; a row may be waited for as long.  It
+     * must not be less than 1 s, for db_row_is_taken(). */
     size = snprintf(sql, sizeof(sql),
                     "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin,"
                     "autocommit=1,completion_type='NO_CHAIN',tx_read_only=0,"
@@ -192,8 +192,8 @@ static tl_status fix_session(db *connection, const db_options *options)
     return answer == DB_DONE ? TL_OK : session_failed(connection, answer);
 }
 
-/* The name by which others can find and end this connection, even after its id has been given to
- * another. */
+/* Takes the name by which others find and end this connection.  Unlike its id, the name is never
+ * given to another connection. */
 static tl_status take_name(db *connection)
 {
     char sql[128];
@@ -235,7 +235,7 @@ static tl_status reach(db *connection, const db_options *options)
         return db_connect_status(mysql);
     fault_point(FAULT_CONNECT, "connect", "after");
     connection->thread_id = mysql_thread_id(mysql);
-    /* A program started by this process must not keep the connection alive. */
+    /* A program that this process starts must not keep the connection open. */
     fd = (int)mysql_get_socket(mysql);
     if (fcntl(fd, F_SETFD, FD_CLOEXEC))
         return error_set(TL_INTERNAL, "the connection's descriptor cannot be set up");
@@ -255,6 +255,8 @@ tl_status db_open(db **out, const db_options *options)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     connection->generation = process_generation();
     connection->lock_wait_s = options->lock_wait_s;
+    connection->is_for_books = options->is_for_books;
+    connection->books_lock_wait_s = options->books_lock_wait_s;
     connection->mysql = mysql_init(NULL);
     if (!connection->mysql) {
         status = error_set(TL_NO_MEMORY, "out of memory while connecting");

@@ -1,4 +1,5 @@
-/* Opening, ending and checking a connection's transactions, and its state.  Touches one connection. */
+/* Begins and ends the transactions of a connection, and tells its state.  Touches one
+ * connection. */
 #include "db/db_internal.h"
 
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the child of a fork the socket is the parent's: whatever libmariadb says while closing
+/* In the child of a fork the socket is the parent's.  What libmariadb sends while it closes
  * (COM_STMT_CLOSE, COM_QUIT, the end of TLS) must not reach it. */
 static void muffle(MYSQL *mysql)
 {
@@ -84,12 +85,14 @@ int db_server_in_transaction(const db *connection)
     return (connection->mysql->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
-/* Where a caller has switched autocommit off, the next statement belongs to a transaction even when
- * none has begun. */
+/* If a caller has switched autocommit off, the next statement belongs to a transaction even before
+ * one has begun. */
 int db_in_transaction(const db *connection)
 {
-    if (connection->callback_tx != CALLBACK_TX_NONE)
-        return connection->callback_tx == CALLBACK_TX_BEGUN;
+    if (connection->callback_tx == CALLBACK_TX_BEGUN)
+        return 1;
+    if (connection->callback_tx == CALLBACK_TX_READY && !connection->is_for_books)
+        return 0;
     return db_server_in_transaction(connection) ||
            (connection->borrowed && !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT));
 }
@@ -150,7 +153,7 @@ void db_count_add(db_counters *sum, const db *connection)
     sum->snapshot_conflicts += counter_of(&from->snapshot_conflicts);
 }
 
-/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without a table before it. */
+/* "Duplicate entry 'x' for key 'PRIMARY'": the last quoted word, without the table's name. */
 const char *db_duplicate_key(const db *connection)
 {
     static _Thread_local char key[65];
@@ -275,7 +278,9 @@ db_answer db_commit_if(db *connection, const char *condition)
     db_answer answer = DB_NO_MEMORY;
 
     text_buffer_init(&sql);
-    text_buffer_append_text(&sql, "BEGIN NOT ATOMIC IF ");
+    text_buffer_append_format(&sql,
+                              "BEGIN NOT ATOMIC IF IS_USED_LOCK('tl:%s') <=> CONNECTION_ID() AND ",
+                              connection->name);
     text_buffer_append_text(&sql, condition);
     text_buffer_append_text(&sql, " THEN COMMIT; END IF; END");
     if (!sql.failed)

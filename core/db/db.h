@@ -54,7 +54,7 @@ static inline db_value db_uint(uint64_t number)
 /* NULL text is SQL NULL. */
 db_value db_text(const char *text);
 /* For a value that goes into an ASCII column and is compared with nothing.  The server takes it as
- * it is, while it converts other text letter by letter. */
+ * it is; it would convert other text letter by letter. */
 db_value db_ascii(const char *text);
 /* The bytes of a UUID's text, for a column of that type; they stand in `to`, which must live as
  * long as the value.  NULL is SQL NULL. */
@@ -102,6 +102,10 @@ typedef struct db_options {
     unsigned connect_timeout_s;
     unsigned read_timeout_s; /* a silent server is a lost answer after this */
     int allow_insecure;      /* TCP beyond loopback without verified TLS */
+    /* For transactions of declared books, in which no callback runs: its callback transactions need
+     * no savepoint, and nobody is told of the session.  So long db_run_waiting() waits. */
+    int is_for_books;
+    unsigned books_lock_wait_s;
 } db_options;
 
 /*
@@ -141,9 +145,8 @@ void db_spoil(db *connection);
 int db_lost_in_transaction(db *connection, db_answer answer);
 int db_wrong_process(const db *connection); /* made before a fork() */
 
-/* Whether the server has not closed the connection, as far as its socket shows, without a round
- * trip.  For use directly before a request, which then does not look again.  db_ping() asks the
- * server. */
+/* 0: the socket shows that the server has closed the connection.  It costs no round trip.  For use
+ * directly before a request, which then does not look again.  db_ping() asks the server. */
 int db_alive(db *connection);
 int db_ping(db *connection);
 
@@ -163,15 +166,19 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 
 /* The same without waiting for row locks, on a connection whose other statements wait: with this in
  * front. */
-#define DB_NOWAIT_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
+#define DB_WAIT_PREFIX(seconds) "SET STATEMENT innodb_lock_wait_timeout=" seconds " FOR "
+#define DB_NOWAIT_PREFIX DB_WAIT_PREFIX("0")
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
+/* The same with waiting for row locks, on a connection for books whose other statements do not. */
+db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result);
 
 /* Many rows of values for a statement that has one row of parameters, row after row. */
 typedef struct db_rows {
     const db_value *values;
     size_t rows, columns;
-    int nowait; /* as db_run_nowait() */
+    int waits; /* as db_run_waiting() */
 } db_rows;
 /* One execution for all of them, and one commit outside a transaction.  RETURNING gives a row for
  * each, and affected is the sum.  An error undid all of them; in a transaction, once that is rolled
@@ -194,7 +201,7 @@ char *db_literal(char *to, const db_value *value);
 
 db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
-/* Commits if the server finds the condition true.  DB_DONE; db_in_transaction() still says yes if it
+/* Commits if the connection has its name and the server finds the condition true.  DB_DONE; db_in_transaction() still says yes if it
  * found it false. */
 db_answer db_commit_if(db *connection, const char *condition);
 db_answer db_rollback(db *connection);

@@ -20,10 +20,17 @@ struct db_cell {
     char is_null, is_number;
 };
 
+/* How long a statement waits for row locks. */
+enum db_wait {
+    DB_WAIT_AS_SET, /* by the session */
+    DB_WAIT_NOT,
+    DB_WAIT_LONG /* on a connection for books */
+};
+
 /* A prepared statement of this connection. */
 struct db_prepared {
     const struct sql_text *text;
-    int nowait;
+    enum db_wait wait;
     MYSQL_STMT *stmt;
 };
 
@@ -74,6 +81,8 @@ struct db {
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
     unsigned lock_wait_s; /* as in the options */
+    int is_for_books;     /* the same */
+    unsigned books_lock_wait_s;
     char name[DB_NAME_SIZE];
 
     unsigned error_number;
@@ -91,13 +100,13 @@ struct db {
 
 /* -- round_trip.c: every packet passes here -- */
 
-/* Returns 0, or not 0 with the connection's error set. */
+/* Sends and reads.  0; or not 0, and the connection's error is set. */
 typedef int (*db_trip)(db *connection, void *what);
 
 db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
                         void *what);
 
-/* By the server's last word, also in a callback transaction. */
+/* What the server said last, also in a callback transaction. */
 int db_server_in_transaction(const db *connection);
 
 /* Whether libmariadb may be called: even making or freeing a statement throws away results that a
@@ -167,8 +176,8 @@ void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, siz
 
 /* -- error_kind.c -- */
 
-/* Whether the connection's last error leaves open if the request took place: a COMMIT, a block, or
- * a statement that commits by itself. */
+/* Whether the connection's last error leaves open whether the request was committed: a COMMIT, a
+ * block, or a statement that commits by itself. */
 int db_error_is_doubtful(const db *connection, int is_commit);
 /* Whether the server closes the connection with this error. */
 int db_error_ends_connection(unsigned number);

@@ -36,7 +36,7 @@ static const struct error_line {
     {1698, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
     {1820, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
     {4151, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
-    {1046, DB_KIND_OTHER, TL_INVALID, "the connection has no database"}, /* a caller's */
+    {1046, DB_KIND_OTHER, TL_INVALID, "the connection has no database"}, /* a caller's connection */
     {1049, DB_KIND_SCHEMA, TL_NO_SCHEMA, "there is no such database"},
     {1054, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
     {1146, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
@@ -76,8 +76,8 @@ db_error_kind db_error_kind_of(unsigned number)
     return db_error_is_client(number) ? DB_KIND_GONE : DB_KIND_OTHER;
 }
 
-/* 1290 is every option that forbids a statement, and what the server kills one with that takes too
- * much memory. */
+/* The server answers 1290 for every option that forbids a statement, and when it kills a statement
+ * that takes too much memory. */
 static int says_read_only(const db *connection)
 {
     return connection->error_number != 1290 || strstr(connection->error_text, "read-only");
@@ -92,7 +92,7 @@ static int commit_is_doubtful(const db *connection)
         return 0; /* the commit of a callback transaction stopped before its COMMIT */
     if (number == ERROR_NOT_PREPARED)
         return 0;
-    /* A COMMIT is proven undone only by the answers that say why: it was rolled back, or not
+    /* Only an answer that says why proves that a COMMIT did nothing: it was rolled back, or not
      * allowed to begin. */
     return !line ||
            (line->kind != DB_KIND_REPEAT &&
@@ -132,7 +132,7 @@ int db_error_is_doubtful(const db *connection, int is_commit)
 {
     if (is_commit)
         return commit_is_doubtful(connection);
-    /* It commits nothing that an error could leave in doubt. */
+    /* Such a statement commits nothing that an error could leave in doubt. */
     if (connection->begins)
         return db_error_kind_of(connection->error_number) == DB_KIND_GONE;
     return connection->in_block ? block_is_doubtful(connection) : statement_is_doubtful(connection);

@@ -1,5 +1,6 @@
-/* Values as literals, for multi-row text statements on the library's own connections, whose
- * sql_mode (no NO_BACKSLASH_ESCAPES) and character set (utf8mb4) are fixed. */
+/* Writes values as literals for text statements of many rows.  They are true on the library's own
+ * connections only, whose sql_mode (no NO_BACKSLASH_ESCAPES) and character set (utf8mb4) are fixed.
+ * Touches no state. */
 #include "db/db_internal.h"
 
 #include "base/text.h"
@@ -23,7 +24,7 @@ db_value db_uuid(const char *text, unsigned char to[DB_UUID])
 {
     _Static_assert(TEXT_UUID == DB_UUID, "a UUID has 16 bytes");
 
-    /* What is none the server refuses, and says so. */
+    /* A text that is no UUID goes as it is; the server refuses it and says so. */
     if (text == NULL || !text_from_uuid(to, text))
         return db_text(text);
     return db_bytes(to, DB_UUID);

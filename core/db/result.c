@@ -1,4 +1,5 @@
-/* Reading a result: rows, columns, values.  Touches the memory of the result only. */
+/* Stores a result and gives out its rows, columns and values.  Touches the memory of the result
+ * only. */
 #include "db/db_internal.h"
 
 #include "base/memory.h"
@@ -46,8 +47,8 @@ db_answer db_result_copy_row(db_result *to, const db_result *from, size_t row)
     return DB_DONE;
 }
 
-/* data_space is what is allocated; how much of it is used is kept in the last cell that was
- * written, so that the public structure stays small. */
+/* data_space is how much is allocated.  How much of it is used follows from the last cell that was
+ * written, which keeps the structure small. */
 static size_t data_used(const db_result *result, size_t index)
 {
     const struct db_cell *last;
@@ -198,7 +199,7 @@ int64_t db_get_int(const db_result *result, size_t row, size_t column)
         return 0;
     if (cell->is_number)
         return cell->number;
-    /* SUM() and the like come as DECIMAL, which is text. */
+    /* SUM() and the like answer a DECIMAL, which arrives as text. */
     return strtoll(result->data + cell->offset, NULL, 10);
 }
 

@@ -1,22 +1,23 @@
 /*
- * The one passage of every round trip, and the rule by which its answer is judged.
+ * Every round trip passes here, and its answer is judged here.  Touches one connection.
  *
- * NOT_SENT is only said when libmariadb was not asked to write at all: the connection was broken
- * before, belongs to another process, or a look at the socket before the call, the pool's when it
- * gave the connection out or else one just before, shows that the server has already closed it or
- * has said something unasked (a server that kills or shuts down an idle connection says so first).
- * A client error of libmariadb after that, CR_SERVER_GONE_ERROR included, may have come after the
- * bytes had left: UNANSWERED.  A statement outside a transaction that was only being prepared has
- * not been sent either.
+ * NOT_SENT means that libmariadb was not asked to write at all.  Either the connection was broken
+ * before or belongs to another process; or the last look at its socket showed that the server had
+ * closed it or said something unasked.  (A server that kills or shuts down an idle connection says
+ * so first.  That look is the pool's when it gave the connection out, or one just before the
+ * request.) After any later client error, CR_SERVER_GONE_ERROR included, the bytes may have left:
+ * UNANSWERED. A statement outside a transaction that was only being prepared counts as not sent.
  *
- * An error that the server answered proves that nothing was committed, with exceptions
- * (db_error_is_doubtful): a COMMIT, or a statement that commits by itself, may have been committed
- * when the server answers that it is shutting down, that the connection was killed or the query
- * interrupted, or that the commit went wrong.  Of a block (sql/query) one statement may have been
- * committed, or stand open, when the error comes from another, and some errors pass its handlers
- * by: only those that say why nothing was done prove it.  A statement that begins a callback
- * transaction commits nothing, so every error proves it, except one that ends the connection or the
- * query; the transaction is then given up.
+ * An error that the server answered proves that nothing was committed, with these exceptions
+ * (db_error_is_doubtful):
+ *
+ * - A COMMIT, or a statement that commits by itself, may have been committed if the server answers
+ *   that it shuts down, that it killed the connection or the query, or that the commit went wrong.
+ * - Of a block (sql/query) one statement may be committed, or its transaction still open, when the
+ *   error comes from another one; and some errors bypass its handlers.  Only an error that says why
+ *   nothing was done proves it.
+ * - A statement that begins a callback transaction commits nothing.  So every error proves it,
+ *   except one that ends the connection or the query; the transaction is then given up.
  */
 #include "db/db_internal.h"
 
@@ -52,8 +53,8 @@ void db_set_error(db *connection, unsigned number, const char *format, ...)
     va_end(arguments);
 }
 
-/* The server never speaks first between two statements: whatever can be read now is its farewell,
- * or the end of the stream. */
+/* Between two statements the server sends nothing.  So if something can be read now, it is the
+ * server's farewell or the end of the stream. */
 static int peer_is_silent(db *connection)
 {
     struct pollfd watched;
@@ -137,8 +138,9 @@ static void count_error(db *connection)
     }
 }
 
-/* What is only being prepared has not been run, whatever went wrong.  But a transaction may stand
- * open on the server's side, for whoever settles a lost answer to end. */
+/* A statement that was only being prepared has not been run, whatever went wrong.  But in a
+ * transaction the answer is UNANSWERED: that transaction may still be open at the server, and
+ * whoever settles the lost answer ends it. */
 static db_answer judge_lost(db *connection)
 {
     connection->broken = 1;
@@ -154,8 +156,8 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
     if (db_error_is_client(number))
         return judge_lost(connection);
     count_error(connection);
-    /* An error does not carry the server's status: the transaction may be gone although the last
-     * word was that there is one. */
+    /* An error does not tell the server's status: the transaction may be gone although the last
+     * answer said that there was one. */
     if (db_error_kind_of(number) == DB_KIND_REPEAT)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
@@ -178,9 +180,10 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     int failed;
 
     (void)name;
-    /* Nothing but the first statement of a callback transaction may begin one without a word. */
+    /* Autocommit is off here; only the first statement of a callback transaction may begin one. */
     if (connection->callback_tx == CALLBACK_TX_READY && kind == FAULT_STATEMENT &&
-        !connection->begins && db_callback_tx_leave(connection) != DB_DONE)
+        !connection->begins && !connection->is_for_books &&
+        db_callback_tx_leave(connection) != DB_DONE)
         return DB_NOT_SENT;
     fault_point(kind, name, "before");
     if (!may_write(connection))

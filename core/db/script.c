@@ -1,6 +1,6 @@
 /*
- * Several statements in one text, as a migration is.  The server itself finds where each one ends,
- * so bodies of triggers may hold semicolons.
+ * Runs a text of several statements, such as a migration.  The server itself finds where each one
+ * ends, so bodies of triggers may hold semicolons.  Touches one connection.
  */
 #include "db/db_internal.h"
 
@@ -45,8 +45,8 @@ static int run_script(db *connection, void *what)
             db_set_error(connection, number, "statement %u: %s", script->done + 1,
                          mysql_error(mysql));
     }
-    /* Several statements are for scripts alone: elsewhere they would only help those who smuggle
-     * one in. */
+    /* Only scripts may send several statements; elsewhere they would help somebody to smuggle one
+     * in. */
     if (mysql_set_server_option(mysql, MYSQL_OPTION_MULTI_STATEMENTS_OFF) && !failed) {
         db_keep_error(connection, mysql_errno(mysql), mysql_error(mysql));
         failed = 1;

@@ -1,8 +1,10 @@
 /*
- * Prepared statements of one connection.  The first use of a statement costs one round trip more,
- * for preparing it.  libmariadb could send both requests at once; but when the server refuses the
- * first for want of room (max_prepared_stmt_count), it applies the second to the statement that was
- * prepared last on the connection, and runs that.
+ * Prepares, keeps and runs the statements of one connection.  Touches that connection.
+ *
+ * The first use of a statement costs one round trip more, to prepare it.  libmariadb could send
+ * both requests at once.  But if the server refuses the first for want of room
+ * (max_prepared_stmt_count), it applies the second to the statement that was prepared last on the
+ * connection, and runs that.
  */
 #include "db/db_internal.h"
 
@@ -10,6 +12,7 @@
 #include "sql_text.h"
 
 #include <errmsg.h>
+#include <stdio.h>
 #include <string.h>
 
 struct execution {
@@ -18,7 +21,7 @@ struct execution {
     char *fresh;   /* text to prepare; NULL when it is prepared already */
     size_t count;  /* of question marks */
     unsigned rows; /* in one execution; 0 for a statement without array binding */
-    int nowait;
+    enum db_wait wait;
     int begins, commits; /* a callback transaction */
     db_result *result;
 };
@@ -55,8 +58,8 @@ static void bind_value(MYSQL_BIND *bind, const db_value *value, int borrowed)
         bind->buffer_length = sizeof(value->int_value);
         break;
     case DB_TEXT:
-        /* The caller's connection may have another character set: UTF-8 goes as bytes there, which
-         * the server stores as they are. */
+        /* A caller's connection may have another character set.  So UTF-8 goes as bytes there,
+         * which the server stores as they are. */
         bind->buffer_type = borrowed && has_high_bytes(value->data, value->size)
                                 ? MYSQL_TYPE_BLOB
                                 : MYSQL_TYPE_STRING;
@@ -194,7 +197,7 @@ static int take_cell(db *connection, MYSQL_STMT *stmt, db_result *result, size_t
     return db_result_put(result, row, column, from->text, from->length, 0);
 }
 
-/* The rows are in memory already; what fails here is memory. */
+/* The rows are in memory already, so this fails only for want of memory. */
 static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
@@ -218,8 +221,8 @@ static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
     return 0;
 }
 
-/* A result is believed only when its last packet was read: rows of RETURNING arrive before the
- * commit can fail. */
+/* A result counts only once its last packet was read: rows of RETURNING arrive before the commit,
+ * which can still fail. */
 static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
@@ -248,8 +251,8 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     return failed;
 }
 
-/* A procedure answers with each SELECT in it, and with its own last packet, which says that it came
- * to its end. */
+/* A procedure sends the result of each SELECT in it, and then a last packet, which says that it
+ * came to its end. */
 static int read_answers(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     int failed = read_answer(connection, stmt, result);
@@ -316,12 +319,12 @@ static int execute(db *connection, void *what)
 
 /* ------------------------------------------------------------- the cache -- */
 
-static struct db_prepared *find(db *connection, const struct sql_text *text, int nowait)
+static struct db_prepared *find(db *connection, const struct sql_text *text, enum db_wait wait)
 {
     size_t i;
 
     for (i = 0; i < connection->prepared_count; i++)
-        if (connection->prepared[i].text == text && connection->prepared[i].nowait == nowait)
+        if (connection->prepared[i].text == text && connection->prepared[i].wait == wait)
             return &connection->prepared[i];
     return NULL;
 }
@@ -332,7 +335,7 @@ static void keep(db *connection, const struct db_prepared *fresh)
         size_t space = connection->prepared_space ? connection->prepared_space * 2 : 16;
         struct db_prepared *grown = memory_resize(connection->prepared, space * sizeof(*grown));
 
-        if (!grown) { /* It is prepared again next time. */
+        if (!grown) { /* Without room the statement is prepared again next time. */
             mysql_stmt_close(fresh->stmt);
             return;
         }
@@ -354,13 +357,17 @@ void db_statements_free(db *connection)
     connection->prepared_space = 0;
 }
 
-static char *statement_text(const struct sql_text *text, int nowait)
+static char *statement_text(const db *connection, const struct sql_text *text, enum db_wait wait)
 {
-    const char *prefix = nowait ? DB_NOWAIT_PREFIX : "";
-    size_t prefix_size = strlen(prefix);
-    size_t size = strlen(text->text) + 1;
-    char *whole = memory_new(prefix_size + size);
+    char prefix[80] = "";
+    size_t prefix_size, size = strlen(text->text) + 1;
+    char *whole;
 
+    if (wait != DB_WAIT_AS_SET)
+        snprintf(prefix, sizeof prefix, DB_WAIT_PREFIX("%u"),
+                 wait == DB_WAIT_LONG ? connection->books_lock_wait_s : 0);
+    prefix_size = strlen(prefix);
+    whole = memory_new(prefix_size + size);
     if (!whole)
         return NULL;
     memcpy(whole, prefix, prefix_size);
@@ -377,13 +384,14 @@ void db_undo(db *connection)
     memcpy(text, connection->error_text, sizeof text);
     if (db_rollback(connection) != DB_DONE)
         db_spoil(connection);
-    /* Of the statement, not of this. */
+    /* trip_ms and the error are the statement's, not the rollback's. */
     connection->trip_ms = trip_ms;
     db_keep_error(connection, number, text);
 }
 
-/* An error of the row or of the moment.  Any other may be of the session, which an earlier callback
- * has left read-only, say, or in another database. */
+/* Whether the error comes of the row or of the moment, so that the connection is still good.  Any
+ * other error may come of the session: a callback may have left it read-only, or in another
+ * database. */
 static int may_come_again(const db *connection)
 {
     const db_error_kind kind = db_error_kind_of(connection->error_number);
@@ -394,8 +402,8 @@ static int may_come_again(const db *connection)
 
 /*
  * No prepared statement leaves a transaction open, except the first one of a callback transaction.
- * If the answer of any other says that the connection is in a transaction, an earlier statement left
- * it open, and this one is not committed.  It never will be: the connection is not used again.
+ * If the answer of any other says that the connection is in a transaction, an earlier statement
+ * left it open, and this one is not committed.  It never will be: the connection is not used again.
  */
 static db_answer trip(db *connection, struct execution *execution)
 {
@@ -423,13 +431,13 @@ static db_answer trip(db *connection, struct execution *execution)
     return DB_UNANSWERED;
 }
 
-/* The first use on this connection, or any use on a caller's. */
+/* The first use of the statement on this connection, or any use on a caller's connection. */
 static db_answer run_first(db *connection, struct execution *execution)
 {
-    struct db_prepared fresh = {execution->text, execution->nowait, NULL};
+    struct db_prepared fresh = {execution->text, execution->wait, NULL};
     db_answer answer = DB_NO_MEMORY;
 
-    execution->fresh = statement_text(execution->text, execution->nowait);
+    execution->fresh = statement_text(connection, execution->text, execution->wait);
     if (!execution->fresh)
         return DB_NO_MEMORY;
     execution->prepared = &fresh;
@@ -437,7 +445,7 @@ static db_answer run_first(db *connection, struct execution *execution)
     if (!fresh.stmt)
         goto out;
     answer = trip(connection, execution);
-    /* An error of the execution leaves the statement prepared; one of the preparation does not. */
+    /* After an error of the execution the statement is still prepared. */
     if (!connection->borrowed && !connection->broken && fresh.stmt->state >= MYSQL_STMT_PREPARED) {
         keep(connection, &fresh);
         fresh.stmt = NULL;
@@ -453,7 +461,7 @@ out:
 
 static db_answer run_again(db *connection, struct execution *execution)
 {
-    /* A callback that was lent the connection reset it: settings and name are gone. */
+    /* A callback that had the connection has reset it: its settings and its name are gone. */
     if (!execution->prepared->stmt->mysql) {
         db_spoil(connection);
         db_set_error(connection, CR_SERVER_GONE_ERROR, "the connection was reset");
@@ -478,7 +486,7 @@ static db_answer run_bound(db *connection, struct execution *execution)
     db_answer answer;
 
     if (!connection->borrowed)
-        execution->prepared = find(connection, execution->text, execution->nowait);
+        execution->prepared = find(connection, execution->text, execution->wait);
     if (!execution->prepared)
         return run_first(connection, execution);
     answer = run_again(connection, execution);
@@ -487,14 +495,14 @@ static db_answer run_bound(db *connection, struct execution *execution)
         forget(connection, execution->prepared);
         answer = run_first(connection, execution);
     } else if (answer == DB_ERROR && db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA) {
-        /* Tables that triggers came to need since it was prepared are never found for it; the next
-         * time it is prepared anew. */
+        /* A statement never finds tables that its triggers need only since it was prepared.  So it
+         * is prepared anew the next time. */
         forget(connection, execution->prepared);
     }
     return answer;
 }
 
-/* Values are given by name, and a name may have several question marks. */
+/* Values are given by name; a name may stand for several question marks. */
 static int check_values(db *connection, struct execution *execution)
 {
     const struct sql_text *text = execution->text;
@@ -516,7 +524,7 @@ static db_answer run(db *connection, struct execution *execution, const db_value
         db_result_clear(execution->result);
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    /* Its own transaction would commit the one that is open. */
+    /* The block's own transaction would commit the one that is open. */
     if (execution->text->block && db_in_transaction(connection)) {
         db_set_error(connection, 1568, "%s is not for a transaction", execution->text->name);
         return DB_ERROR;
@@ -534,7 +542,7 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
     struct execution execution = {.text = statement,
                                   .count = rows->columns,
                                   .rows = (unsigned)rows->rows,
-                                  .nowait = rows->nowait,
+                                  .wait = rows->waits ? DB_WAIT_LONG : DB_WAIT_AS_SET,
                                   .result = result};
     db_answer answer;
     void *arrays;
@@ -567,7 +575,17 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result)
 {
-    struct execution execution = {.text = statement, .count = count, .nowait = 1, .result = result};
+    struct execution execution = {
+        .text = statement, .count = count, .wait = DB_WAIT_NOT, .result = result};
+
+    return run(connection, &execution, values);
+}
+
+db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result)
+{
+    struct execution execution = {
+        .text = statement, .count = count, .wait = DB_WAIT_LONG, .result = result};
 
     return run(connection, &execution, values);
 }
@@ -575,8 +593,11 @@ db_answer db_run_nowait(db *connection, const struct sql_text *statement, const 
 db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
                        size_t count, int nowait, db_result *result)
 {
-    struct execution execution = {
-        .text = statement, .count = count, .nowait = nowait, .begins = 1, .result = result};
+    struct execution execution = {.text = statement,
+                                  .count = count,
+                                  .wait = nowait ? DB_WAIT_NOT : DB_WAIT_AS_SET,
+                                  .begins = 1,
+                                  .result = result};
 
     return run(connection, &execution, values);
 }
@@ -591,9 +612,9 @@ db_answer db_run_commit(db *connection, const struct sql_text *statement, const 
 
 int db_prepare(db *connection, const struct sql_text *statement)
 {
-    struct db_prepared fresh = {statement, 0, NULL};
+    struct db_prepared fresh = {statement, DB_WAIT_AS_SET, NULL};
 
-    if (find(connection, statement, 0))
+    if (find(connection, statement, DB_WAIT_AS_SET))
         return 0;
     fresh.stmt = mysql_stmt_init(connection->mysql);
     if (!fresh.stmt) {
@@ -611,7 +632,7 @@ int db_prepare(db *connection, const struct sql_text *statement)
 
 int db_was_reset(db *connection, const struct sql_text *statement)
 {
-    const struct db_prepared *prepared = find(connection, statement, 0);
+    const struct db_prepared *prepared = find(connection, statement, DB_WAIT_AS_SET);
 
     return prepared != NULL && prepared->stmt->mysql == NULL;
 }

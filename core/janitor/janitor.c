@@ -31,7 +31,7 @@
 #define FIRST_US 1
 
 struct janitor {
-    transition_engine *engine;
+    task_engine *engine;
     const struct logger *logger;
     const char *actor;
     janitor_cursor *cursor;
@@ -470,7 +470,7 @@ static tl_status sweep_sessions(struct janitor *j)
     return status;
 }
 
-tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
+tl_status janitor_round(task_engine *engine, const struct logger *logger, const char *actor,
                         int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
                         uint64_t *freed)
 {

@@ -41,7 +41,7 @@ typedef struct janitor_cursor {
  * each beat, with half a beat as its budget: many processes share the rows of a dead one, and none
  * is kept from its own work for long.  actor: who, for the log.  opened and freed are increased.
  * cursor: of this caller's rounds, which do not overlap. */
-tl_status janitor_round(transition_engine *engine, const struct logger *logger, const char *actor,
+tl_status janitor_round(task_engine *engine, const struct logger *logger, const char *actor,
                         int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
                         uint64_t *freed);
 

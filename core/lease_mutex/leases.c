@@ -128,7 +128,7 @@ static tl_status local_loss(const hold *h)
     return life_is_over(h->grant.life) ? TL_SESSION_LOST : TL_UNREACHABLE;
 }
 
-/* Needs: the mutex held; gives it up meanwhile. */
+/* Looks at one hold.  Needs: the mutex held; it is released meanwhile. */
 static void look_at(leases *l, hold *h)
 {
     const char *resource = h->grant.names[0];
@@ -157,7 +157,7 @@ static void look_at(leases *l, hold *h)
     pthread_cond_broadcast(&l->looked_away);
 }
 
-/* When this hold is to be looked at next. */
+/* When the watcher has to look at this hold next. */
 static int64_t due_ms(const leases *l, const hold *h)
 {
     int64_t due = h->looked_ms + l->client->config.beat_ms;
@@ -165,7 +165,7 @@ static int64_t due_ms(const leases *l, const hold *h)
     return h->grant.until_ms < due ? h->grant.until_ms : due;
 }
 
-/* Needs: the mutex held.  The hold that is due first, or NULL. */
+/* The hold that is due first, or NULL.  Needs: the mutex held. */
 static hold *next_due(const leases *l)
 {
     hold *first = NULL;

@@ -84,14 +84,15 @@ db_answer mutex_read_unlock(task *t, db *connection);
 tl_status leases_of(tl_client *client, leases **out);
 void leases_lock(leases *l);
 void leases_unlock(leases *l);
-/* Begins to watch, and lets handles of the same thread find it.  TL_NO_MEMORY when the watching
- * thread cannot be started; then nothing is watched. */
+/* Watches the hold, and lets handles of the same thread find it.  TL_NO_MEMORY: the watching thread
+ * cannot be started, and nothing is watched. */
 tl_status leases_add(leases *l, hold *h);
-/* The watcher looks away while its holder gives it back; returns when it has done so. */
+/* Keeps the watcher away from a hold that its holder gives back; returns once the watcher is not at
+ * it. */
 void leases_pause(leases *l, hold *h);
 void leases_resume(leases *l, hold *h);
 void leases_drop(leases *l, hold *h);
-/* A deadline changed. */
+/* Tells the watcher that a deadline changed. */
 void leases_wake(leases *l);
 /* Needs: the leases' mutex held. */
 hold *leases_find(leases *l, const char *resource, uint64_t thread);

@@ -135,11 +135,11 @@ void handle_begin(lock_handle *h, int fresh_token);
 /* TL_OK if the handle holds its lock, as far as it knows; else the answer to a call that needs
  * it. */
 tl_status handle_check_held(const lock_handle *h);
-/* Whether it may ask now. */
+/* TL_OK: the handle may ask now; else why not. */
 tl_status handle_check_asking(const lock_handle *h);
 tl_status handle_check_wait(int64_t wait_ms);
 
-/* How much longer the grant is certain, without a round trip. */
+/* How much longer the grant is certain, in ms.  It costs no round trip. */
 int64_t grant_left_ms(const lock_grant *grant);
 
 /* The answer to a step was lost, and could not be settled. */

@@ -183,7 +183,7 @@ tl_status resource_ask_once(lock_handle *h, lock_ask *a)
               .doubt = h->doubt};
 
     a->offer.before_ms = clock_boottime_ms();
-    task_run(h->client->transitions, &t, h->client->config.pool_wait_ms);
+    task_run(h->client->engine, &t, h->client->config.pool_wait_ms);
     if (t.verdict == VERDICT_APPLIED && !a->taken)
         return refused(h, a, t.settled);
     if (t.verdict == VERDICT_APPLIED) {
@@ -247,7 +247,7 @@ tl_status resource_release(lock_handle *h, lock_change *change, int64_t budget_m
               .context = change,
               .doubt = h->doubt};
 
-    task_run(h->client->transitions, &t, budget_ms);
+    task_run(h->client->engine, &t, budget_ms);
     if (t.verdict == VERDICT_APPLIED)
         return released(h, change->changed == h->grant->count);
     if (t.verdict == VERDICT_UNKNOWN) {
@@ -263,7 +263,7 @@ tl_status resource_change(lock_handle *h, lock_change *change, const char *name,
 {
     task t = {.kind = kind, .name = name, .context = change, .doubt = *left};
 
-    task_run(h->client->transitions, &t, h->client->config.pool_wait_ms);
+    task_run(h->client->engine, &t, h->client->config.pool_wait_ms);
     *left = t.doubt;
     if (t.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;

@@ -21,7 +21,7 @@ typedef struct lock_ask {
     lock_work work; /* first */
     lock_handle *lock;
     lock_offer offer; /* filled before the ask; after a settled step, from the rows */
-    int claims;       /* what was sent asks for the lock, and is not an intent only */
+    int claims;       /* what was sent asks for the lock, not only for an intent */
     int taken;
     size_t refused;   /* which of the names was in the way */
     int held_up;      /* somebody locks the gate for longer than a moment */
@@ -76,17 +76,18 @@ tl_status resource_check_lease(int64_t lease_ms);
 
 /* Before the kind fills its step. */
 void resource_begin_ask(lock_handle *h);
-/* TL_GRANTED, TL_BUSY, TL_UNKNOWN, or why not. */
+/* TL_GRANTED; TL_BUSY: somebody has it; TL_UNKNOWN: the answer was lost; else why not. */
 tl_status resource_ask_once(lock_handle *h, lock_ask *ask);
-/* The answer to a whole ask, which waited if wait_ms is not 0: a refusal is counted, and explained.
- */
+/* The answer to a whole ask, which waited if wait_ms is not 0.  It counts and explains a
+ * refusal. */
 tl_status resource_answer(lock_handle *h, tl_status status, int64_t wait_ms);
 
 /* -- holding -- */
 
-/* Whether a held handle is not being unlocked, and its time is not over. */
+/* TL_OK: the handle is held, is not being unlocked, and its time is not over; else why not. */
 tl_status resource_check_certain(const lock_handle *h);
-/* Gives back; TL_OK, TL_LOST, TL_UNKNOWN, or why not: then it is still held. */
+/* Gives the lock back.  TL_OK; TL_LOST: it was not held any more; TL_UNKNOWN: the answer was lost;
+ * else why not, and it is still held. */
 tl_status resource_release(lock_handle *h, lock_change *change, int64_t budget_ms);
 /* Runs a change that does no harm if it runs twice.  Until one run is answered, the doubt says that
  * it may have happened, or still may. */

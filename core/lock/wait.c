@@ -42,7 +42,7 @@ static tl_status take_turns(lock_handle *h, struct waiting *w, int64_t deadline_
     return TL_OK;
 }
 
-/* Frees it. */
+/* Leaves the queues, and frees w. */
 static void leave_turns(struct waiting *w)
 {
     for (size_t i = 0; i < w->count; i++)

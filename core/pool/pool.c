@@ -20,7 +20,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* A connection that was idle for longer is asked whether it is still there. */
+/* A connection that was idle for longer is pinged before it is lent. */
 #define POOL_STALE_MS 30000
 
 enum place_state { PLACE_EMPTY, PLACE_FILLING, PLACE_IDLE, PLACE_LENT };
@@ -35,12 +35,12 @@ struct place {
 
 struct waiter {
     pthread_cond_t given;
-    struct place *place; /* FILLING or LENT, when it was given one */
+    struct place *place; /* FILLING or LENT, once it was given one; else NULL */
     struct waiter *next;
 };
 
 struct queue {
-    struct place *idle, *empty; /* the last one put is the first taken: it is warm */
+    struct place *idle, *empty; /* stacks: the place that was put last is taken first */
     struct waiter *first, **end;
 };
 
@@ -242,6 +242,8 @@ static int keep_options(pool *p, const pool_options *options)
         p->connect[kind].database = p->database;
     }
     p->connect[POOL_BUSINESS].lock_wait_s = options->business_lock_wait_s;
+    p->connect[POOL_BOOKS].is_for_books = 1;
+    p->connect[POOL_BOOKS].books_lock_wait_s = options->business_lock_wait_s;
     if (options->beat_read_timeout_s > 0)
         p->connect[POOL_BEAT].read_timeout_s = options->beat_read_timeout_s;
     return 0;
@@ -253,7 +255,8 @@ static int make_places(pool *p, const pool_options *options)
     int kind;
     unsigned i;
 
-    p->place_count = (size_t)options->size[POOL_QUICK] + options->size[POOL_BUSINESS];
+    for (kind = 0; kind < POOL_KINDS; kind++)
+        p->place_count += options->size[kind];
     p->places = memory_new_array(p->place_count, sizeof(*p->places));
     if (!p->places)
         return 1;
@@ -372,7 +375,7 @@ static int still_there(const struct place *place)
 
 tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
 {
-    static const char *const names[POOL_KINDS] = {"quick", "business", "beat"};
+    static const char *const names[POOL_KINDS] = {"quick", "business", "books", "beat"};
     struct place *place = NULL;
     tl_status status;
     int filled;

@@ -8,9 +8,10 @@
 #include "db/db.h"
 
 /* QUICK: statements of the library, which never wait for a row lock (0 s).  BUSINESS: transactions
- * with business rows, which wait as the settings say.  BEAT: the heartbeat, outside the bounds,
- * which waits neither for a lock nor for a silent server. */
-typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BEAT, POOL_KINDS } pool_kind;
+ * with business rows, which wait as the settings say.  BOOKS: transactions of declared books, whose
+ * statements wait only where they are run with db_run_waiting().  BEAT: the heartbeat, outside the
+ * bounds, which waits neither for a lock nor for a silent server. */
+typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BOOKS, POOL_BEAT, POOL_KINDS } pool_kind;
 
 typedef struct pool pool;
 
@@ -19,8 +20,8 @@ typedef struct pool_options {
     unsigned size[POOL_KINDS]; /* POOL_BEAT: 0 */
     unsigned business_lock_wait_s;
     unsigned beat_read_timeout_s; /* 0: as the others */
-    /* Called once with every new connection before anybody uses it; or NULL.  Whoever connects anew
-     * may have been led to another server.  Not TL_OK: it is closed. */
+    /* Called once with every new connection before anybody uses it, since it may have led to
+     * another server; or NULL.  If it does not return TL_OK the connection is closed. */
     tl_status (*opened)(void *context, db *connection);
     void *opened_context;
 } pool_options;
@@ -34,15 +35,15 @@ void pool_free(pool *p);
 unsigned pool_lent(pool *p);
 
 /* wait_ms bounds the time in the queue; a connection that has to be made takes up to
- * connect_timeout_s more. TL_OK, TL_OVERLOADED (nobody gave one back in time), TL_UNREACHABLE,
- * TL_ACCESS_DENIED, TL_WRONG_PROCESS after fork. */
+ * connect_timeout_s more.  TL_OK; TL_OVERLOADED: nobody gave one back in time; TL_UNREACHABLE and
+ * TL_ACCESS_DENIED: connecting failed; TL_WRONG_PROCESS: after a fork. */
 tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out);
 
-/* Gives back; a connection that is broken or in a transaction is rolled back or closed. Accepts
- * NULL. */
+/* Gives a connection back.  One that is in a transaction is rolled back, a broken one is closed.
+ * Accepts NULL. */
 void pool_put(pool *p, db *connection);
 
-/* Closes one that must not be lent again; that ends what is under way on it. */
+/* Closes a connection that must not be lent again, which ends what is under way on it. */
 void pool_put_lost(pool *p, db *connection);
 
 /* A connection outside the bounds, for the heartbeat and for settling lost answers. */

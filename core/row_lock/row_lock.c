@@ -37,13 +37,13 @@ static db_answer run_make(task *t, db *connection)
     return answer == DB_DONE && !there ? store_row_lock_make(connection, resource) : answer;
 }
 
-/* A lost answer needs no settling: the row that is made twice is there once. */
+/* A lost answer needs no settling: making the row twice leaves one row. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
     static const task_kind kind = {.run = run_make};
     task t = {.kind = &kind, .name = "row lock", .context = (void *)(uintptr_t)resource};
 
-    task_run(client->transitions, &t, client->config.pool_wait_ms);
+    task_run(client->engine, &t, client->config.pool_wait_ms);
     if (t.verdict == VERDICT_APPLIED)
         return TL_OK;
     if (t.verdict == VERDICT_UNKNOWN)

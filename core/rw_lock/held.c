@@ -99,7 +99,7 @@ void rw_drop_intent(tl_rw *rw)
     c.step.slot = rw->intent_slot;
     c.step.token = token;
     c.step.held_token = held;
-    task_run(rw->base.client->transitions, &t, INTENT_BUDGET_MS);
+    task_run(rw->base.client->engine, &t, INTENT_BUDGET_MS);
     rw->intent_slot = 0;
     lock_wake(&rw->base);
 }

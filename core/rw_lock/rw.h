@@ -19,7 +19,7 @@ struct tl_rw {
     /* What is held, or what an ask whose answer was lost was for. */
     tl_rw_mode mode;
     unsigned slot;
-    unsigned next_slot; /* of an ask whose answer was lost; 0: it asked for no lock */
+    unsigned next_slot; /* of an ask whose answer was lost; 0: that was an intent only */
     doubt downgrading;  /* whether the answer to that was lost */
 
     /* A writer that waits. */
@@ -39,14 +39,15 @@ tl_status rw_release(tl_rw *rw, int64_t budget_ms);
 /* Its statements, see lock/resource.h. */
 db_answer rw_run_change(task *t, db *connection);
 db_answer rw_read_release(task *t, db *connection);
-/* The writer does not wait any more; not insisted on, since the intent has a lease. */
+/* Gives up the intent of a writer that waits no more.  One try is enough, since the intent has a
+ * lease. */
 void rw_drop_intent(tl_rw *rw);
 
 /* -- ask.c, above held.c -- */
 
 /* What distinguishes this kind of lock. */
 extern const lock_method rw_method;
-/* Once more, for an ask whose answer was lost. */
+/* Asks again, for an ask whose answer was lost. */
 tl_status rw_ask_again(tl_rw *rw);
 
 #endif

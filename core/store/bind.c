@@ -1,5 +1,5 @@
-/* Binds a step to a statement of sql/step: the statement names its values, STEP_MAP says where in
- * the step each of them is.  Touches nothing but the connection that it is given. */
+/* Binds a step to a statement of sql/step: the statement names its values, and STEP_MAP says where
+ * each of them is in the step.  Touches only the connection that it is given. */
 #include "store/bind.h"
 
 #include "store/mutation.h"
@@ -25,7 +25,7 @@ static int step_ends(step_kind kind)
     return kind == STEP_FINISH_SYNC || kind == STEP_FINISH_RETRY;
 }
 
-/* The word by which a row of a group says what it may do. */
+/* The word in a row of a group that says what this row may do. */
 static const char *group_step(step_kind kind)
 {
     if (kind == STEP_ASK_REPEATABLE)
@@ -33,7 +33,7 @@ static const char *group_step(step_kind kind)
     return step_ends(kind) ? "end" : "ask";
 }
 
-/* In the group's rows the token of an ending's hold rides in the payload's place. */
+/* A row of a group has the payload of an ask, or in its place the token of an ending's hold. */
 static db_value payload_or_hold(const step *s)
 {
     return step_ends(s->kind) ? db_bytes(s->held_token, STEP_TOKEN)

@@ -1,4 +1,4 @@
-/* The values of a statement: those of sql/step by the step, all others by their names. */
+/* Gives a statement its values: a step for those of sql/step, values by name for all others. */
 #ifndef TL_STORE_BIND_H
 #define TL_STORE_BIND_H
 
@@ -8,11 +8,11 @@
 #include "store/step_map.h"
 #include "store/store.h"
 
-/* UUIDs that a statement of sql/step has at most. */
+/* The most UUIDs that a statement of sql/step has. */
 #define STEP_UUIDS 4
 typedef unsigned char step_uuids[STEP_UUIDS][DB_UUID];
 
-/* What the statement says of the step: statement->values values, which borrow from both. */
+/* Fills statement->values values.  They borrow from the step and from `uuids`. */
 void step_bind(const struct sql_text *statement, const step *s, db_value *values, step_uuids uuids);
 
 /* Runs a statement of sql/step that is for one step; result may be NULL. */
@@ -32,7 +32,7 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
     ((const db_value *)&(const struct sql_##statement##_values){__VA_ARGS__} +                     \
      SQL_COMPLETE(sql_##statement##_values_count, __VA_ARGS__))
 
-/* The same as a struct sql_NAME_values; and those of one row of its group of rows, as a struct
+/* The same values as a struct sql_NAME_values; and those of one row of a group of rows as a struct
  * sql_NAME_row. */
 #define SQL_STRUCT(statement, ...)                                                                 \
     ((void)SQL_COMPLETE(sql_##statement##_values_count, __VA_ARGS__),                              \
@@ -41,7 +41,7 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
     ((void)SQL_COMPLETE(sql_##statement##_row_count, __VA_ARGS__),                                 \
      (struct sql_##statement##_row){__VA_ARGS__})
 
-/* 0.  The compiler refuses a name that is not there, or is there twice; this one too few. */
+/* Is 0.  The compiler refuses an unknown name and one that is given twice; this refuses too few. */
 #define SQL_COMPLETE(names, ...)                                                                   \
     (0 * sizeof(struct {                                                                           \
          _Static_assert((names) == SQL_COUNT(__VA_ARGS__), "not every name has a value");          \

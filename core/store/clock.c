@@ -1,4 +1,5 @@
-/* The statements about jumps of the server's clock, bound to their values.  Decides nothing. */
+/* The statements about jumps of the server's clock, bound to their values.  Decides nothing, and
+ * touches only the connection. */
 #include "store/clock.h"
 
 #include "store/bind.h"
@@ -16,7 +17,7 @@ static void read_opening(const db_result *result, store_clock *found)
     found->kept_jumps = (uint32_t)db_get_uint(result, 0, 8);
 }
 
-/* The database has one row of this. */
+/* Reads tl_clock, which has one row. */
 static db_answer read_clock(db *connection, const struct sql_text *statement,
                             const db_value *values, unsigned count, store_clock *found)
 {

@@ -7,26 +7,25 @@
 typedef struct store_clock {
     int64_t now_us;
     uint32_t jumps, unsettled;
-    /* The rest is of store_clock_open() only. */
-    int64_t behind_us; /* how far, at least, it was set back */
-    int silent;        /* a session was not heard of for a whole time-out */
-    int has_kept;      /* the last process of this boot left what it knew of the clock */
+    /* Only store_clock_open() fills the rest. */
+    int64_t behind_us; /* it was set back by at least this */
+    int silent;        /* a session showed no beat for a whole time-out */
+    int has_kept;      /* the last process of this boot left what it knew: the rest */
     int64_t kept_at_us, kept_least_us, kept_most_us;
     uint32_t kept_jumps;
 } store_clock;
 
 db_answer store_clock_look(db *connection, store_clock *found);
-/* boot_id: of this machine, or NULL. */
+/* boot_id: this machine's; or NULL. */
 db_answer store_clock_open(db *connection, const char *boot_id, store_clock *found);
-/* How far in the future a last step of one operation's rows in process lies, at most. */
+/* How far in the future the latest last step of an operation's rows in process lies. */
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
-/* known: how many jumps this process knew of; before_us: how long ago the jump can have been, at
- * most. */
+/* known: how many jumps this process knew of; before_us: the jump was at most this long ago. */
 db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
                               const char *actor);
 db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
                              const char *actor);
-/* One text: how many jumps are left, how many rows were changed, 0 when another is at it. */
+/* One text of three numbers: jumps left, rows changed, and 0 if another process adjusts now. */
 db_answer store_clock_settled(db *connection, db_result *result);
 
 /* (jumps, unsettled, size, age in microseconds, actor) */

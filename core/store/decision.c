@@ -1,4 +1,5 @@
-/* The statements about two operators' decisions that a worker runs, bound to their parameters. */
+/* The worker's statements about decisions of two operators, bound to their parameters.  Touches
+ * only the connection. */
 #include "store/decision.h"
 
 #include "store/bind.h"

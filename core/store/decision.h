@@ -1,4 +1,4 @@
-/* What two operators decided about a trade: reading it, and not carrying it out. */
+/* What two operators decided about a trade: a worker reads it, and may refuse to carry it out. */
 #ifndef TL_STORE_DECISION_H
 #define TL_STORE_DECISION_H
 
@@ -6,7 +6,8 @@
 
 #include <tradelock/tradelock.h>
 
-/* Which half a row is; a refusal is neither: it notes that a decision was not carried out. */
+/* Which half of a decision a row is.  A refusal is neither: it says that a decision was not carried
+ * out. */
 enum store_half { STORE_PROPOSAL = 1, STORE_CONFIRMATION, STORE_REFUSAL };
 
 /* One half of a decision; the second one carries it out. */
@@ -19,7 +20,8 @@ typedef struct store_resolution {
     int although_pending;
     const char *actor, *reason, *thread_no, *log_no;
 } store_resolution;
-/* What was decided about this revision is not carried out; key, rev, reason, thread, log. */
+/* Writes that the decision about this revision is not carried out.  Needs key, rev, reason, thread
+ * and log. */
 db_answer store_resolve_refuse(db *connection, const store_resolution *resolution);
 
 enum store_resolution_column {

@@ -37,10 +37,10 @@ size_t store_group_size(const step *s)
 {
     switch (s->kind) {
     case STEP_FINISH_RETRY:
-        return 1024 + 2 * s->result_size; /* as text, two digits for each byte */
+        return 1024 + 2 * s->result_size; /* the result goes as text, two digits for each byte */
     case STEP_CLAIM:
     case STEP_RECLAIM:
-        return 1024 + TL_PAYLOAD_MAX / 4; /* the row that is read, and most are small */
+        return 1024 + TL_PAYLOAD_MAX / 4; /* for the row that is read; most are small */
     default:
         return 1024 + s->payload_size + s->result_size;
     }
@@ -48,7 +48,7 @@ size_t store_group_size(const step *s)
 
 static void take_verdicts(step **steps, size_t count, const db_result *result)
 {
-    /* One row came back for each row that went in, in the same order. */
+    /* One row came back for each step, in the same order. */
     for (size_t i = 0; i < count; i++) {
         size_t size = 0;
         const void *token = db_get_bytes(result, i, 0, &size);
@@ -73,7 +73,7 @@ static const struct sql_text *statement_for(step *const *steps, size_t count)
     return statement;
 }
 
-static db_answer run_rows(db *connection, step **steps, size_t count, int nowait)
+static db_answer run_rows(db *connection, step **steps, size_t count)
 {
     const struct sql_text *statement = store_mutated(statement_for(steps, count));
     step_uuids *uuids = memory_new_array(count, sizeof *uuids);
@@ -84,11 +84,11 @@ static db_answer run_rows(db *connection, step **steps, size_t count, int nowait
     if (uuids != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
             step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
-        answer = db_run_rows(connection, statement,
-                             &(db_rows){values, count, statement->values, nowait}, &result);
+        answer = db_run_rows(connection, statement, &(db_rows){values, count, statement->values, 0},
+                             &result);
     }
     if (answer == DB_DONE && result.rows != count) {
-        /* It is not known which row is whose, so each step is settled by its token. */
+        /* Nobody knows which row is whose, so each step is settled by its token. */
         db_spoil(connection);
         answer = DB_UNANSWERED;
     }
@@ -100,23 +100,23 @@ static db_answer run_rows(db *connection, step **steps, size_t count, int nowait
     return answer;
 }
 
-db_answer store_group(db *connection, step **steps, size_t count, int nowait)
+db_answer store_group(db *connection, step **steps, size_t count)
 {
     db_answer answer;
 
     switch (store_group_of(steps[0])) {
     case STORE_GROUP_ENDINGS:
-        return store_endings(connection, steps, count, nowait);
+        return store_endings(connection, steps, count);
     case STORE_GROUP_OPENINGS:
         return store_openings(connection, steps, count);
     case STORE_GROUP_CLAIMS:
-        answer = store_claims(connection, steps, count, nowait);
+        answer = store_claims(connection, steps, count, 0);
         break;
     case STORE_GROUP_RECLAIMS:
         answer = store_reclaims(connection, steps, count);
         break;
     default:
-        return run_rows(connection, steps, count, nowait);
+        return run_rows(connection, steps, count);
     }
     return answer == DB_DONE ? store_read_granted(connection, steps, count) : answer;
 }

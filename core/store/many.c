@@ -59,8 +59,8 @@ static db_answer read_tokens(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-/* Runs the statement, which changes rows_each rows of each step that it carries out, and no
- * others. */
+/* Runs the statement.  It changes rows_each rows of each step that it carries out, and no other
+ * row. */
 static db_answer change(db *connection, const struct sql_text *many, unsigned rows_each,
                         step *const *steps, size_t count, int nowait)
 {
@@ -75,7 +75,7 @@ static db_answer change(db *connection, const struct sql_text *many, unsigned ro
         return answer;
     if (read_tokens(connection, steps, count) == DB_DONE)
         return DB_DONE;
-    /* Some steps were carried out, and it is not known which. */
+    /* Some steps were carried out, and nobody knows which. */
     db_spoil(connection);
     return DB_UNANSWERED;
 }
@@ -94,9 +94,9 @@ db_answer store_reclaims(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-db_answer store_endings(db *connection, step *const *steps, size_t count, int nowait)
+db_answer store_endings(db *connection, step *const *steps, size_t count)
 {
-    return change(connection, &sql_finish_retry_many, 2, steps, count, nowait);
+    return change(connection, &sql_finish_retry_many, 2, steps, count, 0);
 }
 
 static db_answer open_all(db *connection, step *const *steps, size_t count)
@@ -138,7 +138,7 @@ db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
         if (s->row != NULL)
             answer = db_result_copy_row(s->row, &result, row);
         if (answer != DB_DONE)
-            break; /* without its row it is read anew */
+            break; /* without its row the step is read anew */
         s->fence = view.fence;
         s->epoch = view.epoch;
     }
@@ -146,7 +146,7 @@ db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
     return answer;
 }
 
-/* Reads the rows of steps that are committed; without a row nobody could go on from its grant. */
+/* Reads the rows of steps that are committed; a grant without its row would be of no use. */
 db_answer store_read_granted(db *connection, step *const *steps, size_t count)
 {
     step *wanted[STORE_GROUP_MAX];
@@ -161,7 +161,7 @@ db_answer store_read_granted(db *connection, step *const *steps, size_t count)
         db_spoil(connection);
         return DB_UNANSWERED;
     }
-    /* A step that was superseded since is told so when its row is read. */
+    /* A step that was superseded since has no fence now, and counts as not changed. */
     for (size_t i = 0; i < kept; i++)
         wanted[i]->changed = wanted[i]->fence != 0;
     return DB_DONE;

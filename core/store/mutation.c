@@ -1,5 +1,6 @@
-/* Which form of a statement runs: in builds with TL_TEST_HOOKS one without a safety rule that the
- * environment switches off.  The build makes those forms (tools/dev/embed_steps.awk). */
+/* Chooses the form of a statement: in builds with TL_TEST_HOOKS, the one without the safety rule
+ * that the environment switches off.  The build makes those forms (tools/dev/embed_steps.awk).
+ * Touches no state. */
 #include "store/mutation.h"
 
 #ifdef TL_TEST_HOOKS
@@ -16,7 +17,7 @@ const struct sql_text *store_mutated(const struct sql_text *statement)
 
 #else
 
-/* ISO C wants something in every file. */
+/* ISO C forbids an empty file. */
 typedef int mutation_needs_test_hooks;
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Statements with a safety rule switched off, for builds with TL_TEST_HOOKS: a test that
- * passes without the rule proves nothing about it.
- *   fence   no statement compares the fence any more
- *   token   nor the token; a lost answer is settled without looking at it
- * In every other build this costs nothing and does nothing.
+ * Statements with a safety rule switched off, for builds with TL_TEST_HOOKS: a test that passes
+ * without the rule proves nothing about it.
+ *   fence   no statement compares the fence
+ *   token   no statement compares the token, and a lost answer is settled without it
+ * In every other build this does nothing and costs nothing.
  */
 #ifndef TL_STORE_MUTATION_H
 #define TL_STORE_MUTATION_H

@@ -1,4 +1,5 @@
-/* The statements of lease mutexes, bound to their values.  Decides nothing. */
+/* The statements of lease mutexes, bound to their values.  Decides nothing, and touches only the
+ * connection. */
 #include "store/resource.h"
 
 #include "base/memory.h"
@@ -33,7 +34,7 @@ db_answer store_resource_ask(db *connection, const resource_step *s, db_result *
     return store_run_rows(connection, &sql_resource_ask, &rows, result);
 }
 
-/* Of what an unlock leaves alone nothing is given. */
+/* NULL for an unlock, which leaves this column as it is. */
 static db_value of_lock(const resource_row *row, db_value value)
 {
     return row->unlocks ? db_null() : value;
@@ -62,7 +63,7 @@ size_t store_resource_row_size(const resource_row *row)
     return 1024 + row->step->payload_size;
 }
 
-/* One row came back for each that went in, in the same order. */
+/* One row came back for each row that went in, in the same order. */
 static void take_verdicts(resource_row *const *rows, size_t count, const db_result *result)
 {
     for (size_t i = 0; i < count; i++) {
@@ -89,7 +90,7 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
         connection, &sql_resource_group,
         &(db_rows){(const db_value *)values, count, sql_resource_group_values_count, 0}, &result);
     if (answer == DB_DONE && result.rows != count) {
-        /* Which row is whose is not known: each is settled by its token. */
+        /* Nobody knows which row is whose, so each step is settled by its token. */
         db_spoil(connection);
         answer = DB_UNANSWERED;
     }
@@ -100,7 +101,7 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
     return answer;
 }
 
-/* The statements that end with a list of resources. */
+/* Runs a statement that ends with a list of resources. */
 static db_answer run_on_held(db *connection, const struct sql_text *statement,
                              const resource_step *s, const db_value *outside, db_result *result)
 {

@@ -1,5 +1,5 @@
-/* The statements of the resource locks, bound to their parameters; each is one round trip and
- * decides nothing. */
+/* The statements of lease mutexes, bound to their parameters.  Each is one round trip and decides
+ * nothing. */
 #ifndef TL_STORE_RESOURCE_H
 #define TL_STORE_RESOURCE_H
 
@@ -9,36 +9,36 @@
 
 #define RESOURCE_TOKEN 16
 
-/* One grant: the same for all of its resources, which are in the order of their bytes. */
+/* One step on all resources of a grant, which are in the order of their bytes. */
 typedef struct resource_step {
     const char *const *resources;
     size_t count;
     const uint8_t *token;      /* of this step */
-    const uint8_t *held_token; /* of the hold that it rests on; not for an ask */
+    const uint8_t *held_token; /* of the hold on which it rests; not for an ask */
     const char *thread_no, *log_no, *session_id;
     int64_t lease_ms, max_hold_ms, min_hold_ms; /* < 0: NULL */
     const void *payload;
     size_t payload_size;
     const char *remark, *actor;
-    const char *dead; /* of an ask: holders seen dead, see resource_ask.sql; or NULL */
+    const char *dead; /* of an ask: holders that were seen dead (resource_ask.sql); or NULL */
 } resource_step;
 
 /* One row for each resource, in their order: (token, fence). */
 db_answer store_resource_ask(db *connection, const resource_step *s, db_result *result);
-/* affected tells how many were still held. */
+/* result->affected: how many were still held. */
 db_answer store_resource_unlock(db *connection, const resource_step *s, db_result *result);
 /* A step of one resource that shares a statement with others'. */
 typedef struct resource_row {
-    const resource_step *step; /* an ask names nobody dead */
-    int unlocks;               /* else it asks */
-    int changed;               /* given back: the step was taken, and ... */
-    uint64_t fence;            /* ... this is the row's fence since */
+    const resource_step *step; /* if it is an ask, it names no dead holder */
+    int unlocks;               /* 0: it asks */
+    int changed;               /* set by the call: the step was carried out, and ... */
+    uint64_t fence;            /* ... this is the row's new fence */
 } resource_row;
 
-/* What a row takes of the statement, about. */
+/* About how many bytes a row takes in the statement. */
 size_t store_resource_row_size(const resource_row *row);
-/* One statement and one commit, in the order of the names; of one name there may be several, each
- * of which meets the row as the one before has left it. */
+/* One statement and one commit, in the order of the names.  Several steps may have the same name;
+ * each meets the row as the one before it left it. */
 db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count);
 
 db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result);
@@ -56,7 +56,7 @@ db_answer store_resource_guard(db *connection, const char *resource, const uint8
 /* (in_transaction, autocommit, idle_transaction_s) */
 db_answer store_caller_transaction(db *connection, db_result *result);
 
-/* affected tells. */
+/* result->affected: 1 if the lock was taken away. */
 db_answer store_resource_force(db *connection, const resource_step *s, uint64_t fence,
                                db_result *result);
 /* For resource_view_read(). */

@@ -1,5 +1,5 @@
-/* Statements with a group of rows: one row is prepared, several are written out as a text.  Touches
- * nothing but the connection. */
+/* Runs statements with a group of rows: prepared for one row, written out as a text for several.
+ * Touches only the connection. */
 #include "store/rows.h"
 
 #include "base/text.h"
@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* Enough for every statement there is: a prepared one takes its values in one array. */
+/* Enough values for every statement; a prepared one takes them in one array. */
 #define VALUES_MAX 32
 
-/* A statement that is being written out: the question marks are counted. */
+/* A statement that is being written out; it counts the question marks. */
 struct writing {
     struct text_buffer text;
     const struct sql_text *statement;
@@ -18,8 +18,8 @@ struct writing {
     unsigned mark;
 };
 
-/* Appends a piece of the statement with its question marks replaced by literals of the values.  No
- * statement has a question mark inside a string. */
+/* Appends a piece of the statement, with literals in place of its question marks.  No statement has
+ * a question mark inside a string. */
 static void append(struct writing *to, const char *piece, const db_value *row)
 {
     const unsigned outside = to->statement->outside;

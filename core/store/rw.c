@@ -1,4 +1,5 @@
-/* The statements of read-write locks, bound to their values.  Decides nothing. */
+/* The statements of read-write locks and row locks, bound to their values.  Decides nothing, and
+ * touches only the connection. */
 #include "store/rw.h"
 
 #include "base/text.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* A statement whose number of rows, or of changed rows, is all that is wanted. */
+/* Runs a statement of which only the number of rows, or of changed rows, is wanted. */
 static db_answer run_counting(db *connection, const struct sql_text *statement,
                               const db_value *values, size_t count, uint64_t *number)
 {
@@ -248,9 +249,9 @@ db_answer store_row_lock_make(db *connection, const char *resource)
     return RUN_COUNTING(connection, NULL, row_lock_make, .resource = db_text(resource));
 }
 
-/* The grammar takes no parameter after WAIT, so the statement is written out.  The name goes as
- * hexadecimal, which no sql_mode of the caller's reads in another way, and with its character set,
- * without which it would be compared outside the index. */
+/* The grammar allows no parameter after WAIT, so the statement is written out.  The name goes as
+ * hexadecimal, which every sql_mode of a caller reads alike.  It goes with its character set, or it
+ * would be compared outside the index. */
 static void write_row_lock(struct text_buffer *to, const char *resource, int64_t wait_s)
 {
     const char *text = sql_row_lock.text, *mark = strchr(text, '?');

@@ -1,5 +1,5 @@
-/* The statements of the read-write lock and of the row lock, bound to their parameters; each is one
- * round trip and decides nothing. */
+/* The statements of the read-write lock and of the row lock, bound to their parameters.  Each is
+ * one round trip and decides nothing. */
 #ifndef TL_STORE_RW_H
 #define TL_STORE_RW_H
 
@@ -10,14 +10,14 @@
 
 #define RW_TOKEN 16
 
-/* A holder's row, and a step that is made on it. */
+/* A holder's row, and a step on it. */
 typedef struct rw_step {
     const char *resource;
     unsigned slot;
     char kind, status; /* of a claim */
     const char *step;
     const uint8_t *token;      /* of this step */
-    const uint8_t *held_token; /* that the row carries; not for a claim */
+    const uint8_t *held_token; /* the token that the row carries; not for a claim */
     const char *thread_no, *log_no, *session_id;
     int by_session;
     uint64_t fence;
@@ -25,7 +25,7 @@ typedef struct rw_step {
     const char *remark, *actor;
 } rw_step;
 
-/* What is behind the gate. */
+/* What a look behind the gate finds. */
 typedef struct rw_look {
     uint64_t fence;                          /* for the next grant */
     unsigned new_slot, free_slot, my_intent; /* 0: none */
@@ -38,15 +38,16 @@ db_answer store_rw_make(db *connection, const char *resource);
 db_answer store_rw_gate(db *connection, const char *resource, int *there);
 db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look);
 db_answer store_rw_claim(db *connection, const rw_step *s);
-/* affected tells how many were freed. */
+/* *freed: how many were freed. */
 db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
                         const char *thread_no, const char *actor, uint64_t *freed);
 
-/* affected tells whether it was still held. */
+/* *affected: 1 if it was still held. */
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_downgrade(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_renew(db *connection, const rw_step *s, uint64_t *affected);
-/* An operator's: bound to seen_fence, after it s->fence. */
+/* An operator takes a holder's lock away, if its fence is still seen_fence; the new one is
+ * s->fence. */
 db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, uint64_t *affected);
 /* On the caller's connection. */
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected);
@@ -58,7 +59,8 @@ db_answer store_rw_now(db *connection, const char *resource, unsigned slot, cons
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,
                               const uint8_t *token, int *seen);
 
-/* For holder_view_read(): after this slot of this resource; `all`: and of those after. */
+/* Rows for holder_view_read(), after this slot of this resource; `all`: also of the resources after
+ * it. */
 db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
                         unsigned limit, db_result *result);
 void holder_view_read(tl_holder_view *view, const db_result *result, size_t row);
@@ -66,7 +68,8 @@ void holder_view_read(tl_holder_view *view, const db_result *result, size_t row)
 /* The row lock. */
 db_answer store_row_lock_there(db *connection, const char *resource, int *there);
 db_answer store_row_lock_make(db *connection, const char *resource);
-/* On the caller's connection; wait_s as for tl_row_lock().  *locked: its row is there. */
+/* On the caller's connection; wait_s as for tl_row_lock().  *locked 0: the resource has no row
+ * yet. */
 db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked);
 
 #endif

@@ -1,4 +1,5 @@
-/* The statements about the server itself, bound to their parameters; each is one round trip. */
+/* The statements about the server itself, bound to their parameters; each is one round trip.
+ * Touches only the connection. */
 #include "store/server.h"
 
 #include "store/bind.h"

@@ -1,5 +1,5 @@
-/* What a client asks of the server that it opened: its schema, whether it was restored, and what the
- * account may do. */
+/* What a client asks the server at which it was opened: its schema, whether it was restored, and
+ * what the account may do. */
 #ifndef TL_STORE_SERVER_H
 #define TL_STORE_SERVER_H
 
@@ -7,8 +7,8 @@
 
 /* (version, oldest_client) */
 db_answer store_schema_version(db *connection, db_result *result);
-/* What a look for a restore sees; session_id and age_ms (since its last confirmed beat) of the
- * session that may bear witness, NULL for none. */
+/* The columns of a look for a restore.  session_id is the session that may bear witness, NULL for
+ * none; age_ms is the time since its last confirmed beat. */
 enum store_restored_column {
     RESTORED_NOW,
     RESTORED_ON_RECORD,
@@ -19,10 +19,10 @@ enum store_restored_column {
 };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result);
-/* accepted: the number of the last accepted one, as it was seen. */
+/* accepted: the number of the last accepted restore, as the look saw it. */
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
 
-/* Whether this account has a right: DB_DONE when it has; touches no row. */
+/* Asks whether this account has a right: DB_DONE if it has.  Touches no row. */
 typedef enum store_right_of {
     STORE_RIGHT_ASK,
     STORE_RIGHT_READ_RESOLUTION,

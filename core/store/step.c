@@ -1,6 +1,6 @@
 /*
- * The steps of a trade: what each kind is, and which statements of sql/step carry it out.  What a
- * verdict means is decided above; nothing but the connection is touched.
+ * The steps of a trade: what each kind is, and which statements of sql/step carry it out.  Rooms
+ * above decide what an answer means.  Touches only the connection and the step.
  */
 #include "store/store.h"
 
@@ -85,7 +85,7 @@ static const struct sql_text *statement_of(const step *s)
     return of_kind[s->kind];
 }
 
-/* The row that RETURNING gave is ours when it carries our token. */
+/* The row that RETURNING gave is ours if it carries our token. */
 static void read_returned(step *s, const db_result *result)
 {
     size_t size;
@@ -104,7 +104,7 @@ static void read_returned(step *s, const db_result *result)
 static void take_answer(step *s, const db_result *result)
 {
     switch (s->kind) {
-    case STEP_ASK: /* it inserts or fails: the row is ours, in its first epoch */
+    case STEP_ASK: /* an INSERT that did not fail: the row is ours, in its first epoch */
         if (result->rows != 1)
             break;
         s->changed = 1;
@@ -130,7 +130,7 @@ db_answer store_step(db *connection, step *s, store_way way)
 
     s->changed = 0;
     if (s->kind == STEP_ARM)
-        s->fence = s->held_fence + 1; /* the compare-and-set proves what it was */
+        s->fence = s->held_fence + 1; /* the compare-and-set proves that the fence was held_fence */
     answer = step_run(connection, statement_of(s), s, way, &result);
     if (answer == DB_DONE)
         take_answer(s, &result);

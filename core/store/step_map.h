@@ -1,11 +1,11 @@
 /*
- * What a statement of sql/step can say of a step: one line for each parameter, `:NAME` there.
- * tools/dev/embed_sql reads the lines too: a name that stands in no line fails the build.
+ * The parameters of sql/step: one line for each, which is written `:NAME` there.
+ * tools/dev/embed_sql reads the lines too; a parameter without a line fails the build.
  */
 #ifndef TL_STORE_STEP_MAP_H
 #define TL_STORE_STEP_MAP_H
 
-/* NAME, the column whose type it has, and its value of the step `s`, with what makes it NULL. */
+/* FIELD(NAME, the column whose type it has, its value of the step `s`). */
 #define STEP_MAP(FIELD)                                                                            \
     FIELD(cust_no, cust_no, db_ascii(s->cust_no))                                                  \
     FIELD(serial_no, serial_no, db_ascii(s->serial_no))                                            \
@@ -33,7 +33,7 @@
     FIELD(least_us, fence, db_int(s->least_us))                                                    \
     FIELD(most_us, fence, db_int(s->most_us))                                                      \
     FIELD(by_time, retryable, db_int(s->by_time))                                                  \
-    FIELD(clock_steps, sends, db_uint(s->clock_steps))                                             \
+    FIELD(clock_jumps, sends, db_uint(s->clock_jumps))                                             \
     FIELD(fingerprint, fingerprint, db_bytes(s->fingerprint, TL_FINGERPRINT))                      \
     FIELD(payload, payload, payload_or_hold(s))                                                    \
     FIELD(amount_minor, amount_minor, amount_or_null(s))                                           \

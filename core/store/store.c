@@ -1,4 +1,4 @@
-/* Everything that is not a step: reading, sessions, evidence.  Touches nothing but the connection. */
+/* The statements that are no steps: reads, sessions, evidence.  Touches only the connection. */
 #include "store/store.h"
 
 #include "base/text.h"

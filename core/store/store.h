@@ -1,6 +1,6 @@
 /*
- * The statements, bound to their parameters.  No policy: what a verdict means is decided above.
- * Every function is one round trip, but a claim or reclaim whose row is read after it.
+ * The statements, bound to their parameters.  Rooms above decide what an answer means.  Every
+ * function is one round trip, except a claim or reclaim whose row is read after it.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -22,14 +22,14 @@ typedef enum store_way {
 /* Runs the step. */
 db_answer store_step(db *connection, step *s, store_way way);
 
-/* DB_ERROR of the kind DB_KIND_REPEAT while an open transaction holds the row. */
+/* DB_ERROR of the kind DB_KIND_REPEAT: an open transaction has the row locked. */
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
                          const char *op_code);
 
-/* (milliseconds); no row for a session that is over. */
+/* (milliseconds since its last beat); no row for a session that is over. */
 db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result);
 
-/* A row and what belongs to it, for view_read(). */
+/* A trade's row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result);
 
@@ -56,7 +56,7 @@ typedef struct store_operation {
     char op_code[TL_OP_MAX + 1];  /* "": before the first, and behind the last */
     int64_t low_water_us, now_us; /* now_us: the server's clock */
 } store_operation;
-/* Becomes the next one in the order of their names. */
+/* Makes *operation the next one in the order of the names. */
 db_answer store_operation_next(db *connection, store_operation *operation);
 
 /* Moments of the server's clock, in microseconds: from the first until before the second. */
@@ -65,19 +65,19 @@ typedef struct store_stretch {
 } store_stretch;
 /* After every moment: the end of the year 9998. */
 #define STRETCH_END_US (253370764800 * (int64_t)1000000)
-/* Brings the end of a stretch near enough for one statement to look through, since finished trades
- * stand in it.  *empty: no row stands in the whole stretch. */
+/* Shortens the stretch until one statement can look through it, since finished trades stand in
+ * it as well.  *empty: no row stands in the whole stretch. */
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
                                   int *empty);
 
-/* How a process knows the server's clock; boot_id NULL: it does not. */
+/* What a process knows of the server's clock; boot_id NULL: nothing. */
 typedef struct store_session_clock {
     const char *boot_id;
     int64_t at_us, least_us, most_us;
     uint32_t jumps;
 } store_session_clock;
 
-/* Sessions; affected tells. */
+/* Sessions; result->affected tells whether the row was written. */
 typedef struct store_session {
     const char *session_id, *program, *host, *operations, *connection_name;
     uint32_t pid;
@@ -95,12 +95,12 @@ db_answer store_session_others(db *connection, const char *session_id, db_result
 db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
                                uint64_t beat, db_result *result);
 
-/* Evidence, in the order of its transaction. */
+/* Evidence, in the order in which its transaction calls them. */
 /* (status, epoch, channel_key, fence) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* Success of a trade without a row, while a restore is open; else it does nothing. */
 db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no);
-/* What a holder knows whose row is gone: the row is made anew, P and without a holder, its lane
+/* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane
  * due. */
 typedef struct store_gone {
     const tl_evidence *evidence;
@@ -110,7 +110,7 @@ typedef struct store_gone {
     size_t payload_size;
     int64_t amount_minor;
     const char *currency; /* NULL: not said */
-    int64_t hold_ms;      /* for so long its sender may still send */
+    int64_t hold_ms;      /* its sender may still send for this long */
     uint32_t sends;
     int success, seen, exclusive;
     uint8_t token[16];

@@ -1,4 +1,4 @@
-/* A result row of view_by_key as a tl_view. */
+/* Reads a result row of view_by_key as a tl_view. */
 #ifndef TL_STORE_VIEW_H
 #define TL_STORE_VIEW_H
 
@@ -6,7 +6,7 @@
 
 #include <tradelock/tradelock.h>
 
-/* What the library needs of a row besides what a caller is shown. */
+/* What the library needs of a row and a caller is not shown. */
 typedef struct view_inside {
     int alive;
     uint32_t retry_epoch, success_epoch; /* 0: none */
@@ -21,7 +21,7 @@ void view_read(tl_view *view, view_inside *inside, const db_result *result, size
 /* The state that the view's column names. */
 tl_state view_state(const char *name);
 
-/* A view of nothing. */
+/* Makes it a view of nothing. */
 void view_clear(tl_view *view, view_inside *inside);
 
 #endif

@@ -44,8 +44,7 @@ tl_status arm_settle(tl_lock *lock, int *armed)
     if (lock->base.state != LOCK_ARM_UNKNOWN)
         return TL_OK;
     lock_begin_step(lock, &t, STEP_ARM, 0);
-    task_settle(lock->base.client->transitions, step_task_of(&t),
-                lock->base.client->config.commit_ms);
+    task_settle(lock->base.client->engine, step_task_of(&t), lock->base.client->config.commit_ms);
     if (t.task.verdict == VERDICT_UNKNOWN)
         return TL_UNKNOWN;
     handle_become(&lock->base, LOCK_HELD);
@@ -127,7 +126,7 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
     lock->armed_until_ms = clock_boottime_ms() + max_hold_ms;
     lock_begin_step(lock, t, STEP_ARM, 1);
     t->step.max_hold_ms = max_hold_ms;
-    task_run(a.client->transitions, arming_task_of(&a), a.client->config.commit_ms);
+    task_run(a.client->engine, arming_task_of(&a), a.client->config.commit_ms);
     switch (t->task.verdict) {
     case VERDICT_APPLIED:
         take_over(lock, &t->step);

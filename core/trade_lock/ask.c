@@ -186,7 +186,7 @@ tl_status ask_sync_once(tl_lock *lock)
         if (status != TL_OK)
             return status;
         t.step.held_fence = dead_fence;
-        task_run(lock->base.client->transitions, step_task_of(&t),
+        task_run(lock->base.client->engine, step_task_of(&t),
                  lock->base.client->config.pool_wait_ms);
         status = ask_verdict(lock, &t, before_ms, &again);
         if (!again)

@@ -8,10 +8,10 @@
  * the others are written again without it.
  *
  * One thing is remembered.  Where statements refused trades lately (a customer has too little
- * money), they run before the lock rows: then nothing of a refused trade was written, and nothing
- * need be rolled back.  Where lock rows were refused lately (a trade was asked for twice), those run
- * first, for the same reason.  Either order is right; a line's answer counts only together with the
- * lock row, alone.
+ * money), the leading ones run before the lock rows: those that may refuse and are declared before
+ * all others.  Then nothing of a refused trade was written, and nothing need be rolled back.  Where
+ * lock rows were refused lately (a trade was asked for twice), those run first, for the same reason.
+ * The lines keep their declared order either way.
  *
  * Nobody keeps a connection while he waits for somebody else's row: a trade alone tries again after
  * a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
@@ -35,8 +35,10 @@ void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch)
 {
     const tl_lock *lock = w->lock;
     const tl_view *v = &lock->view;
-    /* Only a view that was read or made with the trade knows the trade's amount. */
-    const int is_known = ending != NULL && v->created_us != 0;
+    /* A trade that is there has its amount, whatever who asks again says. */
+    const int is_there = v->created_us != 0 && (ending != NULL || w->t->step.kind == STEP_RECLAIM);
+    const char *currency = is_there ? v->currency : lock->currency;
+    const int64_t amount_minor = is_there ? v->amount_minor : lock->options.amount_minor;
     const int has_ref = ending != NULL && ending->channel_ref != NULL;
     db_value *own = w->book->own;
 
@@ -48,8 +50,9 @@ void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch)
     own[BOOK_OWN_channel_ref] = db_text(has_ref          ? ending->channel_ref
                                         : ending != NULL ? v->channel_ref
                                                          : "");
-    own[BOOK_OWN_amount_minor] = db_int(is_known ? v->amount_minor : lock->options.amount_minor);
-    own[BOOK_OWN_currency] = db_text(is_known ? v->currency : lock->currency);
+    /* What was not said is not booked as nothing. */
+    own[BOOK_OWN_amount_minor] = currency[0] != '\0' ? db_int(amount_minor) : db_null();
+    own[BOOK_OWN_currency] = db_text(currency[0] != '\0' ? currency : NULL);
 }
 
 /* ------------------------------------------------------------------------------- alone -- */
@@ -117,7 +120,7 @@ struct round {
     size_t asked[STORE_GROUP_MAX]; /* of each step that was run: whose it is */
     size_t asked_count;
     book_group group;
-    int refusing_first; /* statements that may refuse are run before the lock rows */
+    int refusing_first; /* the leading statements that may refuse run before the lock rows */
     int undo;           /* something was written that is not to be committed */
 };
 
@@ -152,7 +155,7 @@ static db_answer write_lock_rows(struct round *r)
     }
     if (r->asked_count == 0)
         return DB_DONE;
-    answer = store_group(r->connection, r->steps, r->asked_count, 1);
+    answer = store_group(r->connection, r->steps, r->asked_count);
     for (size_t i = 0; i < r->asked_count && answer == DB_DONE; i++) {
         if (r->steps[i]->changed)
             continue;
@@ -173,7 +176,7 @@ static db_answer check_lines(struct round *r)
 
 static int is_given_up(const struct round *r)
 {
-    return r->undo || r->group.unexplained;
+    return r->undo || r->group.blocked || r->group.unexplained;
 }
 
 /* The lock rows of those that were not refused.  A lock row that is refused here comes too late: its
@@ -191,9 +194,9 @@ static db_answer write_lock_rows_last(struct round *r)
 
 static db_answer write_refusing_first(struct round *r)
 {
-    db_answer answer = book_group_write(&r->group, BOOK_REFUSING_STATEMENTS);
+    db_answer answer = book_group_write(&r->group, BOOK_LEADING_STATEMENTS);
 
-    if (answer == DB_DONE && !book_group_sum_is_right(&r->group))
+    if (answer == DB_DONE && !r->group.blocked && !book_group_sum_is_right(&r->group))
         answer = check_lines(r);
     if (answer == DB_DONE && !is_given_up(r))
         answer = write_lock_rows_last(r);
@@ -219,8 +222,10 @@ static db_answer commit(struct round *r)
     int committed;
     db_answer answer = book_group_commit(&r->group, &committed);
 
-    for (size_t i = 0; i < r->count && answer != DB_NOT_SENT; i++)
-        if (takes_part(r, i) && (committed || answer != DB_DONE))
+    const int sent = committed || answer == DB_ERROR || answer == DB_UNANSWERED;
+
+    for (size_t i = 0; i < r->count && sent; i++)
+        if (takes_part(r, i))
             with_commit_sent(with_of(r->tasks[i]));
     if (answer != DB_DONE || committed)
         return answer;
@@ -286,7 +291,7 @@ static db_answer run_round(struct round *r, int *again)
         answer = write_and_commit(r);
     if (answer == DB_DONE && r->group.refused)
         remember(r, 1);
-    *again = answer == DB_DONE && r->undo && !r->group.unexplained;
+    *again = answer == DB_DONE && (r->undo || r->group.blocked) && !r->group.unexplained;
     if (answer == DB_ERROR || (answer == DB_DONE && is_given_up(r)))
         answer = undo(r, answer);
     if (answer == DB_DONE)
@@ -310,15 +315,23 @@ static db_answer run_group(task **tasks, size_t count, db *connection)
     return answer;
 }
 
+/* Each row that a line is to change is noted, and a note is added to all those before it. */
+#define NOTE_BYTES 512
+
 static size_t size_of(const task *t)
 {
-    return step_task_size(t) + with_of(t)->book->bytes;
+    const tl_book *book = with_of(t)->book;
+    size_t rows = 0;
+
+    for (size_t i = 0; i < book->count; i++)
+        rows += book->lines[i].statement->rows;
+    return step_task_size(t) + book->bytes + rows * NOTE_BYTES;
 }
 
 #define BATCH_KIND                                                                                 \
     {                                                                                              \
-        .pool = POOL_BUSINESS, .size = size_of, .order = step_task_order,                          \
-        .follow = step_task_follow, .run = run_group                                               \
+        .pool = POOL_BOOKS, .size = size_of, .order = step_task_order, .follow = step_task_follow, \
+        .run = run_group                                                                           \
     }
 
 /* Asks and endings go apart: together each group would run the statements of both. */
@@ -337,4 +350,12 @@ const batch_kind *with_book_batch(const task *t)
     default:
         return NULL;
     }
+}
+
+group_queue *with_book_queue(const tl_book *book)
+{
+    for (size_t i = 0; i < book->count; i++)
+        if (book->lines[i].statement->shared)
+            return book->books->waiting_groups;
+    return book->books->groups;
 }

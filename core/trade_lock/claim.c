@@ -23,8 +23,7 @@ static void fill_claim(const tl_lock *lock, step *s)
 
 static void run_step(tl_lock *lock, step_task *t)
 {
-    task_run(lock->base.client->transitions, step_task_of(t),
-             lock->base.client->config.pool_wait_ms);
+    task_run(lock->base.client->engine, step_task_of(t), lock->base.client->config.pool_wait_ms);
 }
 
 /* A P row without a living holder whose retry row is not waiting. */
@@ -53,7 +52,7 @@ static tl_status open_dead(tl_lock *lock)
 /* What is left of an earlier opening would hold the rows against this claim. */
 static void end_opening(tl_lock *lock)
 {
-    (void)task_end(lock->base.client->transitions, &lock->opening,
+    (void)task_end(lock->base.client->engine, &lock->opening,
                    lock->base.client->config.pool_wait_ms);
 }
 
@@ -84,7 +83,7 @@ static tl_status classify(tl_lock *lock, int *open)
     const tl_view *v = &lock->view;
 
     if (v->repeatable)
-        return error_set(TL_MISMATCH, "this key is a mutex, which has no retry lane");
+        return error_set(TL_MISMATCH, "this key is a repeatable trade, which has no retry lane");
     switch (v->status) {
     case ' ':
         return error_set(TL_NO_TRADE, "there is no such trade to compensate");

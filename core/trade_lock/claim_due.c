@@ -209,7 +209,7 @@ static void settle_claim(struct batch *b, tl_lock *lock)
     step_task t;
 
     lock_begin_step(lock, &t, STEP_CLAIM, 0);
-    task_settle(b->client->transitions, step_task_of(&t), b->client->config.pool_wait_ms);
+    task_settle(b->client->engine, step_task_of(&t), b->client->config.pool_wait_ms);
     take_claim(b, lock, &t);
 }
 
@@ -256,7 +256,7 @@ static void read_rows(struct batch *b)
 
 /* ------------------------------------------------------------------- as a task -- */
 
-static tl_status check_begin(const transition_engine *engine, const task *t)
+static tl_status check_begin(const task_engine *engine, const task *t)
 {
     const struct batch *b = t->context;
 
@@ -320,7 +320,7 @@ static tl_status claim(struct batch *b)
                                    .run = run,
                                    .judge = task_judge_passing,
                                    .read = read_claims};
-    transition_engine *engine = b->client->transitions;
+    task_engine *engine = b->client->engine;
     int64_t wait_ms = b->client->config.pool_wait_ms;
     task t = {.kind = &kind, .name = "claiming due work", .context = b};
 

@@ -86,6 +86,6 @@ tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t re
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     refusal.log_no = log_no[0] != '\0' ? log_no : NULL;
-    task_run(client->transitions, &t, client->config.commit_ms);
+    task_run(client->engine, &t, client->config.commit_ms);
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }

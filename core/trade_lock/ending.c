@@ -191,7 +191,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
     s->by_time = s->kind == STEP_FINISH_RETRY && rests_on_moments(lock, ending->proof);
-    s->clock_steps = lock->clock_steps;
+    s->clock_jumps = lock->clock_jumps;
     s->retryable = ending->retryable != 0;
     s->channel_ref = ending->channel_ref;
     s->result = ending->result;
@@ -268,7 +268,7 @@ static tl_status met_another(tl_lock *lock, const tl_ending *ending, const step_
     step_task again = *t;
 
     doubt_row(&again.task.doubt);
-    task_settle(lock->base.client->transitions, step_task_of(&again),
+    task_settle(lock->base.client->engine, step_task_of(&again),
                 lock->base.client->config.pool_wait_ms);
     if (again.task.verdict != VERDICT_REFUSED)
         return finish_verdict(lock, ending, &again);

@@ -147,7 +147,7 @@ static tl_status file(struct filing *f)
     static const task_kind kind = {.pool = POOL_BUSINESS, .run = run, .judge = judge};
     task t = {.kind = &kind, .name = "filing evidence", .context = f};
 
-    task_run(f->client->transitions, &t, f->client->config.commit_ms);
+    task_run(f->client->engine, &t, f->client->config.commit_ms);
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }
 

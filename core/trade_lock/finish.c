@@ -18,7 +18,7 @@ static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_finding
     if (status != TL_OK)
         return status;
     ending_to_step(lock, ending, findings, &t);
-    task_run(lock->base.client->transitions, step_task_of(&t), lock->base.client->config.commit_ms);
+    task_run(lock->base.client->engine, step_task_of(&t), lock->base.client->config.commit_ms);
     return finish_verdict(lock, ending, &t);
 }
 

@@ -60,7 +60,7 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
 static void settle_ending(tl_lock *lock, step_task *t)
 {
     const int both_rows = lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);
-    transition_engine *engine = lock->base.client->transitions;
+    task_engine *engine = lock->base.client->engine;
     int64_t budget_ms = lock->base.client->config.commit_ms;
     tl_key key = {lock->serial_no, lock->cust_no, lock_row_op(lock)};
 

@@ -107,7 +107,7 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     memset(t, 0, sizeof *t);
     handle_begin(&lock->base, fresh_token);
     if (fresh_token && (kind == STEP_CLAIM || kind == STEP_ASK_REPEATABLE))
-        lock->clock_steps = clock_watch_steps(lock->base.client);
+        lock->clock_jumps = clock_watch_jumps(lock->base.client);
     if (lock->base.doubt.is_open)
         t->task.doubt = lock->base.doubt;
     s->kind = kind;
@@ -207,7 +207,7 @@ static tl_status read_row(void *context, db_result *rows)
     const tl_client *client = r.lock->base.client;
     task t = {.kind = &kind, .name = "reading the row", .context = &r};
 
-    task_run(client->transitions, &t, client->config.pool_wait_ms);
+    task_run(client->engine, &t, client->config.pool_wait_ms);
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
 }
 
@@ -231,13 +231,13 @@ int lock_view_fits(tl_lock *lock, int64_t before_us)
 {
     if (clock_watch_fits(lock->base.client, &lock->view, before_us))
         return 1;
-    lock->clock_steps = LOCK_CLOCK_DOUBT;
+    lock->clock_jumps = LOCK_CLOCK_DOUBT;
     return 0;
 }
 
 int lock_is_timely(const tl_lock *lock)
 {
-    return clock_watch_steps(lock->base.client) == lock->clock_steps;
+    return clock_watch_jumps(lock->base.client) == lock->clock_jumps;
 }
 
 tl_status lock_read_with(tl_lock *lock, step_task *t)

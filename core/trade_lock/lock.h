@@ -39,7 +39,7 @@ struct tl_lock {
     uint32_t known_sends;
     /* How many jumps of the server's clock this process knew of before it asked on the retry lane;
      * LOCK_CLOCK_DOUBT once the row was read by a clock that is not believed. */
-    uint32_t clock_steps;
+    uint32_t clock_jumps;
     int64_t send_before_us;
     doubt opening;          /* open while the opening of a dead holder's lane is in doubt */
     int64_t armed_until_ms; /* what the grant's until_ms will be if the arming in doubt was done */
@@ -93,7 +93,7 @@ void lock_lose(tl_lock *lock);
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
-/* Notes in clock_steps whether the server told the view, after that moment of CLOCK_BOOTTIME, by a
+/* Notes in clock_jumps whether the server told the view, after that moment of CLOCK_BOOTTIME, by a
  * clock that is believed.  What it says of moments is good for a failure only then. */
 int lock_view_fits(tl_lock *lock, int64_t before_us);
 /* The same since before the row was claimed: neither the row's moments nor its "now" were told by

@@ -218,7 +218,7 @@ static db_answer run(task *t, db *connection)
     with_lost_before_commit(w);
     t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
     answer = store_step(connection, s,
-                        t->asks || w->book != NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
+                        t->asks && w->book == NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {
@@ -261,7 +261,7 @@ static void look_back(struct with *w, int64_t deadline_ms)
     keep_sentence(w, t->status);
     doubt_row(&t->doubt);
     t->doubt.rows = ROWS_NOT_SENT;
-    task_settle(w->lock->base.client->transitions, t, clock_left_ms(deadline_ms));
+    task_settle(w->lock->base.client->engine, t, clock_left_ms(deadline_ms));
     if (t->verdict == VERDICT_REFUSED) {
         t->status = error_set(w->if_undone, "%s", w->sentence);
         t->verdict = seen;
@@ -270,23 +270,29 @@ static void look_back(struct with *w, int64_t deadline_ms)
 
 static void run_with(struct with *w, int64_t budget_ms)
 {
-    static const task_kind kind = {.pool = POOL_BUSINESS,
+    static const task_kind callback = {.pool = POOL_BUSINESS,
+                                       .check = step_task_check,
+                                       .run = run,
+                                       .judge = step_task_judge,
+                                       .read = read_fate,
+                                       .after = tell_of_changes,
+                                       .undone = undone};
+    static const task_kind book = {.pool = POOL_BOOKS,
                                    .check = step_task_check,
                                    .run = run,
                                    .judge = step_task_judge,
                                    .read = read_fate,
-                                   .after = tell_of_changes,
                                    .undone = undone,
                                    .batch = with_book_batch};
     int64_t deadline_ms = clock_deadline(budget_ms);
     task *t = step_task_of(w->t);
 
-    t->kind = &kind;
+    t->kind = w->book != NULL ? &book : &callback;
     t->context = w;
     if (w->book != NULL)
-        t->groups = w->book->books->groups;
+        t->groups = with_book_queue(w->book);
     with_lost_before_commit(w);
-    task_run(w->lock->base.client->transitions, t, budget_ms);
+    task_run(w->lock->base.client->engine, t, budget_ms);
     look_back(w, deadline_ms);
 }
 
@@ -301,6 +307,10 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     if (status != TL_OK)
         return status;
     ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    if (w->book != NULL && kind == STEP_RECLAIM)
+        status = lock_read(lock); /* for its amount */
+    if (status != TL_OK)
+        return status;
     if (w->book != NULL)
         with_book_own(w, NULL, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
     run_with(w, lock->base.client->config.commit_ms);
@@ -358,16 +368,23 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
     return ask_prepared(lock, &preparing, wait_ms);
 }
 
-/* Of this client, and complete; what else keeps it from being written is said once the lock is
- * granted. */
-static tl_status check_book(const tl_lock *lock, tl_book *book)
+/* Takes the book for this call.  What keeps it from being written is said once the lock is granted. */
+static tl_status take_book(const tl_lock *lock, tl_book *book)
 {
     if (book == NULL)
         return error_set(TL_INVALID, "book is NULL");
     if (book->books->client != lock->base.client)
         return error_set(TL_INVALID, "the book's statements were declared for another client");
+    if (atomic_exchange(&book->used, 1))
+        return error_set(TL_WRONG_STATE, "another ask or ending is using the book");
     (void)book_finish(book);
     return TL_OK;
+}
+
+static tl_status give_book_back(tl_book *book, tl_status status)
+{
+    atomic_store(&book->used, 0);
+    return status;
 }
 
 tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_ms)
@@ -378,8 +395,10 @@ tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_ms)
     error_clear();
     status = ask_check(lock);
     if (status == TL_OK)
-        status = check_book(lock, book);
-    return status == TL_OK ? ask_prepared(lock, &preparing, wait_ms) : status;
+        status = take_book(lock, book);
+    if (status != TL_OK)
+        return status;
+    return give_book_back(book, ask_prepared(lock, &preparing, wait_ms));
 }
 
 /* Carries out the ending of w, which has its callback or its book. */
@@ -428,6 +447,8 @@ tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *b
     error_clear();
     status = lock_check_ending(lock);
     if (status == TL_OK)
-        status = check_book(lock, book);
-    return status == TL_OK ? finish_with(&w, ending, commit_ms) : status;
+        status = take_book(lock, book);
+    if (status != TL_OK)
+        return status;
+    return give_book_back(book, finish_with(&w, ending, commit_ms));
 }

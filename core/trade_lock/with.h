@@ -37,6 +37,9 @@ db_answer with_commit(struct with *w);
 /* books.c: writes the book's lines and commits, in a callback transaction that the lock's statement
  * has begun. */
 db_answer with_book(struct with *w);
+/* In which its task meets others.  Those with a line of a shared statement may wait in the server,
+ * and nobody else is to wait with them. */
+group_queue *with_book_queue(const tl_book *book);
 /* The batch kind of a task with a book; NULL: it goes alone. */
 const batch_kind *with_book_batch(const task *t);
 /* Before a try: the values that the trade itself knows.  ending: NULL for an ask. */

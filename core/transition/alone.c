@@ -22,7 +22,7 @@ void task_fail(task *t, tl_status status)
     t->status = t->doubt.is_open ? TL_UNKNOWN : status;
 }
 
-tl_status task_check_lock(const transition_engine *engine, const task *t)
+tl_status task_check_lock(const task_engine *engine, const task *t)
 {
     if (transition_is_restored(engine))
         return error_set(TL_ASK_CHANNEL,
@@ -79,7 +79,7 @@ static void conclude(task *t, db *connection, db_answer answer)
         t->kind->after(t, connection);
 }
 
-void alone_try(transition_engine *engine, task *t, int64_t deadline_ms)
+void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
 {
     db *connection;
     tl_status status =
@@ -135,7 +135,7 @@ static void undone(task *t)
 
 /* For a task that may simply be run again: only makes sure that the lost run cannot happen later,
  * and undo the next one. */
-static void end_lost(transition_engine *engine, task *t, int64_t deadline_ms)
+static void end_lost(task_engine *engine, task *t, int64_t deadline_ms)
 {
     if (task_end(engine, &t->doubt, clock_left_ms(deadline_ms)))
         t->stage = TASK_AGAIN;
@@ -143,7 +143,7 @@ static void end_lost(transition_engine *engine, task *t, int64_t deadline_ms)
         settle_not_knowable(t);
 }
 
-void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
+void alone_settle(task_engine *engine, task *t, int64_t deadline_ms)
 {
     t->stage = TASK_OVER;
     if (t->kind->read == NULL) {
@@ -159,7 +159,7 @@ void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms)
 
 /* The last pauses are shorter, so that all of the time is used.  0: no time is left, and the last
  * try's words say best what went wrong. */
-static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
+static int pause_once(task_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
     const int64_t left_ms = clock_left_ms(deadline_ms);
     int64_t this_ms = random_jitter_ms(*pause_ms, 100);
@@ -177,7 +177,7 @@ static int pause_once(transition_engine *engine, int64_t *pause_ms, int64_t dead
     return 1;
 }
 
-void alone_finish(transition_engine *engine, task *t, int64_t deadline_ms)
+void alone_finish(task_engine *engine, task *t, int64_t deadline_ms)
 {
     int64_t pause_ms = REPEAT_MIN_MS;
 

@@ -6,14 +6,14 @@
 
 /* One try.  Afterwards the task is over; or it has to be tried again, or is lost, and
  * alone_finish() brings it to its end. */
-void alone_try(transition_engine *engine, task *t, int64_t deadline_ms);
+void alone_try(task_engine *engine, task *t, int64_t deadline_ms);
 /* Over, with nothing of it in doubt that could be settled. */
 int alone_is_over(const task *t);
 /* In doubt, and something can be done about that before it is run again. */
 int alone_is_lost(const task *t);
 /* Settles what is lost: then the task is over, still in doubt perhaps, or may be tried again. */
-void alone_settle(transition_engine *engine, task *t, int64_t deadline_ms);
+void alone_settle(task_engine *engine, task *t, int64_t deadline_ms);
 /* To the end: settles what is lost, and tries as often as it takes and the time allows. */
-void alone_finish(transition_engine *engine, task *t, int64_t deadline_ms);
+void alone_finish(task_engine *engine, task *t, int64_t deadline_ms);
 
 #endif

@@ -65,7 +65,7 @@ static int may_split(const db *connection, db_answer answer, int64_t deadline_ms
 }
 
 /* Runs the statement, and its halves if the server undid it, while the connection is usable. */
-static db_answer run_split(transition_engine *engine, const batch_kind *kind, db *connection,
+static db_answer run_split(task_engine *engine, const batch_kind *kind, db *connection,
                            task **tasks, size_t count, int64_t deadline_ms)
 {
     const size_t half = count / 2;
@@ -101,7 +101,7 @@ static size_t undecided(task **tasks, size_t count, task **left)
 
 /* Ends the connection once for all of them.  A task that provably did not happen may be run again
  * now; each thread settles for itself a task that is still unknown. */
-static void settle_lost(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
+static void settle_lost(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     if (count == 0)
         return;
@@ -111,7 +111,7 @@ static void settle_lost(transition_engine *engine, task **tasks, size_t count, i
             send_back(&tasks[i], 1);
 }
 
-static int may_begin(const transition_engine *engine, task *const *tasks, size_t count)
+static int may_begin(const task_engine *engine, task *const *tasks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (tasks[i]->kind->check != NULL && tasks[i]->kind->check(engine, tasks[i]) != TL_OK)
@@ -121,7 +121,7 @@ static int may_begin(const transition_engine *engine, task *const *tasks, size_t
 
 /* One try with the batch's permit.  The task's own thread settles and repeats it, without a permit;
  * it also finds out again what went wrong, so that it has the words for it. */
-static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
+static void run_single(task_engine *engine, task *t, int64_t deadline_ms)
 {
     t->permitted = 1;
     alone_try(engine, t, deadline_ms);
@@ -131,8 +131,8 @@ static void run_single(transition_engine *engine, task *t, int64_t deadline_ms)
 }
 
 /* Needs: more than one task, sorted by key. */
-static void run_sorted(transition_engine *engine, const batch_kind *kind, task **tasks,
-                       size_t count, int64_t deadline_ms)
+static void run_sorted(task_engine *engine, const batch_kind *kind, task **tasks, size_t count,
+                       int64_t deadline_ms)
 {
     task *left[BATCH_ROWS];
     db *connection;
@@ -187,7 +187,7 @@ static void follow(const batch_kind *kind, const task *written, task *t)
         task_send_back(t);
 }
 
-void batch_run(transition_engine *engine, const batch_kind *kind, task **tasks, size_t count,
+void batch_run(task_engine *engine, const batch_kind *kind, task **tasks, size_t count,
                int64_t deadline_ms)
 {
     task *first[BATCH_ROWS], *first_of[BATCH_ROWS];
@@ -223,7 +223,7 @@ static struct timespec until(int64_t deadline_ms)
 }
 
 /* Waits for a turn among the threads that settle for themselves; 0: the deadline came first. */
-static int enter(transition_engine *engine, int64_t deadline_ms)
+static int enter(task_engine *engine, int64_t deadline_ms)
 {
     struct timespec at = until(deadline_ms);
 
@@ -236,7 +236,7 @@ static int enter(transition_engine *engine, int64_t deadline_ms)
 }
 
 /* Few threads settle at a time, since each opens a connection. */
-static void settle_in_turn(transition_engine *engine, task *t, int64_t deadline_ms)
+static void settle_in_turn(task_engine *engine, task *t, int64_t deadline_ms)
 {
     if (enter(engine, deadline_ms)) {
         alone_settle(engine, t, deadline_ms);
@@ -247,7 +247,7 @@ static void settle_in_turn(transition_engine *engine, task *t, int64_t deadline_
     }
 }
 
-void batch_rest(transition_engine *engine, task *t, int64_t deadline_ms)
+void batch_rest(task_engine *engine, task *t, int64_t deadline_ms)
 {
     if (alone_is_lost(t))
         settle_in_turn(engine, t, deadline_ms);

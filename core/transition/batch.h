@@ -14,8 +14,8 @@ const batch_kind *batch_kind_of(const task *t);
 
 /* Carries them out together, all of one kind and at most BATCH_ROWS, on the calling thread.  What
  * this leaves without an end, the thread of each task brings there with batch_rest(). */
-void batch_run(transition_engine *engine, const batch_kind *kind, task **tasks, size_t count,
+void batch_run(task_engine *engine, const batch_kind *kind, task **tasks, size_t count,
                int64_t deadline_ms);
-void batch_rest(transition_engine *engine, task *t, int64_t deadline_ms);
+void batch_rest(task_engine *engine, task *t, int64_t deadline_ms);
 
 #endif

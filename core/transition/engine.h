@@ -6,7 +6,7 @@
 
 #include <semaphore.h>
 
-struct transition_engine {
+struct task_engine {
     /* Fixed after start. */
     pool *connections;
     const struct logger *logger;

@@ -273,7 +273,7 @@ static void hand_over(group_queue *queue, size_t done, unsigned groups)
     call(due);
 }
 
-void group_count(transition_engine *engine, size_t count)
+void group_count(task_engine *engine, size_t count)
 {
     if (count < 2)
         return;
@@ -283,8 +283,7 @@ void group_count(transition_engine *engine, size_t count)
 
 /* The permit is handed over before the verdicts, so that the next group runs while the threads of
  * this one wake up. */
-static void lead(transition_engine *engine, group_queue *queue, struct group *group,
-                 int64_t deadline_ms)
+static void lead(task_engine *engine, group_queue *queue, struct group *group, int64_t deadline_ms)
 {
     task *tasks[BATCH_ROWS];
     size_t count = 0;
@@ -330,8 +329,8 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
 
 /* Sleeps until the group was served; leads it if it is called and no other thread does.  0: the
  * deadline came first, and the task has left. */
-static int await(transition_engine *engine, group_queue *queue, struct group *group,
-                 struct member *me, int64_t deadline_ms)
+static int await(task_engine *engine, group_queue *queue, struct group *group, struct member *me,
+                 int64_t deadline_ms)
 {
     int patient = 0; /* it cannot be left any more */
 
@@ -386,7 +385,7 @@ static void too_late(task *t)
     t->status = error_set(TL_OVERLOADED, "no transition group took '%s' in time", t->name);
 }
 
-void group_run(transition_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
+void group_run(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
 {
     group_queue *queue = t->groups != NULL ? t->groups : engine->groups;
     struct member me = {.task = t};

@@ -11,9 +11,9 @@ tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alon
 void group_queue_free(group_queue *queue);
 
 /* Carries the task out: alone if a permit is free, else together with others that wait. */
-void group_run(transition_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms);
+void group_run(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms);
 
 /* Counts, for the statistics, so many tasks that shared a statement. */
-void group_count(transition_engine *engine, size_t count);
+void group_count(task_engine *engine, size_t count);
 
 #endif

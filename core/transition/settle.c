@@ -43,7 +43,7 @@ struct lost {
 
 /* ------------------------------------------------------------- ending a connection -- */
 
-static enum gone kill_thread(transition_engine *engine, db *connection, uint64_t id)
+static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
 {
     char sql[64];
     int size = snprintf(sql, sizeof sql, "KILL CONNECTION %llu", (unsigned long long)id);
@@ -76,7 +76,7 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id)
 }
 
 /* One look at the connection of this name. */
-static enum gone end_named(transition_engine *engine, db *connection, const char *name)
+static enum gone end_named(task_engine *engine, db *connection, const char *name)
 {
     uint64_t id = 0;
     enum gone gone;
@@ -114,7 +114,7 @@ static db_answer row_is_free(db *connection, const tl_key *key)
  * witness is held, a name that was held before the caller's ending: then the server has not
  * restarted.  Otherwise the end of the transaction is awaited.
  */
-static enum gone end_caller(transition_engine *engine, db *connection, const struct lost *lost)
+static enum gone end_caller(task_engine *engine, db *connection, const struct lost *lost)
 {
     uint64_t witness = 0;
 
@@ -165,7 +165,7 @@ static int read_all(const struct lost *lost, db *connection)
 }
 
 /* One attempt on one connection; 1 when everything is known. */
-static int settle_on(transition_engine *engine, db *connection, const struct lost *lost,
+static int settle_on(task_engine *engine, db *connection, const struct lost *lost,
                      int64_t deadline_ms)
 {
     for (;;) {
@@ -182,7 +182,7 @@ static int settle_on(transition_engine *engine, db *connection, const struct los
 
 /* A task that only has to be read waits for a connection of the pool.  To end a connection an extra
  * one is opened, since the lost one may block those who have all of the pool's. */
-static int settle_once(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
+static int settle_once(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     const int reads = lost->key == NULL && lost->name[0] == '\0';
     pool *connections = engine->connections;
@@ -203,7 +203,7 @@ static int settle_once(transition_engine *engine, const struct lost *lost, int64
     return settled;
 }
 
-static int settle(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
+static int settle(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     do {
         if (settle_once(engine, lost, deadline_ms))
@@ -213,7 +213,7 @@ static int settle(transition_engine *engine, const struct lost *lost, int64_t de
     return 0;
 }
 
-static int settle_and_count(transition_engine *engine, const struct lost *lost, int64_t deadline_ms)
+static int settle_and_count(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     for (size_t i = 0; i < lost->count; i++) {
         assert(lost->tasks[i]->doubt.is_open);
@@ -227,7 +227,7 @@ static int settle_and_count(transition_engine *engine, const struct lost *lost, 
     return 1;
 }
 
-int settle_tasks(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
+int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     char name[RANDOM_UUID];
     struct lost lost = {.name = name, .tasks = tasks, .count = count};
@@ -245,13 +245,13 @@ void settle_not_knowable(task *t)
                           t->name);
 }
 
-void task_settle(transition_engine *engine, task *t, int64_t budget_ms)
+void task_settle(task_engine *engine, task *t, int64_t budget_ms)
 {
     if (!settle_tasks(engine, &t, 1, clock_deadline(budget_ms)))
         settle_not_knowable(t);
 }
 
-void task_settle_caller(transition_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
+void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
                         const char *witness, int64_t budget_ms)
 {
     struct lost lost = {.name = "",
@@ -266,7 +266,7 @@ void task_settle_caller(transition_engine *engine, task *t, const tl_key *key, u
         settle_not_knowable(t);
 }
 
-int task_end(transition_engine *engine, doubt *d, int64_t budget_ms)
+int task_end(task_engine *engine, doubt *d, int64_t budget_ms)
 {
     struct lost lost = {.name = d->connection};
 

@@ -6,7 +6,7 @@
 
 /* All of these are in doubt, and on the same connection.  What can be known of each is in its
  * verdict, as task_settle() leaves it; 1 when all of it is. */
-int settle_tasks(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms);
+int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms);
 
 /* The sentence for a task that stays in doubt. */
 void settle_not_knowable(task *t);

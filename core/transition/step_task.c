@@ -30,7 +30,7 @@ static int is_failure(const step *s)
            (s->kind == STEP_FINISH_RETRY || (s->kind == STEP_FINISH_SYNC && s->once));
 }
 
-static tl_status check_restored(const transition_engine *engine, const step *s)
+static tl_status check_restored(const task_engine *engine, const step *s)
 {
     const int forbidden =
         s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s);
@@ -53,7 +53,7 @@ tl_status step_check_life(const step *s)
     return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
 }
 
-tl_status step_task_check(const transition_engine *engine, const task *t)
+tl_status step_task_check(const task_engine *engine, const task *t)
 {
     tl_status status = check_restored(engine, const_step_of(t));
 
@@ -156,7 +156,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
 
     for (size_t i = 0; i < count; i++)
         steps[i] = step_of(tasks[i]);
-    answer = store_group(connection, steps, count, 0);
+    answer = store_group(connection, steps, count);
     for (size_t i = 0; i < count && answer == DB_DONE; i++)
         tasks[i]->verdict = verdict_of(steps[i]);
     return answer;

@@ -20,10 +20,10 @@
 /* How many members of lost batches may settle at once: each opens a connection. */
 #define SETTLERS 4
 
-tl_status transition_engine_new(transition_engine **out, pool *connections,
-                                const struct logger *logger, const atomic_int *restored)
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
+                          const atomic_int *restored)
 {
-    transition_engine *engine = memory_new(sizeof *engine);
+    task_engine *engine = memory_new(sizeof *engine);
 
     if (engine == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
@@ -40,7 +40,7 @@ tl_status transition_engine_new(transition_engine **out, pool *connections,
     return TL_OK;
 }
 
-void transition_engine_free(transition_engine *engine)
+void task_engine_free(task_engine *engine)
 {
     if (engine == NULL)
         return;
@@ -49,17 +49,17 @@ void transition_engine_free(transition_engine *engine)
     memory_free(engine);
 }
 
-transition_counters *transition_count(transition_engine *engine)
+transition_counters *transition_count(task_engine *engine)
 {
     return &engine->counters;
 }
 
-pool *transition_pool(const transition_engine *engine)
+pool *transition_pool(const task_engine *engine)
 {
     return engine->connections;
 }
 
-int transition_is_restored(const transition_engine *engine)
+int transition_is_restored(const task_engine *engine)
 {
     return atomic_load(engine->restored);
 }
@@ -80,7 +80,7 @@ static void check_end(const task *t)
     (void)t;
 }
 
-void task_run(transition_engine *engine, task *t, int64_t budget_ms)
+void task_run(task_engine *engine, task *t, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms);
     const batch_kind *kind = batch_kind_of(t);
@@ -119,7 +119,7 @@ static size_t count_together(const batch_kind *kind, task *const *tasks, size_t 
 }
 
 /* Tries each task once before waiting for any. */
-static void give_turns(transition_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
+static void give_turns(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     for (size_t at = 0, taken; at < count; at += taken) {
         const batch_kind *kind = batch_kind_of(tasks[at]);
@@ -138,7 +138,7 @@ static void give_turns(transition_engine *engine, task **tasks, size_t count, in
             alone_try(engine, tasks[i], deadline_ms);
 }
 
-void task_run_all(transition_engine *engine, task **tasks, size_t count, int64_t budget_ms)
+void task_run_all(task_engine *engine, task **tasks, size_t count, int64_t budget_ms)
 {
     int64_t deadline_ms = clock_deadline(budget_ms);
 

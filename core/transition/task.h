@@ -85,7 +85,7 @@ typedef struct task {
     task_stage stage; /* the engine's own */
 } task;
 
-typedef struct transition_engine transition_engine;
+typedef struct task_engine task_engine;
 
 /* Tasks whose kinds name the same batch kind may share one statement and one commit. */
 typedef struct batch_kind {
@@ -109,7 +109,7 @@ typedef struct task_kind {
     /* Whether it may begin now: on this server, which may have been restored, and under its
      * session.  Called directly before each run, with the connection open, unless the task is in
      * doubt.  TL_OK, or why not.  NULL: always. */
-    tl_status (*check)(const transition_engine *engine, const task *t);
+    tl_status (*check)(const task_engine *engine, const task *t);
     /* Runs the statements and their commit.  DB_DONE: the verdict is APPLIED, unless this set
      * another.  It may also set FAILED with TASK_AGAIN, or call task_doubt().  A transaction that
      * it leaves open is rolled back. */
@@ -140,37 +140,37 @@ typedef struct transition_counters {
 /* restored: not 0 while commits may be missing in the database; each new connection updates it.
  * Then TL_ASK_CHANNEL answers each step after which money may be sent, each ending as failed, and
  * each lock of a resource. */
-tl_status transition_engine_new(transition_engine **out, pool *connections,
-                                const struct logger *logger, const atomic_int *restored);
-void transition_engine_free(transition_engine *engine);
-transition_counters *transition_count(transition_engine *engine);
-pool *transition_pool(const transition_engine *engine);
-int transition_is_restored(const transition_engine *engine);
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
+                          const atomic_int *restored);
+void task_engine_free(task_engine *engine);
+transition_counters *transition_count(task_engine *engine);
+pool *transition_pool(const task_engine *engine);
+int transition_is_restored(const task_engine *engine);
 
 /* Carries the task out within the budget, alone or together with tasks of other threads. */
-void task_run(transition_engine *engine, task *t, int64_t budget_ms);
+void task_run(task_engine *engine, task *t, int64_t budget_ms);
 /* Carries all of them out; those that may share statements do.  Their order changes. */
-void task_run_all(transition_engine *engine, task **tasks, size_t count, int64_t budget_ms);
+void task_run_all(task_engine *engine, task **tasks, size_t count, int64_t budget_ms);
 
 /* Finds out what became of a task that is in doubt, and does not run it: ends the connection, waits
  * until its rollback is finished, then reads.  The verdict is APPLIED, LOST, REFUSED if it did not
  * happen, or UNKNOWN if it is still in doubt. */
-void task_settle(transition_engine *engine, task *t, int64_t budget_ms);
+void task_settle(task_engine *engine, task *t, int64_t budget_ms);
 
 /* The same for a caller's transaction that changed the row of the key.  thread_id: of the caller's
  * connection.  witness: the name of a connection of ours, which was held before the step and is
  * held until the server stops; "": none. */
-void task_settle_caller(transition_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
+void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
                         const char *witness, int64_t budget_ms);
 
 /* Only ends the connection, so that nothing in doubt can happen later.  1 once it is gone and its
  * rollback is finished. */
-int task_end(transition_engine *engine, doubt *d, int64_t budget_ms);
+int task_end(task_engine *engine, doubt *d, int64_t budget_ms);
 
 /* -- for kinds -- */
 
 /* A `check` for tasks that lock a resource. */
-tl_status task_check_lock(const transition_engine *engine, const task *t);
+tl_status task_check_lock(const task_engine *engine, const task *t);
 /* A `judge` for tasks that may wait: tries again, as after an outage, when the server ended the
  * connection or is overloaded. */
 int task_judge_passing(task *t, const db *connection);

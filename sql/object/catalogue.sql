@@ -1,8 +1,8 @@
--- Which triggers, functions, procedures and views there are, as "kind name" in lines.  An
--- account sees of information_schema only what it has rights on; the doctor of a service
--- must know of all.  By event_object_schema, since the server looks for triggers by their
--- table's schema: by any other condition it opens every table of every database, and trips
--- over one that is just being altered.
+-- Which triggers, functions, procedures and views there are, one line "kind name" for each.  An
+-- account sees in information_schema only what it has rights on, but the doctor of a service must
+-- know of all.  Triggers are found by event_object_schema, as the server looks for them by their
+-- table's schema.  With any other condition it opens every table of every database, and fails at
+-- one that is just being altered.
 CREATE OR REPLACE FUNCTION tl_parts()
 RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 READS SQL DATA SQL SECURITY DEFINER

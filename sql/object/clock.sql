@@ -1,7 +1,7 @@
--- Many processes see one step: whoever knew of as many as there are records it.  Janitors
--- look through everything again: a row may since have been written before their marks.  Each
--- step has a beginning of its own for these, so that a janitor who read one before, and is
--- late, does not move it.
+-- Records a clock jump.  Many processes see one jump; the first that knew of all earlier jumps
+-- records it.  The low-water marks begin anew, since a row may have been written before them
+-- meanwhile.  They begin at another moment for each jump, so a janitor that read a mark before, and
+-- is late, does not move it.
 CREATE OR REPLACE PROCEDURE tl_clock_stepped(IN known INT UNSIGNED, IN size BIGINT,
     IN before_us BIGINT UNSIGNED,
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
@@ -27,15 +27,14 @@ BEGIN
     COMMIT;
 END;
 
--- One page of the rows in the order of their key learns of the oldest step that is not
--- settled, each row once, whoever dies in between: how far it has come is written with the
--- rows.  In `settled`: how many steps are left, how many rows were changed, and 0 when another
--- process is at it.
+-- Adjusts one page of rows, in the order of their key, to the oldest jump that is not settled.  The
+-- progress is written with the rows, so each row is adjusted once, whoever dies in between.
+-- `settled` gets three numbers: jumps left, rows changed, and 0 if another process adjusts now.
 --   A trade in process: its last send may be under way for one hold from now, and "no such
--- payment" is counted anew.  Of a clock that was set back the deadline comes as much
--- earlier, so that it is no later than it was; it never comes later.  A holder has its hold.
---   A lane that waits for a moment of a clock that was set back waits for as much less, and
--- is due where it is not certain by which clock it was written.
+-- payment" is counted anew.  After a jump back its deadline becomes earlier by as much; it never
+-- becomes later.  A holder keeps its hold.
+--   A lane that waits: after a jump back it waits for as much less.  If nobody knows by which clock
+-- it was written, it is due.
 CREATE OR REPLACE PROCEDURE tl_clock_settle(IN most INT UNSIGNED, IN thread UUID,
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT settled VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin)
@@ -123,9 +122,8 @@ BEGIN
     SET settled = CONCAT_WS(' ', due - done, rows_changed, mine);
 END;
 
--- The longest that a trade was ever held for, as its row tells it, at most the longest that
--- there is.  What was left of the last send when the row was written counts where one clock
--- wrote both.
+-- The longest hold of a trade that its row tells of, at most the longest hold there is.  What was
+-- left of the last send when the row was written counts too, if one clock wrote both moments.
 CREATE OR REPLACE FUNCTION tl_hold_us(made DATETIME(6), first_until DATETIME(6),
     written DATETIME(6), held_until DATETIME(6), sent_until DATETIME(6), since DATETIME(6))
 RETURNS BIGINT NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
@@ -134,10 +132,10 @@ RETURN LEAST(604800000000, GREATEST(0,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, written, held_until), 0),
     IF(written < since, COALESCE(TIMESTAMPDIFF(MICROSECOND, written, sent_until), 0), 0)));
 
--- How far the latest step lies in the future that the moments of a trade in process may rest on,
--- negative in the past: a holder or a worker has since written the row anew, and what was written
--- before is told by history alone.  The moments rest on no step before the last settling, nor on
--- one of an epoch that ended.
+-- How far in the future the latest step lies on which the moments of a trade in process may rest;
+-- negative: in the past.  A holder or a worker may have written the row anew, and then only history
+-- tells of the steps before.  The moments rest on no step before the last adjustment, and on none
+-- of an epoch that ended.
 CREATE OR REPLACE FUNCTION tl_carried_us(cust VARCHAR(32) CHARACTER SET ascii,
     serial VARCHAR(64) CHARACTER SET ascii, op VARCHAR(32) CHARACTER SET ascii)
 RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER

@@ -1,13 +1,13 @@
--- Who filed evidence, and when, is the server's to say.
+-- The server itself says who filed evidence, and when.
 CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
 FOR EACH ROW
 SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
 
--- What a piece of evidence does to the trade, in the same statement, SQL typed by hand
--- included.  Success of this epoch is remembered; success that contradicts the row, and a
--- payment that is pending though it failed, set the conflict.  Token and fence stay, since the
--- holder is not disturbed.  A waiting or parked lane of this epoch becomes due at once.
+-- What a piece of evidence does to the trade, in the same statement, also for SQL typed by hand.
+-- Success of this epoch is noted on the row.  The conflict is set by success that contradicts the
+-- row, and by a payment that is pending although it failed.  Token and fence stay, so the holder is
+-- not disturbed.  A waiting or parked lane of this epoch becomes due at once.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 BEGIN
@@ -49,10 +49,10 @@ BEGIN
     END IF;
 END;
 
--- A payment that the channel made and that has no row here any more: success of a trade
--- whose row went with what was lost, as a web-hook, a statement or an operator knows it.  The
--- row is made as a success, so that nobody is granted it again; what else was lost with it
--- (contents, business rows) nobody knows here.  The evidence stands in the same transaction.
+-- Files the success of a trade whose row was lost in a restore; a web-hook, a statement or an
+-- operator knows of it.  The row is made as a success, so that nobody is granted it again.  What
+-- else was lost (contents, business rows) is not known here.  The evidence is written in the same
+-- transaction.
 CREATE OR REPLACE PROCEDURE tl_file_paid(
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,

@@ -1,13 +1,13 @@
--- An account as a person: its name without the host, since one name from two hosts is one
--- person; NULL for an account without a name, which anybody may use.
+-- The person behind an account: its name without the host, since one name from two hosts is one
+-- person.  NULL for an account without a name, which anybody may use.
 CREATE OR REPLACE FUNCTION tl_account_name(
     account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 RETURNS VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 DETERMINISTIC NO SQL SQL SECURITY INVOKER
 RETURN NULLIF(LEFT(account, CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '');
 
--- Typed by hand or by the command: a confirmation needs a proposal of somebody else, about
--- the row as it is now; what was not carried out was confirmed.
+-- Checks each half, also one that is typed by hand.  A confirmation needs a proposal of somebody
+-- else about the row as it is now; a refusal needs a confirmation.
 CREATE OR REPLACE TRIGGER trade_resolution_inserted BEFORE INSERT ON trade_resolution
 FOR EACH ROW
 BEGIN
@@ -43,11 +43,11 @@ BEGIN
     END IF;
 END;
 
--- The second half carries the decision out, in the same statement: there is no decision
--- without its step, and no such step without both halves.  Each is bound to the revision that
--- both saw.
---   clear   the conflict goes; of a failure the success is forgotten too, or it could never
---           be tried anew
+-- The second half carries the decision out, in the same statement: there is no decision without its
+-- step, and no such step without both halves.  Each is bound to the revision that both operators
+-- saw.
+--   clear   the conflict goes; a failure also forgets the success, or it could never be tried
+--           anew
 --   paid    the row is P again, without a holder and with the success on it, so that no
 --           failure can be written and nothing can be sent; its lane is due, and the
 --           workflow's own program ends it as Y together with its business rows.  Another
@@ -56,8 +56,8 @@ END;
 --           program asks the channel and ends it as F together with its business rows.  From
 --           here on nothing is armed (arm.sql).  Never while somebody holds it or could still
 --           send, and never against evidence of success
--- The reason is told to operators: in trade_resolution, and on the retry row, which no
--- customer hears of.
+-- The reason is for operators: it stands in trade_resolution and on the retry row, which no
+-- customer is shown.
 CREATE OR REPLACE TRIGGER trade_resolution_confirmed AFTER INSERT ON trade_resolution
 FOR EACH ROW
 BEGIN
@@ -128,8 +128,8 @@ BEGIN
     END IF;
 END;
 
--- A worker does not carry out what was decided, and says why.  Once; nothing happens where
--- nothing was confirmed.
+-- A worker refuses to carry out a decision, and says why.  A second refusal does nothing, nor does
+-- one without a confirmation.
 CREATE OR REPLACE PROCEDURE tl_resolution_refused(
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -147,11 +147,11 @@ WHERE d.cust_no = cust AND d.serial_no = serial AND d.op_code = op AND d.rev = d
     AND d.verdict = 'F' AND d.part = 2
 ON DUPLICATE KEY UPDATE part = 3;
 
--- An operator makes a waiting or parked lane due now.  Both rows in one statement, sync row
--- first; the sync row's fence is the one that the operator saw, and a step that came in
--- between makes this one change nothing.  A row that was parked as poison is run alone once
--- more: claims falls to 1, not to 0.  A lane that was never opened, since the holder died and
--- no janitor has come by, is opened, due at once.  Nothing is decided by it: the worker asks.
+-- An operator makes a waiting or parked lane due now.  One statement changes both rows, sync row
+-- first.  It is bound to the fence that the operator saw, so after any step in between it changes
+-- nothing.  A row that was parked as poison is run alone once more: claims falls to 1, not to 0.
+-- If the holder died and no janitor has opened the lane yet, the lane is opened, due at once.  This
+-- decides nothing: the worker asks the channel.
 CREATE OR REPLACE PROCEDURE tl_operator_retry(
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,

@@ -1,13 +1,14 @@
--- Purging: no account of ours may remove a row, so what may be removed is decided here, with the
--- rights of the account that ran the migration.  In pages, in the order of the key, never within a
--- day; rows that somebody is at are stepped over.  A key that comes again begins with the server's
--- microseconds, above every fence that the purged one had.
+-- Purging.  No account of ours may remove a row, so these procedures decide what may be removed,
+-- with the rights of the account that ran the migration.  They go by pages, in the order of the
+-- key, never remove what is younger than a day, and skip locked rows.  The fence of a key that
+-- comes again begins with the server's microseconds, above every fence that the purged row had.
 
--- Before which moment a row is certainly older than that, whatever the clock did since.  A clock
--- that is set forward makes rows look older.  The jumps on record since are taken off.  One that
--- nobody has seen yet shows by two other moments, the earliest of which counts: what the time would
--- be had it not been set since the server was started, as UUID() has it, whose moments follow the
--- server's monotonic clock; and the last that a process wrote of itself, as in clock_open.sql.
+-- The cut: a row from before this moment is certainly older than older_ms, whatever the clock did
+-- since.  A clock that is set forward makes rows look older, so the jumps on record since are taken
+-- off.  A jump that nobody has seen yet shows by two other moments, of which the earlier counts.
+-- One is what the time would be without clock jumps since the server was started: UUID() tells it,
+-- whose moments follow the server's monotonic clock.  The other is the last sign of life of a
+-- process, as in clock_open.sql.
 CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
 RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -41,11 +42,11 @@ BEGIN
         - INTERVAL older_ms * 1000 MICROSECOND;
 END;
 
--- A finished trade goes with everything that belongs to it: both rows, their history, the
--- evidence and what operators decided, in one transaction.  Never one in process, never one in
--- conflict, and never one that changed, or could still be sent or tried anew, since the cut.
--- One call looks at a page of rows and says in `purged`: how many trades it removed, how many rows
--- it looked at, and the last one's key.
+-- Removes finished trades with everything that belongs to them: both rows, their history, the
+-- evidence and what operators decided, in one transaction.  It never removes a trade in process or
+-- in conflict, nor one that changed, or could still be sent or tried anew, since the cut.  One call
+-- looks at a page of rows and says in `purged` how many trades it removed, how many rows it looked
+-- at, and the last row's key.
 CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -120,8 +121,8 @@ BEGIN
     SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op);
 END;
 
--- A mutex: unlocked, or its holder's last moment is over, and nothing happened for so
--- long.  Whoever asks at the same moment meets the row's lock, and answers busy.
+-- Removes lease mutexes that are unlocked, or whose hold is over, if nothing happened for that
+-- time.  An ask at the same moment meets the row's lock, and answers busy.
 CREATE OR REPLACE PROCEDURE tl_purge_resources(IN older_ms BIGINT UNSIGNED,
     IN most INT UNSIGNED,
     IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -167,9 +168,9 @@ BEGIN
     SET purged = CONCAT_WS(' ', removed, seen, name);
 END;
 
--- A read-write lock: the gate, which nobody is at, and holders' rows that are all free (the
--- dead are the janitor's) since so long.  Behind the gate nobody is granted anything
--- meanwhile; an ask that waits for it finds it gone, and makes it anew.
+-- Removes read-write locks: a gate that nobody has locked, with its holders' rows, if all of them
+-- were free for that time (the janitor frees dead ones).  This has the gate, so nothing is granted
+-- meanwhile.  An ask that waits for the gate finds it gone, and makes it anew.
 CREATE OR REPLACE PROCEDURE tl_purge_rw(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
@@ -217,10 +218,10 @@ BEGIN
     SET purged = CONCAT_WS(' ', removed, seen, name);
 END;
 
--- A session goes when it has ended, and was swept, before the time given: what it held in
--- the retry lane's care was opened by then.  Rows that still name it (a mutex nobody has
--- taken over since, or what a dead process commits late) find no session, which means the
--- same as an ended one.  So nothing has to be searched for holders.
+-- Removes sessions that had ended and were swept before the time given.  By then the janitor had
+-- opened the trades that they held.  A row may still name such a session: a lease mutex that nobody
+-- has taken over, or a row that a dead process commits late.  A session that is gone means the same
+-- as an ended one, so no table has to be searched for holders.
 CREATE OR REPLACE PROCEDURE tl_purge_sessions(IN older_ms BIGINT UNSIGNED,
     IN most INT UNSIGNED, OUT purged INT UNSIGNED)
 MODIFIES SQL DATA SQL SECURITY DEFINER

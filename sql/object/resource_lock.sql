@@ -1,6 +1,6 @@
--- A release in a group (resource_group.sql) changes the row that was granted; a row that
--- is gone is lost, not made.  After the INSERT, since a trigger before it is also run for
--- every row that is there already.
+-- A release in a group (resource_group.sql) changes the row that was granted; if the row is gone,
+-- the lock is lost, and no row is made.  The trigger runs after the INSERT, since one before it
+-- would also run for every row that is there already.
 CREATE OR REPLACE TRIGGER resource_lock_inserted AFTER INSERT ON resource_lock
 FOR EACH ROW
 BEGIN
@@ -16,8 +16,8 @@ BEGIN
         NEW.actor, USER());
 END;
 
--- A refused ask changes nothing: rev stays, and there is no trace.  Where rev was counted by
--- hand, down or to nothing, it is counted here instead.
+-- A refused ask changes nothing: rev stays, and history gets no step.  If SQL typed by hand lowered
+-- rev, or made it NULL, it is counted here instead.
 CREATE OR REPLACE TRIGGER resource_lock_updated BEFORE UPDATE ON resource_lock
 FOR EACH ROW
 BEGIN
@@ -41,8 +41,8 @@ BEGIN
     END IF;
 END;
 
--- After the row was changed, so that the history holds what is there: what the trigger above
--- is given may still be cut or refused.
+-- Runs after the row was changed, so that history has what is there: the values that the trigger
+-- above is given may still be cut or refused.
 CREATE OR REPLACE TRIGGER resource_lock_logged AFTER UPDATE ON resource_lock
 FOR EACH ROW
 BEGIN
@@ -65,14 +65,14 @@ VALUES (OLD.resource, OLD.rev + 1,
     'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
     OLD.lease_until, OLD.max_hold_until, OLD.free_at, OLD.remark, OLD.actor, USER());
 
--- Whether a step with this token was ever committed; the application's only right on the
--- log.
+-- Whether a step with this token was ever committed.  The application has no other right on this
+-- history.
 CREATE OR REPLACE FUNCTION tl_resource_token_seen(
     name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN EXISTS (SELECT 1 FROM resource_log WHERE resource = name AND token = wanted);
 
--- What a row means now.
+-- The state of a row now:
 --   held     its holder lives: by its session, or by its own lease; and max_hold is not over
 --   kept     nobody holds it, and its minimum hold is not over
 --   expired  its holder is dead or too late; whoever asks next takes it over

@@ -5,15 +5,16 @@ RETURNS VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 NO SQL SQL SECURITY INVOKER
 RETURN CONCAT_WS(' ', @@hostname, @@server_id, @@datadir);
 
--- Whether steps may be missing in this database, and nobody has accepted that: the only
--- place that says so.
+-- Whether a restore is open: steps may be missing in this database, and nobody has accepted that.
+-- Everybody asks this function.
 CREATE OR REPLACE FUNCTION tl_restored() RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN COALESCE((SELECT restore_no <> accepted_no OR restored_at IS NOT NULL
     OR COALESCE(identity <> CONCAT_WS(' ', @@hostname, @@server_id, @@datadir), 0)
     FROM tl_schema WHERE one = 1), 1);
 
--- Typed by hand or by the command: what opens a restore gets the next number; a proposal is
--- about the one that is open, and is confirmed by somebody else, on the same server.
+-- Checks each step of a restore, also one that is typed by hand.  A step that opens a restore gets
+-- the next number.  A proposal is about the open restore, and somebody else confirms it, on the
+-- same server.
 CREATE OR REPLACE TRIGGER tl_restore_inserted BEFORE INSERT ON tl_restore
 FOR EACH ROW
 BEGIN
@@ -64,9 +65,10 @@ BEGIN
     END IF;
 END;
 
--- Whoever finds that the database is not the one that was accepted writes it down, so that
--- it is known to each copy that is made of this one.  Only accepting ends it.  accepted: the
--- last number that whoever calls saw accepted; when another one was since, it looks again.
+-- A program that finds that the database is not the accepted one calls this.  It writes that down,
+-- so each copy that is made of this database knows it too.  Only accepting ends it.  accepted: the
+-- last number that the caller saw accepted; if another one was accepted since, the caller looks
+-- again.
 CREATE OR REPLACE PROCEDURE tl_restore_found(IN accepted BIGINT UNSIGNED,
     IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
@@ -89,19 +91,22 @@ BEGIN
     COMMIT;
 END;
 
--- Accepting, once both halves exist; within the transaction that writes the second one.
--- After a restore neither "nothing was sent" nor "it was sent once" is known of anything any
--- more: every trade in process is one in doubt that was sent for once more than is recorded,
--- and twice at least, so that no decline is taken for that of the only send; and whose last
--- send may be under way for one max_hold, its own or the settings'; a "no such
--- payment" of earlier does not count.  Every holder is fenced out, the living too: what it
--- may have armed, or who may have taken over from it, is in what was lost, so it could take
--- a decline for the end of the only send.  What it learns comes as evidence; its lane is
--- open, and due.
--- Who held which mutex or read-write lock in what was lost nobody knows either: each is
--- taken from its holder, and every fence goes above all that can have been given since it
+-- Accepts a restore, once both halves exist, within the transaction that writes the second one.
+--
+-- After a restore nobody knows "nothing was sent" or "it was sent once".  So every trade in process
+-- is in doubt.  It counts one send more than is recorded, and at least two, so that no decline is
+-- taken for that of the only send.  Its last send may be under way for one max_hold, its own or the
+-- settings'.  An earlier "no such payment" does not count.
+--
+-- Every holder is fenced out, also a living one: the lost steps may have armed another send, or
+-- given the trade to somebody else, and the holder could take a decline for the end of the only
+-- send.  What it learns comes as evidence.  The lane is open, and due.
+--
+-- Nor does anybody know who held which lease mutex or read-write lock in the lost steps.  So each
+-- is taken from its holder.  Every fence goes above all that can have been given, since fences
 -- began with the server's microseconds.
--- Walks the tables, once, by a decision of two operators.
+--
+-- This walks the tables, once, by a decision of two operators.
 CREATE OR REPLACE PROCEDURE tl_restore_accept(IN hold_ms BIGINT UNSIGNED, IN thread UUID)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN

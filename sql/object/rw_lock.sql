@@ -6,7 +6,7 @@ VALUES (NEW.resource, NEW.slot, NEW.rev,
     NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
     NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
 
--- Every step of the library raises rev; whatever does not was typed by hand.
+-- Every step of the library raises rev; a change that does not was typed by hand.
 CREATE OR REPLACE TRIGGER resource_holder_updated BEFORE UPDATE ON resource_holder
 FOR EACH ROW
 BEGIN
@@ -19,7 +19,7 @@ BEGIN
     END IF;
 END;
 
--- After the row was changed, so that the history holds what is there.
+-- Runs after the row was changed, so that history has what is there.
 CREATE OR REPLACE TRIGGER resource_holder_logged AFTER UPDATE ON resource_holder
 FOR EACH ROW
 INSERT INTO resource_holder_log
@@ -36,8 +36,8 @@ VALUES (OLD.resource, OLD.slot, OLD.rev + 1,
     OLD.kind, OLD.status, 'deleted', OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
     OLD.fence, OLD.over_at, OLD.remark, OLD.actor, USER());
 
--- Whether a holder's step with this token was ever committed; the application's only
--- right on the log.
+-- Whether a holder's step with this token was ever committed.  The application has no other right
+-- on this history.
 CREATE OR REPLACE FUNCTION tl_holder_token_seen(
     name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     number SMALLINT UNSIGNED, wanted BINARY(16))
@@ -45,8 +45,8 @@ RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN EXISTS (SELECT 1 FROM resource_holder_log
     WHERE resource = name AND slot = number AND token = wanted);
 
--- What a holder's row means now; a dead one is freed by the janitor, or by the first ask
--- that it stands in the way of.
+-- The state of a holder's row now.  A dead one is freed by the janitor, or by the first ask in
+-- whose way it is.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_holder_state AS
 SELECT h.*, x.program, x.host, x.pid, UTC_TIMESTAMP(6) AS now_at,
     CASE

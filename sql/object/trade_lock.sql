@@ -1,4 +1,5 @@
--- An ending changes the row that was granted; a row that is gone is lost, not made.
+-- An ending changes the row that was granted; if the row is gone, the lock is lost, and no row is
+-- made.
 CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT ON trade_lock
 FOR EACH ROW
 BEGIN
@@ -7,11 +8,13 @@ BEGIN
     END IF;
 END;
 
--- While a restore is open no trade that happens once becomes F, whoever says so and however:
--- that nothing was sent, that the channel does not know the payment, that the only send was
--- declined, none of it is known of what was lost.  Asked of nobody else, and by the function:
--- with a subquery in its place the server (10.11.19) forgets the definer's rights when a
--- service's account executes a prepared UPDATE of both rows.
+-- Keeps what must be true of every change, also of SQL typed by hand.
+--
+-- While a restore is open, no trade that happens once becomes F, whatever the proof.  Nobody knows
+-- of the lost steps that nothing was sent, that the channel does not know the payment, or that the
+-- only send was declined.  Only this trigger checks that, and by calling tl_restored(): with a
+-- subquery in its place, the server (10.11.19) forgets the definer's rights when a service's
+-- account executes a prepared UPDATE of both rows.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock
 FOR EACH ROW
 BEGIN
@@ -81,9 +84,9 @@ BEGIN
     END IF;
 END;
 
--- What was is kept once the change is there: an UPDATE IGNORE that a CHECK refuses leaves
--- nothing behind.  After one that a unique key refuses the server comes here all the same;
--- then the step is kept early, and not in the way of the next change.  Another step of that
+-- Keeps the step that a change replaces, once the change is made: an UPDATE IGNORE that a CHECK
+-- refuses leaves nothing behind.  If a unique key refuses it, the server still runs this trigger;
+-- the step is then kept early, which does not hinder the next change.  Another step of the same
 -- revision (NULL) is refused.  A first step stays in the row.
 CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock
 FOR EACH ROW
@@ -99,8 +102,7 @@ BEGIN
     END IF;
 END;
 
--- Removing a row is a step too, the last of a life.  Purging takes the history away
--- afterwards, with the rows.
+-- Removing a row is a step too, the last one of its life.  Purging removes the history afterwards.
 CREATE OR REPLACE TRIGGER trade_lock_deleted AFTER DELETE ON trade_lock
 FOR EACH ROW
 BEGIN
@@ -142,8 +144,8 @@ SELECT cust_no, serial_no, op_code, first_rev AS rev, first_logged_at AS logged_
     NULL AS channel_ref, NULL AS remark, NULL AS actor, first_account AS account
 FROM trade_lock WHERE first_rev < rev;
 
--- Every committed step of every row: what was between, how the rows began, and what they
--- are.  Whoever reads it by cust_no and serial_no reads the few rows of a trade.
+-- Every committed step of every row: those in between, the first ones, and the rows as they are.  A
+-- read by cust_no and serial_no reads only the few rows of a trade.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_log AS
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
@@ -160,8 +162,8 @@ SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log
     next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
 FROM trade_lock;
 
--- Whether a step with this token was ever committed.  The application has no other right
--- on what was.  First what the row is, then what it was: a step goes from there to here.
+-- Whether a step with this token was ever committed.  The application has no other right on
+-- history. It reads the row first and history second, since a step moves from the row to history.
 CREATE OR REPLACE FUNCTION tl_token_seen(
     cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -173,14 +175,14 @@ RETURN EXISTS (SELECT 1 FROM trade_lock
     OR EXISTS (SELECT 1 FROM trade_lock_past
         WHERE cust_no = cust AND serial_no = serial AND op_code = op AND token = wanted);
 
--- What every row means now, in one place: the library, the command and a person with a
--- SQL prompt read the same words.
+-- The state of every row now.  The library, the command and a person with a SQL prompt all read it
+-- here.
 --   alive: the holder's session lives and its max_hold is not over
 --   state: of a sync row live, working, in doubt, queued, parked, failed,
 --          succeeded;
 --          of a retry row working, waiting, parked, closed, succeeded
--- A retry row of an older epoch counts as absent, and so does a standalone one.  The session
--- and the next moment of a finished trade are its last ones; nobody holds it.
+-- A retry row of an older epoch counts as absent, and so does a standalone one.  A finished trade
+-- still names its last session and next moment, but nobody holds it.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_state AS
 SELECT t.*,
     x.program, x.host, x.pid,

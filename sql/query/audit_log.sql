@@ -1,10 +1,10 @@
--- A page of what the rows were, in the order of its key. Before the first such state of a row's
--- life comes its first step, if the row keeps that itself, and behind the last one the row as it is
--- now. Each step comes with the end of the session that made it (0: it has not ended); a decision
--- of operators with how many of them made it; and all with their account and the row's first
--- revision (NULL: it is gone). One statement sees one moment, so a row and its history agree. A row
--- of which nothing is kept apart is in audit_rows.sql. The first condition alone would do; the
--- others let the server begin at the place.
+-- A page of trade_lock_past, in the order of its key. Before the first kept step of a row's life
+-- comes the first step, if the row itself keeps it; behind the last one comes the row as it is now.
+-- Each step comes with its account, the end of the session that made it (0: it has not ended), and
+-- the row's first revision (NULL: the row is gone); a decision of operators also comes with how
+-- many of them made it. One statement sees one moment, so a row and its history agree. A row
+-- without steps in trade_lock_past is in audit_rows.sql. The first condition alone would do; the
+-- others let the server begin at the right place.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until, account

@@ -1,11 +1,11 @@
--- A page of the rows in the order of their key: each as a step, in the columns of audit_log.sql;
--- what a channel's statement is compared with; whether steps of it are kept apart (then
--- audit_log.sql has all its history); and whether it is in process where no janitor looks, before
--- the low-water mark (a clock that was set back is behind the mark for a moment).  Where nothing is
--- kept apart, the first step that the row tells besides stands before it, marked by the last
--- column; together they are all of its history.  In such a history nobody can have decided
--- anything: before a decision there is always a step that is kept apart, and so the number of
--- operators who decided is 0.
+-- A page of the rows in the order of their key. Each row is given as a step, in the columns of
+-- audit_log.sql. Then come what a channel's statement is compared with; whether trade_lock_past has
+-- steps of it (then audit_log.sql has all its history); and whether it is in process before the
+-- low-water mark, where no janitor looks (a clock that was set back is behind the mark for a
+-- moment). If trade_lock_past has no step of a row, the first step, which the row keeps itself,
+-- stands before it, marked by the last column; the two are all of its history. In such a history
+-- operators have decided nothing, since a decision always has a step before it in trade_lock_past;
+-- so the number of operators is 0.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until,

@@ -1,3 +1,3 @@
--- Who audits, which server, and when: what stands at the head of an audit.
+-- The head of an audit: who audits, which server, and when.
 SELECT CURRENT_USER(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

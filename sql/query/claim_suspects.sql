@@ -1,6 +1,6 @@
--- Suspects, whose last holder died at them, among the oldest due work of one operation. They cannot
--- be told from the others by the index, so only the first of the due rows are looked at, without
--- locking them; as work is done, later ones move to the front.
+-- Suspects, during whose last hold the holder died, among the oldest due work of one operation.
+-- The index does not tell them from other rows, so only the first due rows are read, without a
+-- lock.  As work is done, later ones move to the front.
 SELECT t.cust_no, t.serial_no
 FROM (SELECT op_code, cust_no, serial_no
     FROM trade_lock FORCE INDEX (due)

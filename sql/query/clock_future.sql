@@ -1,7 +1,8 @@
--- How far the last step of what is in process lies in the future, which a clock explains that was
--- set forward and back while nobody looked.  What is due last is looked at: what is hidden behind
--- so much does not wait for longer than that.  A waiting lane's sync row may have been written anew
--- since, and still have moments of such a clock: where that can be, its history is looked at.
+-- How far in the future the last step of rows in process lies.  Such a step was written while the
+-- clock was set forward, and the clock was set back before anybody looked.  Only the rows that are
+-- due last are read: a row that is hidden behind them waits no longer than they do.  A waiting
+-- lane's sync row may have been written anew since, and still have moments of such a clock; if that
+-- is possible, its history is read.
 SELECT COALESCE(MAX(GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), t.updated_at),
     IF(s.step <> 'clock' AND (s.created_at > UTC_TIMESTAMP(6) OR s.send_until > UTC_TIMESTAMP(6)
             OR s.epoch > 1),

@@ -1,8 +1,8 @@
--- The same for a process that begins: how the last one of the same boot knew the clock, NULL where
--- there was none.  For who has nothing to compare it with: how far the last beat or
--- the end of another, or a low-water mark, lies in the future, which only a clock that was set back
--- explains, if it is later than what steps on record explain; and whether another is silent, or the
--- clock was set forward just now.
+-- As clock_look.sql, for a process that begins, with what the last process of the same boot knew of
+-- the clock (NULL: there was none).  For a process without such a predecessor it tells two things.
+-- First, how far a beat or an end of a session, or a low-water mark, lies in the future: only a
+-- clock that was set back explains that, unless jumps on record do.  Second, whether a session is
+-- silent; then it died, or the clock was set forward just now.
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), c.steps,
     c.steps - c.settled,
     IF(s.latest > s.explained,

@@ -1,2 +1,2 @@
--- What the last page of settling came to, on this connection.
+-- The result of the last page that this connection adjusted.
 SELECT @tl_clock_settled

@@ -1,4 +1,3 @@
--- The clock jumps, for the audit: where it was set back a moment may lie before one that came
--- earlier.
+-- The clock jumps, for the audit: after a jump back, a later moment may lie before an earlier one.
 SELECT size_us, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', earliest_at)
 FROM tl_clock_step WHERE size_us < 0 ORDER BY step_no

@@ -1,3 +1,3 @@
--- The id of the connection that holds this name; NULL means that it is gone and that the rollback
--- of whatever it was doing is finished.
+-- The id of the connection that has this name.  NULL: the connection is gone, and what it was doing
+-- is rolled back.
 SELECT IS_USED_LOCK(:name)

@@ -1,5 +1,5 @@
--- How long the oldest due row of one operation within a stretch of time has been waiting, in
--- milliseconds; no row when nothing is due.
+-- How long the oldest due row of one operation within a stretch of time has waited, in
+-- milliseconds; no row if nothing is due.
 SELECT TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP(6)) DIV 1000
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))

@@ -1,2 +1,2 @@
--- What there is of triggers, functions, procedures and views, one a line.
+-- Which schema objects there are (triggers, functions, procedures, views), one a line.
 SELECT tl_parts()

@@ -1,7 +1,7 @@
--- The trade of a holder whose row is gone: nobody removes a row in process, so it was lost in a
--- restore, and money may have moved.  It is in process again, without a holder, in doubt, and what
--- the holder knew is on it.  Nothing is sent for it any more: its deadline is over, since how long
--- the channel remembers its key is not known here.  open_lane makes its lane due in the same
+-- Makes the trade of a holder whose row is gone.  Nobody removes a row in process, so this one was
+-- lost in a restore, and money may have moved.  The trade is in process again, without a holder, in
+-- doubt, with what the holder knew.  Its deadline is over, so nothing is sent for it any more: how
+-- long the channel remembers its key is not known here.  open_lane makes its lane due in the same
 -- transaction.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     token, fence, rev, epoch, sends, send_until, seen_by_channel, success_epoch,

@@ -1,8 +1,7 @@
--- A page of one operation's rows that have a next moment: sync rows by the end of their max_hold,
--- which a finished one keeps, retry rows by their next attempt.  It starts at a moment, in
--- microseconds, ends before another, and steps over the rows of the first moment that were seen
--- already.  The two parameters in between: 1 to show finished sync rows, and 1 to show what is in
--- process.
+-- A page of one operation's rows that have a next moment: the end of max_hold for sync rows, also
+-- finished ones; the next attempt for retry rows.  It starts at one moment and ends before another,
+-- in microseconds.  Rows of the first moment that were seen already are skipped.  The two
+-- parameters in between: 1 to show finished sync rows, and 1 to show rows in process.
 SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS next_run_us
 FROM trade_lock FORCE INDEX (due)

@@ -1,7 +1,7 @@
--- A page of one operation's rows that nobody holds and that have no next moment: finished mutexes,
--- closed retry rows, and sync rows whose retry row says what happens next.  The index ends with the
--- primary key, so a page starts after the last customer and serial number of the one before.  The
--- order does not name the columns that are NULL here: with them the server would sort.
+-- A page of one operation's rows that have neither a holder nor a next moment: finished repeatable
+-- trades, closed retry rows, and sync rows whose retry row says what happens next.  The index ends
+-- with the primary key, so a page starts after the last customer and serial number of the one
+-- before. The order does not name the columns that are NULL here: with them the server would sort.
 SELECT /*include list_columns*/
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = :op_code AND next_run_at IS NULL AND session_id IS NULL

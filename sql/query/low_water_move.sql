@@ -1,6 +1,6 @@
 -- Moves the mark of one operation from where it was seen to where the next row in process may be;
--- back, where the server's clock was set back.  Of two janitors one moves it.  Where there is none
--- it was seen at 1.
+-- after a clock jump back, the mark moves back.  Of two janitors one moves it.  A mark that does
+-- not exist yet was seen at 1.
 INSERT INTO trade_lock_low_water (op_code, low_water)
 VALUES (:op_code, CAST('1970-01-01' AS DATETIME(6)) + INTERVAL IF(:from_us = 1, :to_us,
     1) MICROSECOND)

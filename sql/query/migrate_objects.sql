@@ -1,4 +1,4 @@
--- The same as doctor_parts, for an administrator who mends them: tl_parts() itself may be what is
+-- As doctor_parts.sql, for an administrator who mends schema objects: tl_parts() itself may be
 -- missing.
 SELECT CONCAT('trigger ', trigger_name)
 FROM information_schema.triggers

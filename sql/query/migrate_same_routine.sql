@@ -1,4 +1,4 @@
--- Whether the server says the same of two functions or procedures, but for the definer.
+-- Whether two functions or procedures are the same to the server, except for the definer.
 SELECT COUNT(*) = 2 AND COUNT(DISTINCT SHA2(CONCAT_WS('\n', r.routine_type, r.dtd_identifier,
     r.character_set_name, r.collation_name, r.sql_data_access, r.security_type,
     r.is_deterministic,

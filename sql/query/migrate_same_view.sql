@@ -1,4 +1,4 @@
--- Whether the server says the same of two views, but for the definer.
+-- Whether two views are the same to the server, except for the definer.
 SELECT COUNT(*) = 2 AND COUNT(DISTINCT SHA2(CONCAT_WS('\n', v.security_type, v.view_definition),
     256)) = 1
 FROM information_schema.views v

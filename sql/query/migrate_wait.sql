@@ -1,2 +1,2 @@
--- How long a migration waits for those who use a table, in seconds.
+-- How long a migration waits, in seconds, while others use a table.
 SET SESSION lock_wait_timeout = :wait_s

@@ -1,5 +1,6 @@
--- How many compensating attempts of one lane have been due for a time, in microseconds, without
--- being claimed, and how long the oldest of them has waited; of those due longest, at most so many.
+-- How many rows of one lane have been due for longer than a time without being claimed, and how
+-- long the oldest has waited, in microseconds.  It looks at those that are due longest, up to a
+-- limit.
 SELECT COUNT(*), COALESCE(MAX(late_us), 0)
 FROM (SELECT status, updated_at,
         TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP(6)) AS late_us

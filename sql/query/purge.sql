@@ -1,2 +1,2 @@
--- One page of purging; the procedure decides what may go and commits by itself.
+-- Purges one page of trades; the procedure decides what may go and commits by itself.
 CALL tl_purge(:older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged)

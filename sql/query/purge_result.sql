@@ -1,2 +1,2 @@
--- What the last page of purging came to, on this connection.
+-- The result of the last page that this connection purged.
 SELECT @tl_purged

@@ -1,2 +1,2 @@
--- A batch of the sessions that were over and swept long ago; the procedure decides.
+-- Purges a batch of sessions that ended and were swept long ago; the procedure decides which.
 CALL tl_purge_sessions(:older_ms, :most, @tl_purged_sessions)

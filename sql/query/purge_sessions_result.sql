@@ -1,2 +1,2 @@
--- How many sessions that removed, on this connection.
+-- How many sessions the last purge_sessions.sql of this connection removed.
 SELECT @tl_purged_sessions

@@ -1,7 +1,7 @@
 -- P rows of one operation under sessions that are ended, neither settled nor swept, within a
--- stretch of time.  The inner SELECT needs the index alone: what the living hold, and what others
--- finished, costs no look at a row.  The sessions are read by a consistent read: death is final,
--- and the opening proves it again.
+-- stretch of time.  The inner SELECT needs the index alone, so rows that the living hold or others
+-- finished are not read.  The sessions are read by a consistent read: death is final, and the
+-- opening proves it again.
 SELECT t.cust_no, t.serial_no, t.fence, t.log_no, t.session_id
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)

@@ -1,5 +1,5 @@
 -- What operators proposed and confirmed about a trade, and what was not carried out, oldest first;
--- whether it was the account that asks now.
+-- and of each whether the account that asks now wrote it.
 SELECT rev, fence, epoch, verdict, part, reason, actor, account,
     tl_account_name(account) <=> tl_account_name(CURRENT_USER()),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', decided_at) AS decided_us, although_pending

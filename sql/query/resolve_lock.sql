@@ -1,5 +1,5 @@
--- Deciding takes both rows first, sync row before retry row, so that no holder, no janitor and no
--- evidence comes between what is looked at and what is written.
+-- A decision first locks both rows, sync row before retry row.  So no holder, janitor or evidence
+-- changes them between what is read and what is written.
 SELECT s.status, s.epoch, s.fence, s.rev, s.conflict, s.session_id IS NOT NULL,
     s.success_epoch <=> s.epoch, COALESCE(s.send_until > UTC_TIMESTAMP(6), 0),
     COALESCE(r.status = 'F' AND r.epoch = s.epoch

@@ -1,13 +1,12 @@
--- A lock on a resource, for the first time and every later one.  A row that is unlocked,
--- or whose holder is not alive, is taken over with a higher fence; a live holder's row,
--- and one whose minimum hold is not over, is left exactly as it is, so a refusal writes
--- nothing.  The token is assigned first and tells the later assignments, and the caller,
--- whether the row was taken.
--- Sessions are not looked at here: a subquery of an INSERT would lock the holder's session
--- row, and its heartbeat with it, for as long as this transaction lasts.  A caller that was
--- refused reads the rows; holders whose session is dead, which is final, it names in the
--- last parameter, each by the fence that it saw: '  name fence  name fence  '.
--- Several rows are locked in the order given; who cannot have all rolls back.
+-- Asks for lease mutexes, the first time and every later one.  It takes over a row that is unlocked
+-- or whose holder is not alive, with a higher fence.  It leaves a living holder's row exactly as it
+-- is, and one whose minimum hold is not over, so a refusal writes nothing.  The token is assigned
+-- first; it tells the later assignments, and the caller, whether the row was taken.
+-- Sessions are not read here: a subquery of an INSERT would lock the holder's session row, and
+-- delay its heartbeat for as long as this transaction lasts.  A caller that was refused reads the
+-- rows.  If a holder's session is dead, which is final, the caller names the holder in the last
+-- parameter, by the fence that it saw: '  name fence  name fence  '.
+-- Several rows are locked in the order given; a caller that does not get all of them rolls back.
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
     created_at, updated_at)

@@ -1,5 +1,5 @@
--- An operator takes the lock from its holder, or lifts a minimum hold.  Bound to the fence that was
--- seen; the new fence and token are what the old holder fails on.
+-- An operator takes the lock from its holder, or lifts a minimum hold.  The statement is bound to
+-- the fence that was seen; the old holder then fails on the new fence and token.
 UPDATE resource_lock
 SET status = 'U', step = 'force unlock', thread_no = :thread_no, log_no = :log_no,
     session_id = NULL, lease_until = NULL, max_hold_until = NULL, free_at = NULL, token = :token,

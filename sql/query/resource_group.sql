@@ -1,16 +1,15 @@
 -- Locks and unlocks of many threads, each of one resource, in one execution and one
 -- commit, in the order of the names: the parameters are arrays with an element for each.
--- Several of one name come one after the other, each to what the one before has left: the
--- lock changes hands in one commit.
--- What a row may do is told by its step:
---   lock      as resource_ask.sql with nobody named dead
---   release   the compare-and-set of resource_unlock.sql, and written as 'unlock'; the
---             token of the hold rides in the payload's place.  Never inserted: the insert
---             trigger refuses a row whose first step is a release, a word no row keeps
--- The token is assigned first: where it became ours the rest follows, where it did not
--- the row stays as it is.  RETURNING gives each row's token, which is its verdict.
--- What an unlock leaves alone (payload, minimum hold, who had it) hangs on the new
--- status.
+-- Several of one name come one after the other, and each meets the row as the one before
+-- left it: the lock changes hands within one commit.
+-- The column step tells what a row may do:
+--   lock      as resource_ask.sql, with no holder named dead
+--   release   the compare-and-set of resource_unlock.sql, written as 'unlock'; the token of
+--             the hold stands in the payload's place.  It is never inserted: the insert
+--             trigger refuses a row whose first step is a release, a word that no row keeps
+-- The token is assigned first: if it became ours, the other assignments follow; if not, the
+-- row stays as it is.  RETURNING gives each row's token, which is its verdict.  The columns
+-- that an unlock leaves alone (payload, minimum hold, holder) depend on the new status.
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
     created_at, updated_at)

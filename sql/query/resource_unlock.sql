@@ -1,5 +1,5 @@
--- The holder releases.  The token belongs to one grant only, so a row that was taken over meanwhile
--- is not met; all rows of a grant carry the same one.
+-- The holder releases.  All rows of a grant carry the same token and no other row does, so a row
+-- that was taken over meanwhile is not changed.
 UPDATE resource_lock
 SET status = 'U', step = 'unlock', thread_no = :thread_no, log_no = :log_no, session_id = NULL,
     lease_until = NULL, max_hold_until = NULL, token = :token, fence = fence + 1, rev = rev + 1,

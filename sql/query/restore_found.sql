@@ -1,2 +1,2 @@
--- A program found that this database is not the one that was accepted; see the procedure.
+-- A program has found that this database is not the accepted one; see the procedure.
 CALL tl_restore_found(:accepted, :why)

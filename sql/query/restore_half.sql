@@ -1,3 +1,3 @@
--- One half of accepting: proposed, or confirmed.  Who it is the server says: the column `account`
--- has CURRENT_USER() as its default, and operators have no right to write it.
+-- Appends one half of accepting: proposed, or confirmed.  The server tells whose it is: the column
+-- `account` has CURRENT_USER() as its default, and operators have no right to write it.
 INSERT INTO tl_restore (restore_no, step, reason, actor) VALUES (:number, :half, :reason, :actor)

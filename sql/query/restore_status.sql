@@ -1,5 +1,5 @@
--- The restore that is open, or the last one: since when, how it came to be known, on which server,
--- who proposed to accept it and who confirmed that.
+-- The restore that is open, or the last one: since when, how it became known, on which server, who
+-- proposed to accept it and who confirmed that.
 SELECT tl_restored(), s.restore_no, s.accepted_no,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), COALESCE(s.identity, ''),
     tl_identity(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.restored_at),

@@ -1,6 +1,6 @@
--- What accepting would put in doubt: trades in process, by operation and state, and the money that
--- they told of, by currency ('': they told none; a sum is DECIMAL, which holds it); and what it
--- would take away.  Walks the tables, for an operator who is about to decide.
+-- What accepting would put in doubt: trades in process by operation and state, and their amounts by
+-- currency ('': none was said; a sum is DECIMAL, which does not overflow).  And which other locks
+-- it would take away.  It walks the tables, for an operator who is about to decide.
 SELECT op_code, state, COUNT(*), NULL AS currency, NULL AS sum_minor FROM trade_lock_state
 WHERE lane = 'S' AND status = 'P' AND repeatable = 0
 GROUP BY op_code, state

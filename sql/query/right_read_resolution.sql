@@ -1,3 +1,3 @@
--- Whether this account may look who decided what, as every ending of a compensating attempt does;
+-- Whether this account may read who decided what, as every ending of a compensating attempt does;
 -- no row can match.
 SELECT tl_account_name(account) FROM trade_resolution WHERE FALSE

@@ -1,5 +1,5 @@
--- Behind the gate: a holder, or a waiting writer, takes a row that is free, is its own intent, or
--- is new.  A free row is taken by nobody else meanwhile, since that needs the gate.
+-- Behind the gate: a holder or a waiting writer takes a row that is free, new or its own intent.
+-- Nobody else can take a free row meanwhile, since that needs the gate.
 INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, log_no,
     session_id, by_session, token, fence, rev, over_at, max_hold_until, remark, actor,
     acquired_at, updated_at)

@@ -1,7 +1,7 @@
--- In the caller's transaction: its business is done.  Whoever would free this holder must change
--- the row, and so waits for the end of that transaction; if somebody was faster, nothing is changed
--- here and the caller must roll back.  The last condition is for a transaction that the server has
--- ended already: nothing may commit by itself.
+-- In the caller's transaction: writes that its business is done.  Whoever wants to free this holder
+-- must change the row, and so waits for the end of that transaction.  If the holder was freed
+-- before, nothing is changed here, and the caller must roll back.  The last condition is for a
+-- transaction that the server has ended already: this step must not commit by itself.
 UPDATE resource_holder
 SET status = 'D', step = 'done', thread_no = :thread_no, log_no = :log_no, rev = rev + 1,
     done_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)

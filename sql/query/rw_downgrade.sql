@@ -1,5 +1,5 @@
--- A writer becomes a reader: it lets others in and loses nothing, so it needs no gate, and a second
--- time changes nothing.
+-- A writer becomes a reader.  It only lets others in, so it needs no gate; a second run changes
+-- nothing.
 UPDATE resource_holder
 SET kind = 'R', step = 'downgrade', thread_no = :thread_no, log_no = :log_no, rev = rev + 1,
     updated_at = UTC_TIMESTAMP(6)

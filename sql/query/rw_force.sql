@@ -1,6 +1,6 @@
--- An operator frees one holder, or a waiting writer, behind the gate.  Bound to the fence that was
--- seen; the new token is what the old holder fails on, the new fence is above every grant's, so
--- that the next one is above this step.
+-- An operator frees one holder, or a waiting writer, behind the gate.  The statement is bound to
+-- the fence that was seen.  The old holder then fails on the new token; the new fence is above
+-- every grant's, so the next grant's fence is above this step.
 UPDATE resource_holder
 SET status = 'F', step = 'force unlock', thread_no = :thread_no, log_no = :log_no,
     session_id = NULL,

@@ -1,9 +1,9 @@
--- Frees the dead holders of a resource: the writers, and the readers where they are in the way.  A
--- holder who renews at this moment has the row locked, or is met alive; one whose transaction has
--- written "business done" keeps the row until that has ended; and a holder who comes too late fails
--- on the token.  Sessions are read without a lock; ended_at was committed before and never comes
--- back.  But they are read as of one moment of this statement, and holders as they are when it
--- comes to them: a session that is not there may have begun since, so a holder who came since is
+-- Frees the dead holders of a resource: writers, and readers if they are in the way.  A holder that
+-- renews at this moment has its row locked, or is found alive.  One whose transaction has written
+-- "business done" keeps its row until that transaction ends.  A holder that comes too late fails on
+-- the token. Sessions are read without a lock: ended_at was committed before and is never taken
+-- back.  But they are read as of one moment, and each holder as it is when the statement comes to
+-- it.  A session that seems absent may have begun since that moment, so a holder that came since is
 -- left alone.
 UPDATE resource_holder
 SET status = 'F', step = 'reap', thread_no = :thread_no, session_id = NULL, token = :token,

@@ -1,3 +1,4 @@
--- Only one grant for a resource at a time: what is looked at next stays so until this transaction
--- ends.  Nobody keeps this lock for longer than that, so it is waited for, a moment.
+-- Locks the gate, so that one grant for a resource is made at a time: what is read next stays true
+-- until this transaction ends.  Such transactions are short, so the lock is waited for, for a
+-- moment.
 SELECT resource FROM rw_lock WHERE resource = :resource FOR UPDATE WAIT 2

@@ -1,6 +1,6 @@
--- Who holds the resource, behind the gate.  Every grant was committed before the gate opened, so
--- nobody is missed; a release or a death that is missed costs another look. The dead still count as
--- long as they have not been freed, see rw_free.sql.
+-- Who holds the resource, behind the gate.  Every grant was committed before the gate opened, so no
+-- holder is missed.  If a release or a death is missed, that only costs another look.  Dead holders
+-- count until they are freed (rw_free.sql).
 SELECT
     COALESCE(MAX(h.fence), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + 1
         AS fence,

@@ -1,5 +1,5 @@
 -- A holder releases, or a writer stops waiting.  The token belongs to one grant only, so a row that
--- was freed meanwhile is not met, whoever has it now.
+-- was freed meanwhile is not changed, whoever has it now.
 UPDATE resource_holder
 SET status = 'F', step = :step, thread_no = :thread_no, log_no = :log_no, session_id = NULL,
     token = :token,

@@ -1,5 +1,5 @@
--- Resources that an ended session holds: a walk over the index of what is held now, since a free
--- row has no over_at.  A lease of its own outlives the session.
+-- Resources that an ended session holds.  It walks the index of what is held now, since a free row
+-- has no over_at.  A holder with a lease of its own outlives the session.
 SELECT resource
 FROM resource_holder FORCE INDEX (held)
 WHERE over_at > '1970-01-01' AND session_id = :session_id AND by_session = 1

@@ -1,5 +1,5 @@
--- The server on which the schema was made, written once; as tl_identity() says it, which somebody
--- may have dropped.
+-- Writes, once, on which server the schema was made.  tl_identity() tells the same, but somebody
+-- may have dropped it.
 UPDATE tl_schema
 SET identity = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir),
     server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)

@@ -1,7 +1,7 @@
 -- Whether this server may have lost commits, and whether that is written down for it; which restore
--- was accepted last, and when; and what bears witness: the beat that this database has of a session
--- that was confirmed a higher one, or NULL where the session is gone, with whether a restore was
--- accepted since that beat (it went so many milliseconds ago).
+-- was accepted last, and when; and the witness.  The witness is a session of which this process had
+-- a beat confirmed, a given number of milliseconds ago: its beat in this database (NULL: the
+-- session is gone), and whether a restore was accepted since that beat.
 SELECT tl_restored(), s.restore_no <> s.accepted_no AND EXISTS (SELECT 1 FROM tl_restore r
         WHERE r.restore_no = s.restore_no AND r.step IN ('declared', 'found')
             AND r.identity = tl_identity()),

@@ -1,2 +1,2 @@
--- What decides whether a commit survives.
+-- The settings that decide whether a commit survives.
 SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only

@@ -1,6 +1,7 @@
--- One statement whatever the number of locks.  0 rows: declared dead, for good.  The answer brings
--- the number of the beat as the id that was inserted: a lower one than was confirmed before shows
--- that the database went back in time.  It takes along how this process knows the server's clock.
+-- A beat: one statement, however many locks the session holds.  0 rows: the session was ended, for
+-- good.  The beat's number comes back as the inserted id; a lower one than was confirmed before
+-- shows that the database went back in time.  The beat also writes what this process knows of the
+-- server's clock.
 UPDATE tl_session
 SET beat = LAST_INSERT_ID(beat + 1),
     alive_until = UTC_TIMESTAMP(6) + INTERVAL timeout_ms * 1000 MICROSECOND,

@@ -1,5 +1,5 @@
--- Every committed step of both rows of a trade, oldest first.  Sync row before retry row where one
--- transaction wrote both.
+-- Every committed step of both rows of a trade, oldest first.  If one transaction wrote both, the
+-- sync row comes first.
 SELECT op_code, step, status, rev, fence, epoch, attempts, claims, sends, conflict, proof,
     thread_no, log_no, session_id, parked, channel_key, channel_ref, remark, actor, account,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', logged_at) AS logged_us,

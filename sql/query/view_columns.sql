@@ -1,5 +1,5 @@
--- What view_read() reads of trade_lock_state, in this order.  What a finished row still says of its
--- last holder and its next moment is nothing any more.
+-- The columns of trade_lock_state that view_read() reads, in this order.  A finished row still has
+-- its last holder and next moment; they mean nothing any more.
 state, alive, lane, status, cust_no, serial_no, op_code, fence, rev, epoch, sends,
     IF(lane = 'S', COALESCE(retry_attempts, 0), attempts) AS attempts,
     IF(lane = 'S', COALESCE(retry_claims, 0), claims) AS claims,

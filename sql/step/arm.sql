@@ -1,8 +1,9 @@
--- The committed step before a compensating attempt sends: one more send may have left, until this
--- holder's max_hold, which starts anew.  Nothing is armed against a conflict, success evidence, a
--- deadline that passed, after a cancel, or once two operators have decided that it failed (and no
--- worker has refused that); nor by a clock that was set: while that is not settled, or when it is
--- not between the moments where its sender expects it.
+-- Arming: committed before a compensating attempt sends.  From here on one more send may have left,
+-- until the end of this holder's max_hold, which starts anew. Nothing is armed against a conflict
+-- or success evidence, after the deadline, after a cancel, or once two operators have decided that
+-- the payment failed (unless a worker refused that decision). Nothing is armed by a clock that was
+-- set either: while rows are not adjusted to a jump, or when the clock is not between the moments
+-- at which the sender expects it.
 UPDATE s
 SET s.step = 'arm',
     s.thread_no = :thread_no,

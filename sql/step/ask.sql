@@ -1,21 +1,22 @@
 -- The first ask of a trade, or an ask for a repeatable row. Two first asks race on the primary key.
 --
--- ask_insert: the row, or a duplicate key (1062). No SELECT comes before it. An open transaction
--- that holds the key answers 1205 at once, since this statement never waits for a row lock.
+-- ask_insert: makes the row, or answers a duplicate key (1062). No SELECT comes before it. If an
+-- open transaction holds the key it answers 1205 at once, since it never waits for a row lock.
 -- ask_repeatable: one statement for the first time and every later one. A row that may be taken
 -- over is taken over as reask.sql says; any other is left as it is, and a refusal writes nothing.
 -- group, group_repeatable: the steps of many threads in one execution and one commit, in the order
 -- of the key; each parameter is an array with an element for each step. An ask is inserted, or
 -- refused by the row that is there. An ending is never inserted (the trigger refuses a row whose
--- first step is an ending): it changes the row as finish.sql says, and what it rests on travels in
--- columns that it does not need. An ask for a repeatable trade is only in group_repeatable: the
--- server prepares each expression anew for each execution, and most groups have none. RETURNING
--- gives each row's token, which is its verdict. Exclusive asks are in no group: with two unique
--- keys the wrong row could be updated.
+-- first step is an ending): it changes the row as finish.sql says. The fence and token that it
+-- compares travel in columns that an ending does not need. An ask for a repeatable trade is only in
+-- group_repeatable: the server prepares each expression anew for each execution, and most groups
+-- have no such ask. RETURNING gives each row's token, which is its verdict. Exclusive asks are in
+-- no group: with two unique keys the wrong row could be updated.
 --
 -- next_run_at is later than the moment at which the row is written, however long the statement was
--- held up before (trade_lock_low_water). The fence starts from the server's microseconds, above
--- every purged life of the key. What the short form leaves out has the same default in the table.
+-- held up before (trade_lock_low_water). The fence starts from the server's microseconds, so it is
+-- above every fence that the key had before a purge. The columns that the short form leaves out
+-- have the same values by default.
 form ask_insert: alone
 form ask_insert_short: alone, short
 form ask_repeatable: alone, repeatable; else reask

@@ -1,11 +1,12 @@
--- The retry-compensation lock: one compensating attempt gets in.  Both rows in one statement, sync
--- row first.  A waiting row of the same epoch means that the sync row has no holder.
--- claim_as 0: a claim by key, of a row that is due and not parked; 2: the same of a worker, which
--- may look at parked rows that became due; 1: an operator's override, bound to the fence that was
--- seen.  The claim goes on with the work of the thread, else with the trade's: that of its first
--- ask, else of its last step, else a new one.
--- The key is forced in every statement for many: on a table that is small, or seems so, the server
--- would read all of it, and lock, or meet, rows that are others' business.
+-- Claims the retry-compensation lock: one compensating attempt gets in.  One statement changes both
+-- rows, sync row first.  A waiting retry row of the same epoch means that the sync row has no
+-- holder.
+-- claim_as 0: a claim by key, of a row that is due and not parked; 2: a worker's claim, which may
+-- also take a parked row that became due; 1: an operator's override, bound to the fence that was
+-- seen.  The claim's log UUID is the thread's, else that of the trade's first ask, else that of its
+-- last step, else a new one.
+-- Every statement for many steps forces the key: on a table that is small, or seems so, the server
+-- would read all of it, and lock or meet rows of other trades.
 form claim: both rows, alone
 form claim_many: both rows, many
 

@@ -1,5 +1,5 @@
--- A retry row that is still open beside a finished sync row, or of an older epoch, is closed by
--- whoever meets it.
+-- Closes a retry row that is still open although its sync row is finished or of another epoch.
+-- Whoever meets such a row closes it.
 form close_lane: both rows, alone
 
 UPDATE s

@@ -3,26 +3,24 @@
 -- money moved: the filing locks this same row, so either it is seen here, or it finds the F and
 -- sets the conflict.
 --
--- finish_sync: of a holder that owns one row only; the first statement of its transaction, and most
--- often the only one. The holder and the next moment stay on a finished trade, which leaves the due
--- index alone. A mutex is used again and again: it is taken from its holder. The short form is a
--- trade's success of which nothing else is told. In a group it is what the rows of ask.sql do that
--- are endings.
--- finish_retry: of a compensating attempt, both rows in one statement: the sync row's fence and
--- token decide, the retry row follows. The join is written sync row first, which is the lock order
--- everywhere. On failure the retry row is closed: F, not due, not parked. What an earlier attempt
--- remarked of its failure is not kept on a success.
+-- finish_sync: for a holder that owns one row only; the first statement of its transaction, and
+-- most often the only one. A finished trade keeps its holder and its next moment, so the due index
+-- stays as it is. A repeatable trade loses its holder, since it is used again. The short form is a
+-- trade's success of which nothing else is told. In a group, the endings among the rows of ask.sql
+-- do the same. finish_retry: for a compensating attempt; one statement changes both rows. The sync
+-- row's fence and token decide, and the retry row follows. The join names the sync row first, which
+-- is the lock order everywhere. On failure the retry row is closed: F, not due, not parked. On
+-- success the remark of an earlier failure is dropped.
 --
--- in_caller is 1 on a caller's connection: after a deadlock the client library still believes in
--- the transaction that the server rolled back, and the ending would commit alone.
--- That two operators decided ('O') is a proof only when they did: both halves, about one revision,
--- by two persons, not refused since by a worker; after it nothing was armed (arm.sql), and no
--- earlier send can be under way.
--- by_time is 1 of a failure that rests on what the claimed row said of moments, as a grace that is
--- over. It is refused once the clock was set since before the claim was sent, or while that is not
--- settled: the row may have had an old moment beside a new one. The server locks the
--- counter's row for that. Its key is told by s, since a constant one is read beforehand, by
--- successes too.
+-- in_caller is 1 on a caller's connection. After a deadlock the client library still believes in
+-- the transaction that the server rolled back, and the ending would commit alone. The proof 'O'
+-- says that two operators decided. It counts only if they did: both halves, about one revision, by
+-- two persons, not refused since by a worker. Nothing was armed after it (arm.sql), and no earlier
+-- send can be under way. by_time is 1 for a failure that rests on moments in the claimed row, such
+-- as a grace that is over. It is refused if the clock was set since before the claim was sent, or
+-- while rows are not adjusted: the row may have shown an old moment beside a new one. The server
+-- locks the row of tl_clock for this. Its key comes from s, since the server reads a row with a
+-- constant key beforehand, for successes too.
 form finish_sync: one row, alone
 form finish_sync_short: one row, alone, short
 form finish_retry: both rows, alone
@@ -68,7 +66,7 @@ WHERE s.status = 'P'
     AND (:by_time = 0                                           -- both rows
         OR EXISTS (SELECT 1 FROM tl_clock c
             WHERE c.one = (s.status = 'P') AND c.steps = c.settled
-                AND c.steps = :clock_steps))
+                AND c.steps = :clock_jumps))
     AND (:proof <> 'O'                                          -- both rows, alone
         OR ((s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
             AND EXISTS (SELECT 1 FROM trade_resolution d

@@ -1,10 +1,10 @@
--- The holder gives the sync row back without a final answer: it loses its holder and stays P.  A
--- send that provably did nothing is taken off again, and with it what it added to send_until, if
--- the row counts no send that the holder does not know of.  A repeatable trade has no retry row by
--- which it could be found; it stands at a moment that is never due.
+-- The holder gives the sync row back without a final answer: the row loses its holder and stays P.
+-- A send that provably did nothing is taken off again, and so is what it added to send_until,
+-- unless the row counts a send that the holder does not know of.  A repeatable trade has no retry
+-- row by which it could be found, so it stands at a moment that is never due.
 --
--- open_now: both rows in one request and one commit; the answer counts the rows of both, and comes
--- after the commit.
+-- open_now: both rows in one request and one commit.  The answer comes after the commit and counts
+-- the rows of both.
 form open: one row, alone
 form open_now: one row, alone; then open_lane
 form open_many: one row, many

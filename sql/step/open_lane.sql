@@ -1,11 +1,11 @@
 -- The second half of opening, in the same transaction: the retry row becomes waiting, or parked,
--- with the sync row's epoch. It is selected from the sync row by the fresh token that the first
--- half wrote, so nothing happens when the first half did not. Counters and parking are cleared only
--- where the row was absent, closed or of an older epoch. An attempt that a restored server let do
--- nothing is taken off again. Evidence of success makes the lane due at once, unless the books
--- refused it just now; a parked lane has no due time (NULL) unless the caller gives it one, for
--- looking again. A standalone row in that place becomes the trade's: the money goes first, and
--- whoever holds that row finds its fence gone.
+-- with the sync row's epoch. The fresh token that the first half wrote selects the sync row, so
+-- nothing happens if the first half did not. Counters and parking are cleared only if the row was
+-- absent, closed or of an older epoch. An attempt that a restored server kept from doing anything
+-- is not counted. Evidence of success makes the lane due at once, unless the business rows refused
+-- it just now. A parked lane has no due time (NULL), unless the caller gives one to have it looked
+-- at again. A standalone row in that place becomes the trade's: money goes first, and whoever holds
+-- the standalone row finds its fence gone.
 form open_lane: one row, alone
 form open_lane_many: one row, many
 

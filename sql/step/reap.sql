@@ -1,6 +1,6 @@
--- An observer opens a P row whose holder is not alive: max_hold is over, or the session is gone or
--- ended.  Death is final and was committed before, so reading the session without a lock is enough;
--- the fence proves that the row is the one that was seen.
+-- A janitor opens a P row whose holder is not alive: its max_hold is over, or its session is gone
+-- or ended.  Death is final and was committed before, so the session is read without a lock; the
+-- fence proves that the row is the one that was seen.
 form reap: one row, alone
 form reap_now: one row, alone; then open_lane
 

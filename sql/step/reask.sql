@@ -1,9 +1,10 @@
--- What an ask makes of a repeatable row that is there: one that is finished, overdue or without a
--- holder is taken over.  A living holder's row is left exactly as it is, and so is a trade that
--- happens once, whatever its status. Sessions are not looked at here: a subquery of an INSERT would
--- lock the holder's session row, and its heartbeat with it.  A caller that was refused reads the
--- row; where the session is dead, which is final, it asks again, alone, with the fence that it saw.
--- Such rows are not on the due index: there is no retry lane and no janitor for them.
+-- What an ask does to a repeatable row that is there.  It takes the row over if the row is
+-- finished, overdue or without a holder.  It leaves a living holder's row exactly as it is, and
+-- also a trade that happens once, whatever its status. Sessions are not read here: a subquery of an
+-- INSERT would lock the holder's session row, and delay its heartbeat.  A caller that was refused
+-- reads the row.  If the holder's session is dead, which is final, the caller asks again, alone,
+-- with the fence that it saw. Such rows are not on the due index: they have no retry lane, and no
+-- janitor opens them.
 UPDATE s
 SET s.status = 'P',
     s.step = 'reask',

@@ -1,7 +1,7 @@
--- A proven failure is tried anew, as the next epoch with a new channel key.  The caller names the
--- epoch it saw: of two reclaimers one finds another epoch and is refused.  Whoever asked the
--- channel about the old keys names the fence too: a failure that operators, or another attempt,
--- have decided anew since then is one that nobody asked about.  0: any.
+-- Tries a proven failure anew, as the next epoch with a new channel key.  The caller names the
+-- epoch that it saw: of two reclaimers, one finds another epoch and is refused.  A caller that
+-- asked the channel about the old keys also names the fence (0: any).  If operators or another
+-- attempt have since made it another failure, nobody asked the channel about that one.
 form reclaim: one row, alone
 form reclaim_many: one row, many
 

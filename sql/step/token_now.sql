@@ -1,6 +1,6 @@
 -- Whether a step with this token is the row's last one, and what it is worth: the row's status, and
--- whether the session that it was made under still lives.  By a join: EXISTS says no, and no error,
--- where KILL QUERY meets it.
+-- whether its session still lives.  That is read by a join, since an EXISTS that KILL QUERY
+-- interrupts says no instead of an error.
 SELECT TRUE
     AND t.token = :token                                        -- rule token
     AS mine, t.status, t.fence, t.epoch,

@@ -1,5 +1,5 @@
--- Which of these steps were committed, whatever has become of their rows since: for a statement
--- that carried out many and changed fewer rows than all of them have.
+-- Which of these steps were committed, whatever became of their rows since.  It is for a statement
+-- of many steps that changed fewer rows than all of the steps would.
 form tokens_seen: one row, many
 
 SELECT :token

@@ -1,5 +1,6 @@
--- As view_by_key.sql, of many keys.  The first SELECT gives the keys their names and types, so that
--- each row can be found by its primary key; a table that seems empty is read whole, without a lock.
+-- As view_by_key.sql, for many keys.  The first SELECT gives the keys their names and types, so
+-- that each row is found by its primary key.  A table that seems empty is read whole, without a
+-- lock.
 SELECT /*include view_columns*/
 FROM (SELECT cust_no, serial_no, op_code FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(:cust_no, :serial_no, :op_code)/*)rows*/) k

@@ -65,6 +65,10 @@ static const struct made all_made[] = {
      "DELETE FROM t WHERE k IN (SELECT k FROM u WHERE w = ? ORDER BY k LIMIT 1)",
      "DELETE FROM t WHERE (k IN (SELECT k FROM u WHERE w = ? ORDER BY k LIMIT 1))" CHANGED, "A#",
      "A"},
+    {"DELETE FROM `2fa` WHERE a IN (1, 1e5, 1.5e+3, .5, 0x4F, 0b01, x'41', :epoch)", NULL,
+     "DELETE FROM `2fa` WHERE a IN (1, 1e5, 1.5e+3, .5, 0x4F, 0b01, x'41', ?)",
+     "DELETE FROM `2fa` WHERE (a IN (1, 1e5, 1.5e+3, .5, 0x4F, 0b01, x'41', ?))" CHANGED, "D#",
+     "D"},
     {"UPDATE t SET n = n + 1 WHERE id = 1", NULL, "UPDATE t SET n = n + 1 WHERE id = 1",
      "UPDATE t SET n = n + 1 WHERE (id = 1)" CHANGED, "#", ""},
     /* Words that are no keywords there. */
@@ -216,6 +220,16 @@ static const struct bad bad_texts[] = {
     {UP "a = 'x\\'", "the end of a string, or of a name in quotes, is missing"},
     {UP "a = \"x''", "the end of a string, or of a name in quotes, is missing"},
     {UP "`a = 1", "the end of a string, or of a name in quotes, is missing"},
+    {UP "a = 1e5LIMIT 1", "\"1e5LIMIT\" begins with a digit: a name stands in backticks then, and "
+                          "a number is followed by a blank"},
+    {UP "a = .5LIMIT 1", "\"5LIMIT\" begins with a digit: a name stands in backticks then, and a "
+                         "number is followed by a blank"},
+    {UP "a = 1e-5ORDER BY b", "\"5ORDER\" begins with a digit: a name stands in backticks then, "
+                              "and a number is followed by a blank"},
+    {UP "a = 0x41RETURNING", "\"0x41RETURNING\" begins with a digit: a name stands in backticks "
+                             "then, and a number is followed by a blank"},
+    {"DELETE FROM 2fa WHERE a = :epoch", "\"2fa\" begins with a digit: a name stands in backticks "
+                                         "then, and a number is followed by a blank"},
     {UP "(a = 1", "a parenthesis is not closed"},
     {UP "a = 1) OR (1 = 1", "a parenthesis is closed that was not opened"},
     {UP "a = 1)", "a parenthesis is closed that was not opened"},
@@ -229,7 +243,7 @@ static const struct bad bad_texts[] = {
     {"INSERT INTO", "the name of a table is expected, and not \"the end\""},
     {"INSERT INTO 't' VALUES (:epoch)", "the name of a table is expected, and not \"'t'\""},
     {"INSERT INTO :epoch VALUES (1)", "the name of a table is expected, and not \":epoch\""},
-    {"INSERT INTO d. VALUES (:epoch)", "VALUES is expected, and not \"(\""},
+    {"INSERT INTO d. VALUES (:epoch)", "VALUES is expected, and not \"the end\""},
     {"INSERT INTO t SET a = :epoch", "is an INSERT ... SET; INSERT INTO ... VALUES is taken"},
     {"INSERT INTO t SELECT :epoch", "is an INSERT ... SELECT; INSERT INTO ... VALUES is taken"},
     {"INSERT INTO t (a) SELECT :epoch", "is an INSERT ... SELECT; INSERT INTO ... VALUES is taken"},

@@ -10,6 +10,7 @@
 #include "support/database.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/books.h>
 #include <tradelock/callback.h>
 #include <tradelock/layer.h>
 #include <tradelock/row_lock.h>
@@ -55,6 +56,8 @@ static struct {
     tl_rw *rw, *held_rw;
     tl_workflows *workflows, *empty;
     tl_worker *worker;
+    tl_books *books;
+    tl_book *book;
 } have;
 
 static database *db;
@@ -165,6 +168,13 @@ static tl_request request(void)
     return it;
 }
 
+static tl_statement statement(void)
+{
+    return (tl_statement){.name = "note",
+                          .sql = "INSERT INTO note VALUES (:id, :what)",
+                          .values = "id int, what text"};
+}
+
 static tl_mutex_options mutex_options(void)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
@@ -248,6 +258,75 @@ CALL(tl_audit_close)
         .version = TL_CLOSING_VERSION, .finding = "0", .actor = "anna", .reason = "test"};
 
     return (int)tl_audit_close(N(1, have.client), N(2, &it));
+}
+
+CALL(tl_book_bytes)
+{
+    tl_book_bytes(N(1, have.book), N(2, "what"), N(3, "x"), 1);
+    return NEUTRAL;
+}
+
+CALL(tl_book_check)
+{
+    tl_book_clear(have.book);
+    return (int)tl_book_check(N(1, have.book));
+}
+
+CALL(tl_book_clear)
+{
+    tl_book_clear(N(1, have.book));
+    return NEUTRAL;
+}
+
+CALL(tl_book_free)
+{
+    tl_book_free(N(1, have.book));
+    return NEUTRAL;
+}
+
+CALL(tl_book_int)
+{
+    tl_book_int(N(1, have.book), N(2, "id"), 1);
+    return NEUTRAL;
+}
+
+CALL(tl_book_line)
+{
+    tl_book_line(N(1, have.book), N(2, "note"));
+    return NEUTRAL;
+}
+
+CALL(tl_book_new)
+{
+    tl_book *book = NULL;
+
+    return (int)tl_book_new(N(1, &book), N(2, have.books));
+}
+
+CALL(tl_book_null)
+{
+    tl_book_null(N(1, have.book), N(2, "id"));
+    return NEUTRAL;
+}
+
+CALL(tl_book_refuse)
+{
+    tl_book_refuse(N(1, have.book), TL_REFUSED);
+    return NEUTRAL;
+}
+
+CALL(tl_book_text)
+{
+    tl_book_text(N(1, have.book), N(2, "what"), N(3, "x"));
+    return NEUTRAL;
+}
+
+CALL(tl_books_new)
+{
+    tl_statement it = statement();
+    tl_books *books = NULL;
+
+    return (int)tl_books_new(N(1, &books), N(2, have.client), N(3, &it), 1);
 }
 
 CALL(tl_channel_key)
@@ -413,6 +492,11 @@ CALL(tl_lock_ask)
     return (int)tl_lock_ask(N(1, have.fresh), 0);
 }
 
+CALL(tl_lock_ask_book)
+{
+    return (int)tl_lock_ask_book(N(1, have.fresh), N(2, have.book), 0);
+}
+
 CALL(tl_lock_ask_submit)
 {
     return (int)tl_lock_ask_submit(N(1, have.held), MAY(2, when_done), MAY(3, &have));
@@ -433,6 +517,13 @@ CALL(tl_lock_finish)
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
 
     return (int)tl_lock_finish(N(1, have.held), N(2, &ending));
+}
+
+CALL(tl_lock_finish_book)
+{
+    tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
+
+    return (int)tl_lock_finish_book(N(1, have.held), N(2, &ending), N(3, have.book), 1000);
 }
 
 CALL(tl_lock_finish_in)
@@ -1088,6 +1179,22 @@ CALL(channel_key_without_a_key)
     return (int)tl_channel_key(out, 64, "site", "fastpay", &(tl_key){NULL, NULL, NULL}, 1);
 }
 
+CALL(books_of_zeroes)
+{
+    tl_statement it = {.name = NULL};
+    tl_books *books = NULL;
+
+    return (int)tl_books_new(&books, have.client, &it, 1);
+}
+
+CALL(statement_without_text)
+{
+    tl_statement it = {.name = "note"};
+    tl_books *books = NULL;
+
+    return (int)tl_books_new(&books, have.client, &it, 1);
+}
+
 CALL(set_with_a_hole)
 {
     const char *const with_a_hole[] = {one, NULL};
@@ -1195,6 +1302,17 @@ static const struct entry {
     FUNCTION(tl_attempt_left_ms, 1),
     FUNCTION(tl_audit, 5),
     FUNCTION(tl_audit_close, 2),
+    FUNCTION(tl_book_bytes, 3),
+    FUNCTION(tl_book_check, 1),
+    FUNCTION(tl_book_clear, 1),
+    FUNCTION(tl_book_free, 1),
+    FUNCTION(tl_book_int, 2),
+    FUNCTION(tl_book_line, 2),
+    FUNCTION(tl_book_new, 2),
+    FUNCTION(tl_book_null, 2),
+    FUNCTION(tl_book_refuse, 1),
+    FUNCTION(tl_book_text, 3),
+    FUNCTION(tl_books_new, 3),
     FUNCTION(tl_channel_key, 4),
     FUNCTION(tl_claim_due, 4),
     FUNCTION(tl_class_name, 0),
@@ -1223,10 +1341,12 @@ static const struct entry {
     FUNCTION(tl_list, 4),
     FUNCTION(tl_lock_arm, 1),
     FUNCTION(tl_lock_ask, 1),
+    FUNCTION(tl_lock_ask_book, 2),
     FUNCTION(tl_lock_ask_submit, 3),
     FUNCTION(tl_lock_ask_with, 3),
     FUNCTION(tl_lock_committed, 1),
     FUNCTION(tl_lock_finish, 2),
+    FUNCTION(tl_lock_finish_book, 3),
     FUNCTION(tl_lock_finish_in, 3),
     FUNCTION(tl_lock_finish_submit, 4),
     FUNCTION(tl_lock_finish_with, 4),
@@ -1329,6 +1449,8 @@ static const struct entry {
     HALF(counts_without_a_version),
     HALF(claim_without_an_operation),
     HALF(channel_key_without_a_key),
+    HALF(books_of_zeroes),
+    HALF(statement_without_text),
     HALF(set_with_a_hole),
     HALF(mutex_options_of_zeroes),
     HALF(rw_options_of_zeroes),
@@ -1372,6 +1494,7 @@ static void take_locks(void)
 static void open_all(void)
 {
     tl_client_options options = client_options();
+    tl_statement note = statement();
     tl_worker_options of_worker = TL_WORKER_OPTIONS_INIT;
     tl_workflow it = workflow();
 
@@ -1383,6 +1506,8 @@ static void open_all(void)
     CREW_STATUS(tl_workflow_register(have.workflows, &it), TL_OK);
     CREW_STATUS(tl_workflows_new(&have.empty, have.client), TL_OK);
     CREW_STATUS(tl_worker_start(&have.worker, have.workflows, &of_worker), TL_OK);
+    CREW_STATUS(tl_books_new(&have.books, have.client, &note, 1), TL_OK);
+    CREW_STATUS(tl_book_new(&have.book, have.books), TL_OK);
     take_locks();
 }
 
@@ -1477,8 +1602,13 @@ static void test_no_pointer_ends_the_process(void **state)
 
 static int setup(void **state)
 {
+    MYSQL *sql;
+
     (void)state;
     db = database_new(server_shared(), "session_ms=30s\n");
+    sql = database_connect(db);
+    database_run(sql, "CREATE TABLE note (id INT PRIMARY KEY, what TEXT) ENGINE = InnoDB");
+    mysql_close(sql);
     return 0;
 }
 

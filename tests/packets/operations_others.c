@@ -4,6 +4,7 @@
 #include "operations.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/books.h>
 #include <tradelock/layer.h>
 #include <tradelock/row_lock.h>
 
@@ -112,6 +113,59 @@ static tl_status call_finish_submit(scene *s)
     tl_status status = tl_lock_finish_submit(s->lock, &ending, NULL, NULL);
 
     return status == TL_OK ? await_completion(s) : status;
+}
+
+/* --------------------------------------------------------------------- books -- */
+
+/* So many that the memory of the book grows several times. */
+#define LINES 40
+
+static tl_status fill_book(tl_book *book)
+{
+    char text[] = "a text of some length, so that it does not fit beside many others";
+
+    for (int i = 0; i < LINES; i++) {
+        tl_book_line(book, "strike out");
+        tl_book_bytes(book, "bytes", text, sizeof text);
+        tl_book_line(book, "note");
+        tl_book_text(book, "text", text);
+        tl_book_int(book, "number", i);
+    }
+    return tl_book_check(book);
+}
+
+/* Also a second time, with the memory that it has then. */
+static tl_status fill_twice(tl_book *book)
+{
+    tl_status status = fill_book(book);
+
+    tl_book_clear(book);
+    EXPECT(tl_book_check(book) == TL_OK);
+    return status == TL_OK ? fill_book(book) : status;
+}
+
+static tl_status call_book(scene *s)
+{
+    static const tl_statement statements[] = {
+        {.name = "note",
+         .sql = "INSERT INTO ledger (serial_no, id) VALUES (:text, :number)",
+         .values = "text text, number int"},
+        {.name = "strike out",
+         .sql = "DELETE FROM ledger WHERE HEX(serial_no) = :bytes",
+         .values = "bytes bytes",
+         .refused = "there is none"},
+    };
+    tl_books *books = NULL;
+    tl_book *book = NULL;
+    tl_status status = tl_books_new(&books, s->far, statements, 2);
+
+    EXPECT((status == TL_OK) == (books != NULL));
+    if (status == TL_OK)
+        status = tl_book_new(&book, books);
+    if (status == TL_OK)
+        status = fill_twice(book);
+    tl_book_free(book);
+    return status;
 }
 
 /* ----------------------------------------------------------------- resources -- */
@@ -597,6 +651,7 @@ static const operation operations[] = {
      1, 0, NULL},
     {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-", 1, 0,
      NULL},
+    {"book", 0, prepare_nothing, call_book, TL_OK, "-", "-", 0, 0, NULL},
     {"mutex", 0, prepare_nothing, call_mutex, TL_OK, "-", "-", 0, 0, NULL},
     {"mutex waiting", OPERATION_SPEAKS, prepare_nothing, call_mutex_waiting, TL_GRANTED, "-", "-",
      0, 0, NULL},

@@ -457,6 +457,9 @@ const plan_case plan_cases[] = {
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
     {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
+    /* declared statements */
+    {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 9, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
     /* the doctor */

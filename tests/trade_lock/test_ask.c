@@ -401,7 +401,7 @@ static void run_together(step **steps, size_t count)
     for (size_t i = 0; i < count; i++)
         random_token(steps[i]->token);
     assert_status(pool_get(f.client->connections, POOL_QUICK, 5000, &connection), TL_OK);
-    assert_int_equal(store_group(connection, steps, count, 0), DB_DONE);
+    assert_int_equal(store_group(connection, steps, count), DB_DONE);
     pool_put(f.client->connections, connection);
 }
 

@@ -47,6 +47,17 @@ static const tl_statement statements[] = {
             " AND epoch = :epoch AND state = 'OPEN'",
      .values = "state text"},
     {.name = "mark", .sql = "UPDATE marks SET n = n + 1 WHERE name = :name", .values = "name text"},
+    {.name = "unmark", .sql = "DELETE FROM marks WHERE name = :name", .values = "name text"},
+    {.name = "set",
+     .sql = "UPDATE marks SET n = :n WHERE name = :name",
+     .values = "name text, n int"},
+    {.name = "fee",
+     .sql = "UPDATE account SET balance = balance - :fee WHERE cust_no = :cust_no",
+     .values = "fee int"},
+    {.name = "freeze the rest",
+     .sql = "UPDATE account SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"
+            " AND balance - frozen >= :amount_minor",
+     .refused = "too little money is left"},
     {.name = "treasury",
      .sql = "UPDATE treasury SET balance = balance - :amount_minor WHERE id = 1",
      .shared = 1},
@@ -405,41 +416,307 @@ static void test_nobody_waits_for_another_ones_row(void **state)
 
 /* --------------------------------------------------------------- a sum that looks right -- */
 
+/* 60 trades at once, each with one line more: of `statement`, for the name that is its turn. */
+struct marking {
+    const char *statement;
+    const char *const *names; /* three of them, in turn */
+    tl_status expected[3];
+};
+
 static void mark(void *context, int number)
 {
-    static const char *const names[] = {"none", "two", "one"};
-    const char *name = names[number % 3];
+    const struct marking *m = context;
+    tl_book *book = ask_book();
+    char serial[48], cust[16];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "%s-%s-%d", m->statement, m->names[0], number);
+    snprintf(cust, sizeof cust, "c%d", 120 + number);
+    lock = new_lock(serial, cust);
+    tl_book_line(book, m->statement);
+    tl_book_text(book, "name", m->names[number % 3]);
+    pthread_barrier_wait(&barrier);
+    if ((120 + number) % 10 != 9)
+        CREW_STATUS(ask_with(lock, book), m->expected[number % 3]);
+    else
+        tl_book_free(book);
+    tl_lock_free(lock);
+}
+
+static void mark_all(const char *statement, const char *const *names, const tl_status *expected)
+{
+    struct marking m = {statement, names, {expected[0], expected[1], expected[2]}};
+
+    pthread_barrier_init(&barrier, NULL, 60);
+    crew_threads(60, mark, &m);
+    pthread_barrier_destroy(&barrier);
+}
+
+/* One line finds no row and another one two: together as many as declared.  Each of the three is
+ * the first of its statement once, which the server treats apart. */
+static void test_sums_are_not_enough(void **state)
+{
+    static const char *const names[][3] = {
+        {"a-none", "b-two", "c-one"}, {"b-none", "a-two", "c-one"}, {"c-none", "b-two", "a-one"}};
+    static const tl_status expected[] = {TL_CALLBACK_FAILED, TL_CALLBACK_FAILED, TL_GRANTED};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const char *two = names[i][1], *one = names[i][2];
+
+        database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) VALUES ('%s'), ('%s'), ('%s')",
+                     two, two, one);
+        mark_all("mark", names[i], expected);
+        assert_int_equal(NUMBER("SELECT SUM(n) FROM marks WHERE name = '%s'", two), 0);
+        assert_int_equal(NUMBER("SELECT n FROM marks WHERE name = '%s'", one),
+                         NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
+                                "'mark-%s-%%'",
+                                names[i][0]));
+    }
+    check_sums();
+}
+
+/* The first line of a statement that the server runs for many is treated apart.  Here one finds no
+ * row, and that of another statement finds two. */
+static void be_first(void *context, int number)
+{
+    const int poor = number == 5, two = number == 7;
     char serial[32], cust[16];
     tl_book *book = ask_book();
     tl_lock *lock;
 
-    (void)context;
-    snprintf(serial, sizeof serial, "m-%d", number);
-    snprintf(cust, sizeof cust, "c%d", 120 + number);
-    lock = new_lock(serial, cust);
-    if ((120 + number) % 10 != 9) {
+    snprintf(serial, sizeof serial, "b%d-%d", *(int *)context, number);
+    snprintf(cust, sizeof cust, "c%d", 100 + number % 8);
+    lock = new_lock(serial, poor ? "a-poor" : cust);
+    if (two) {
         tl_book_line(book, "mark");
+        tl_book_text(book, "name", "two");
+    }
+    pthread_barrier_wait(&barrier);
+    CREW_STATUS(ask_with(lock, book), poor ? TL_REFUSED : two ? TL_CALLBACK_FAILED : TL_GRANTED);
+    tl_lock_free(lock);
+}
+
+static void test_first_lines(void **state)
+{
+    (void)state;
+    database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) VALUES ('two'), ('two');"
+                      "INSERT INTO account (cust_no, balance) VALUES ('a-poor', 0)");
+    for (int round = 0; round < 20; round++) {
+        pthread_barrier_init(&barrier, NULL, 32);
+        crew_threads(32, be_first, &round);
+        pthread_barrier_destroy(&barrier);
+    }
+    assert_int_equal(NUMBER("SELECT SUM(n) FROM marks"), 0);
+    check_sums();
+}
+
+static void test_sums_of_deletes(void **state)
+{
+    static const char *const names[][3] = {{"a-none", "b-two", "c-gone"},
+                                           {"b-none", "a-two", "c-gone"}};
+    static const tl_status expected[] = {TL_CALLBACK_FAILED, TL_CALLBACK_FAILED,
+                                         TL_CALLBACK_FAILED};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) VALUES ('%s'), ('%s')",
+                     names[i][1], names[i][1]);
+        mark_all("unmark", names[i], expected);
+        assert_int_equal(NUMBER("SELECT COUNT(*) FROM marks"), 2);
+    }
+    check_sums();
+}
+
+/* ------------------------------------------------------------------- in declared order -- */
+
+/* Customers c180 to c188 have enough for one of the two: the fee is taken first, and then too little
+ * is left.  A poor neighbour must not change that. */
+static void take_fee(void *context, int number)
+{
+    const int poor = number % 2;
+    char serial[32], cust[16];
+    tl_book *book = new_book();
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "f%d-%d", *(int *)context, number);
+    snprintf(cust, sizeof cust, "c%d", poor ? 189 : 180 + number / 2 % 9);
+    lock = new_lock(serial, cust);
+    if (!poor) {
+        tl_book_line(book, "fee");
+        tl_book_int(book, "fee", 1);
+    }
+    tl_book_line(book, poor ? "freeze" : "freeze the rest");
+    pthread_barrier_wait(&barrier);
+    CREW_STATUS(ask_with(lock, book), TL_REFUSED);
+    tl_lock_free(lock);
+}
+
+static void test_declared_order(void **state)
+{
+    (void)state;
+    database_run(SQL,
+                 "UPDATE account SET balance = frozen + %d WHERE cust_no BETWEEN 'c180' AND "
+                 "'c188'",
+                 AMOUNT);
+    for (int round = 0; round < 5; round++) {
+        pthread_barrier_init(&barrier, NULL, 36);
+        crew_threads(36, take_fee, &round);
+        pthread_barrier_destroy(&barrier);
+    }
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no REGEXP '^f[0-9]-'"),
+                     0);
+    check_sums();
+}
+
+/* Two lines of one statement on one row keep their order, in groups too. */
+static void set_twice(void *context, int number)
+{
+    tl_book *book = ask_book();
+    char serial[32], cust[16], name[16];
+    tl_lock *lock;
+
+    (void)context;
+    snprintf(serial, sizeof serial, "s-%d", number);
+    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
+    snprintf(name, sizeof name, "s%d", number);
+    lock = new_lock(serial, cust);
+    for (int n = 2; n > 0; n--) {
+        tl_book_line(book, "set");
         tl_book_text(book, "name", name);
-        pthread_barrier_wait(&barrier);
-        CREW_STATUS(ask_with(lock, book), number % 3 == 2 ? TL_GRANTED : TL_CALLBACK_FAILED);
+        tl_book_int(book, "n", n);
+    }
+    pthread_barrier_wait(&barrier);
+    CREW_STATUS(ask_with(lock, book), TL_GRANTED);
+    tl_lock_free(lock);
+}
+
+static void test_lines_keep_their_order(void **state)
+{
+    (void)state;
+    database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) SELECT CONCAT('s', seq) FROM "
+                      "seq_0_to_35");
+    pthread_barrier_init(&barrier, NULL, 36);
+    crew_threads(36, set_twice, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM marks WHERE n <> 1"), 0);
+    check_sums();
+}
+
+/* --------------------------------------------------------------------------- tried anew -- */
+
+/* Whoever asks again with another amount books the trade's own, as its ending will. */
+static void test_an_amount_is_the_trades(void **state)
+{
+    tl_ending failure = TL_ENDING_INIT;
+    tl_lock_options o = options();
+    tl_lock *lock = new_lock("anew", "c11");
+    tl_book *book;
+
+    (void)state;
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    failure.outcome = TL_OUTCOME_FAILURE;
+    failure.proof = TL_PROOF_DECLINED;
+    failure.retryable = 1;
+    database_run(SQL, "DELETE FROM orders WHERE serial_no = 'anew'");
+    database_run(SQL, "UPDATE account SET frozen = frozen - %d WHERE cust_no = 'c11'", AMOUNT);
+    book = new_book();
+    assert_status(tl_lock_finish_book(lock, &failure, book, 60000), TL_FAILED);
+    tl_book_free(book);
+    tl_lock_free(lock);
+    o.flags |= TL_ASK_RECLAIM;
+    o.reclaim_epoch = 1;
+    o.amount_minor = 7 * AMOUNT;
+    lock = lock_new(scene.f.client, "anew", "c11", &o);
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    assert_int_equal(NUMBER("SELECT epoch FROM orders WHERE serial_no = 'anew'"), 2);
+    check_sums();
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    check_sums();
+}
+
+/* What was not said is not booked as nothing. */
+static void test_no_amount(void **state)
+{
+    tl_lock_options o = sync_options("x");
+    tl_lock *lock = lock_new(scene.f.client, "unsaid", "c12", &o);
+
+    (void)state;
+    assert_status(ask_with(lock, ask_book()), TL_REFUSED);
+    assert_row(&scene.f, "unsaid", "c12", "WITHDRAW", "-");
+    tl_lock_free(lock);
+    check_sums();
+}
+
+/* ------------------------------------------------------------------- a held shared row -- */
+
+static atomic_int without_treasury;
+
+/* Whoever has no line of the treasury's comes through while somebody holds its row. */
+static void beside_the_treasury(void *context, int number)
+{
+    char serial[32], cust[16];
+    tl_lock *lock;
+
+    snprintf(serial, sizeof serial, "t-%d", number);
+    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
+    lock = new_lock(serial, cust);
+    if (number == THREADS) {
+        while (atomic_load(&without_treasury) < THREADS / 2)
+            crew_sleep_ms(5);
+        database_run(context, "ROLLBACK");
     } else {
-        pthread_barrier_wait(&barrier);
-        tl_book_free(book);
+        CREW_STATUS(ask_with(lock, ask_book()), TL_GRANTED);
+        CREW_STATUS(succeed_with(lock, success_book(number % 2)), TL_SUCCEEDED);
+        if (number % 2 == 0)
+            atomic_fetch_add(&without_treasury, 1);
     }
     tl_lock_free(lock);
 }
 
-/* One line finds no row and another one two: together as many as declared. */
-static void test_sums_are_not_enough(void **state)
+static void test_a_held_treasury(void **state)
 {
+    MYSQL *holder = database_connect(scene.f.db);
+
     (void)state;
-    database_run(SQL, "INSERT INTO marks (name) VALUES ('two'), ('two'), ('one')");
-    pthread_barrier_init(&barrier, NULL, 60);
-    crew_threads(60, mark, NULL);
+    database_run(holder, "BEGIN; UPDATE treasury SET balance = balance + 1 WHERE id = 1");
+    crew_threads(THREADS + 1, beside_the_treasury, holder);
+    mysql_close(holder);
+    check_sums();
+}
+
+/* -------------------------------------------------------------------- used by two at once -- */
+
+static void use_one(void *context, int number)
+{
+    tl_lock *lock;
+    char serial[32];
+    tl_status status;
+
+    snprintf(serial, sizeof serial, "w-%d", number);
+    lock = new_lock(serial, "c13");
+    pthread_barrier_wait(&barrier);
+    do
+        status = tl_lock_ask_book(lock, context, 0);
+    while (status == TL_WRONG_STATE || tl_status_class(status) == TL_CLASS_RETRY);
+    CREW_STATUS(status, TL_GRANTED);
+    tl_lock_free(lock);
+}
+
+static void test_a_book_is_one_trades_at_a_time(void **state)
+{
+    tl_book *book = ask_book();
+
+    (void)state;
+    pthread_barrier_init(&barrier, NULL, 16);
+    crew_threads(16, use_one, book);
     pthread_barrier_destroy(&barrier);
-    assert_int_equal(NUMBER("SELECT SUM(n) FROM marks WHERE name = 'two'"), 0);
-    assert_int_equal(NUMBER("SELECT n FROM marks WHERE name = 'one'"),
-                     NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'm-%%'"));
+    tl_book_free(book);
+    assert_int_equal(
+        NUMBER("SELECT COUNT(DISTINCT serial_no) FROM orders WHERE cust_no = 'c13' AND "
+               "serial_no LIKE 'w-%%'"),
+        16);
     check_sums();
 }
 
@@ -454,6 +731,14 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_each_gets_its_own_answer),
         cmocka_unit_test(test_nobody_waits_for_another_ones_row),
         cmocka_unit_test(test_sums_are_not_enough),
+        cmocka_unit_test(test_first_lines),
+        cmocka_unit_test(test_sums_of_deletes),
+        cmocka_unit_test(test_declared_order),
+        cmocka_unit_test(test_lines_keep_their_order),
+        cmocka_unit_test(test_an_amount_is_the_trades),
+        cmocka_unit_test(test_no_amount),
+        cmocka_unit_test(test_a_held_treasury),
+        cmocka_unit_test(test_a_book_is_one_trades_at_a_time),
     };
 
     crew_arguments(count, arguments);

@@ -101,18 +101,11 @@ static long long attempts(house *self)
     return database_number(self->sql, "SELECT attempts FROM trade_lock WHERE lane = 'R'");
 }
 
-/* As far as the row knows nothing was sent, and the deadline is over. */
-static void what_never_left_may_have(void **state)
+/* A worker looks a few times, and may do nothing: no attempt of the trade's is used up. */
+static void work_in_vain(house *self)
 {
-    house *self = *state;
     long long claims;
 
-    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":1}");
-    house_expect(self, "W1", "C1", 100, TL_QUEUED);
-    declare(self);
-    database_run(self->sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6), rev = "
-                            "rev + 1, step = 'test' WHERE lane = 'S'");
-    /* Its attempts are counted only by those who may do something. */
     do {
         house_work(self, 1, 300);
         house_row(self, "W1", "P 1 0 -");
@@ -120,6 +113,37 @@ static void what_never_left_may_have(void **state)
                                             "step = 'claim' AND op_code = 'WITHDRAW'");
     } while (claims < 3);
     assert_int_equal(attempts(self), 0);
+}
+
+/* The client is a new one, which looks before it does anything. */
+static void queue_and_declare(house *self)
+{
+    house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":1}");
+    house_expect(self, "W1", "C1", 100, TL_QUEUED);
+    declare(self);
+    house_reopen(self);
+}
+
+static void a_refused_arming_is_no_attempt(void **state)
+{
+    house *self = *state;
+
+    queue_and_declare(self);
+    work_in_vain(self);
+    accept_now(self);
+    house_work(self, 1, PATIENCE_MS);
+    house_row(self, "W1", "F 1 2 N");
+}
+
+/* As far as the row knows nothing was sent, and the deadline is over. */
+static void what_never_left_may_have(void **state)
+{
+    house *self = *state;
+
+    queue_and_declare(self);
+    database_run(self->sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6), rev = "
+                            "rev + 1, step = 'test' WHERE lane = 'S'");
+    work_in_vain(self);
     accept_now(self);
     house_row(self, "W1", "P 1 2 -");
     house_work(self, 1, PATIENCE_MS);
@@ -212,9 +236,9 @@ static void a_failure_that_stands_is_tried_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOUSE(a_decline_is_no_failure_yet),         HOUSE(what_never_left_may_have),
-        HOUSE(a_lost_reclaim_is_asked_about),       HOUSE(so_it_is_where_the_failure_is_late),
-        HOUSE(a_failure_that_stands_is_tried_anew),
+        HOUSE(a_decline_is_no_failure_yet),        HOUSE(a_refused_arming_is_no_attempt),
+        HOUSE(what_never_left_may_have),           HOUSE(a_lost_reclaim_is_asked_about),
+        HOUSE(so_it_is_where_the_failure_is_late), HOUSE(a_failure_that_stands_is_tried_anew),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -1,5 +1,5 @@
-/* The sample's execute, query and cancel: builds each HTTP request from the payload and says
- * what each answer proves. Touches no database. */
+/* The sample's execute, query and cancel: builds each HTTP request from the payload, and says what
+ * each answer proves.  Touches the channel, and no database. */
 #include "channel.h"
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static int says(const json_t *body, const char *name, const char *text)
     return strcmp(get_text(body, name), text) == 0;
 }
 
-/* An answer that names the payment; one that cannot be stored is no answer. */
+/* Takes the reference of the payment.  0: there is none, or none that can be stored. */
 static int take_ref(const json_t *body, tl_reply *reply)
 {
     const char *channel_ref = get_text(body, "channel_ref");
@@ -79,7 +79,7 @@ static void remark_decline(const json_t *body, tl_reply *reply)
     tl_reply_remark(reply, "%s: %s", get_text(body, "code"), get_text(body, "reason"));
 }
 
-/* The stored result: what a later ask for the same trade is told. */
+/* Keeps the result that a later ask for the same trade is told. */
 static void keep_result(tl_reply *reply)
 {
     json_t *json = json_pack("{s:s}", "channel_ref", reply->channel_ref);
@@ -121,14 +121,15 @@ tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, 
     case 202:
         return says(body, "outcome", "accepted") ? TL_EXECUTE_ACCEPTED : TL_EXECUTE_UNKNOWN;
     case 429:
-        /* Documented: a rate-limited request was not looked at. */
+        /* The channel documents that it does not process a rate-limited request. */
         return says(body, "outcome", "rate_limited") ? TL_EXECUTE_RETRY_LATER : TL_EXECUTE_UNKNOWN;
     case 422:
         *mismatch = says(body, "outcome", "key_mismatch");
         return TL_EXECUTE_UNKNOWN;
     default:
-        /* 409, "a duplicate is in progress", says that another send of this key lives: the very
-         * opposite of a decline.  5xx may have paid.  The rest is nonsense. */
+        /* 409, "a duplicate is in progress", means that another send of this key is alive, which
+         * is the opposite of a decline.  After 5xx it may have paid.  Any other code has no
+         * meaning. */
         return TL_EXECUTE_UNKNOWN;
     }
 }
@@ -138,7 +139,7 @@ tl_query channel_query_means(const http_exchange *exchange, const json_t *body, 
     remark_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED)
         return TL_QUERY_UNREACHABLE;
-    /* A 404 alone may come from a wrong address or a gateway; the word must be there. */
+    /* A 404 alone may come from a wrong address or a gateway, so the body must say it as well. */
     if (exchange->code == 404)
         return says(body, "status", "not_found") ? TL_QUERY_NOT_FOUND : TL_QUERY_UNREACHABLE;
     if (exchange->code != 200)
@@ -180,9 +181,9 @@ static json_t *read_body(const http_exchange *exchange)
     return body;
 }
 
-/* The channel's clock decides when a request is too old; it is told in its own terms, which is as
- * good as the two clocks agree.  What is left is asked for last: a pause before that makes the
- * moment earlier, never later. */
+/* The moment, by the clock of the channel, after which it must not pay; it is as exact as the two
+ * clocks agree.  The time that is left is asked for last.  So a pause before that makes the moment
+ * earlier, never later. */
 static json_int_t expires_at_ms(const tl_attempt *attempt)
 {
     struct timespec now;

@@ -7,7 +7,7 @@
 
 typedef struct channel channel;
 
-/* TL_INVALID when the URL is not http(s)://host[:port]. */
+/* TL_INVALID: the URL is not http(s)://host[:port]. */
 tl_status channel_new(channel **out, tl_client *client, const char *url);
 void channel_free(channel *self);
 
@@ -16,8 +16,8 @@ tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply
 tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply);
 
 /*
- * The meaning of an exchange, apart from the network; body is NULL when it was no JSON
- * object.  *mismatch becomes 1 when the channel knows this key with other contents.
+ * What an exchange means; they use no network.  body is NULL if the answer was no JSON object.
+ * *mismatch becomes 1 if the channel knows this key with other contents.
  */
 tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, tl_reply *reply,
                              int *mismatch);

@@ -1,10 +1,10 @@
 /*
- * What the three kinds of channel promise, and the registration.
+ * Declares what the three kinds of channel promise, and registers the workflow.
  *
- * All of them take `expires_at_ms` with a payment and never pay after it.  execute sends one that
- * lies within the hold, however long it was stopped for, so that a request which wanders about in
- * the network cannot be paid after send_until.  That promise is what makes "no such payment" final
- * on the window kind; the plain kind shows the other way, a cancel that is final.
+ * All three kinds take `expires_at_ms` with a payment and never pay after it.  execute sends a
+ * moment within the hold, however long it was stopped.  So a request that is late in the network
+ * cannot be paid after send_until.  This promise makes "no such payment" final on the window kind.
+ * The plain kind shows the other way: a cancel that is final.
  */
 #include "books.h"
 #include "channel.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How late a payment that was taken may still be unknown to a query. */
+/* A query may not know a payment for this long after the channel took it. */
 #define LATENCY_MS 150
 
 int withdraw_kind_find(const char *name, withdraw_kind *kind)
@@ -35,7 +35,7 @@ void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_
     promises->latency_ms = LATENCY_MS;
     switch (kind) {
     case WITHDRAW_IDEMPOTENT:
-        /* The safest and the kindest: what got lost is simply sent again. */
+        /* The safest kind: a lost request is simply sent again. */
         promises->name = "idempotent";
         promises->idempotent = 1;
         promises->replays_first_answer = 1;

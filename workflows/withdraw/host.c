@@ -1,4 +1,4 @@
-/* What service and worker share: opens client and registry, registers the sample workflow,
+/* What service and worker share: opens client and registry, registers the sample workflow, and
  * writes the log to standard error. */
 #include "host.h"
 

@@ -1,11 +1,11 @@
-/* What every program that hosts the sample workflow does: client, registry, workflow, and the log
+/* What every program that hosts the sample workflow needs: client, registry, workflow, and the log
  * on standard error. */
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 
 #include "withdraw.h"
 
-/* 366 days: of --window-ms, which service and worker must be given alike. */
+/* 366 days, the most for --window-ms.  Service and worker must be given the same window. */
 #define HOST_WINDOW_MAX_MS INT64_C(31622400000)
 
 typedef struct host_options {
@@ -16,7 +16,7 @@ typedef struct host_options {
     withdraw_kind kind;
     int64_t window_ms;
     int exclusive;
-    tl_level least; /* log lines below are not printed */
+    tl_level least; /* log lines below this level are not printed */
 } host_options;
 
 typedef struct host {
@@ -29,7 +29,7 @@ typedef struct host {
 tl_status host_open(host *self, const host_options *options);
 void host_close(host *self);
 
-/* Exit codes, as of the command `tradelock` (tools/README.md). */
+/* Exit codes, the same as those of the command `tradelock` (tools/README.md). */
 enum {
     EXIT_DONE = 0,
     EXIT_REFUSED = 1,
@@ -42,7 +42,7 @@ enum {
 };
 int host_exit_code(tl_status status);
 
-/* A whole number of milliseconds or of anything else, in range; 1, or 0. */
+/* Reads a whole number; 1, or 0: the text is none, or it is out of range. */
 int host_read_number(int64_t *number, const char *text, int64_t least, int64_t most);
 
 #endif

@@ -1,5 +1,5 @@
-/* One exchange over libcurl, on a connection of its own, so that nothing is ever sent twice
- * unnoticed. */
+/* Makes one exchange over libcurl, on a connection of its own, so that nothing is sent twice
+ * unnoticed. Touches the network only. */
 #include "http.h"
 
 #include <tradelock/test_hooks.h>
@@ -29,7 +29,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
     http_exchange *exchange = context;
     size_t bytes = size * count;
 
-    /* Too much is no answer that anybody could mean; ending the transfer makes it LOST. */
+    /* No real answer is so long.  Ending the transfer makes the exchange LOST. */
     if (bytes > sizeof exchange->body - exchange->size)
         return 0;
     memcpy(exchange->body + exchange->size, data, bytes);
@@ -37,8 +37,8 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
     return bytes;
 }
 
-/* Errors that end an attempt before the first byte of the request, whatever libcurl has
- * counted.  A time-out is told by the count alone. */
+/* Whether this error comes before the first byte of the request, whatever libcurl has counted.
+ * After a time-out only the count tells. */
 static int before_request(CURLcode result)
 {
     switch (result) {
@@ -75,7 +75,7 @@ static void find_fate(http_exchange *exchange, CURL *handle, CURLcode result)
                                                  : curl_easy_strerror(result));
 }
 
-/* libcurl asks when it is connected, directly before it writes the request. */
+/* libcurl calls this when it is connected, directly before it writes the request. */
 static int may_begin(void *context, char *peer, char *local, int peer_port, int local_port)
 {
     (void)peer;
@@ -87,7 +87,7 @@ static int may_begin(void *context, char *peer, char *local, int peer_port, int 
 
 static CURLcode set_time(CURL *handle, const tl_attempt *attempt)
 {
-    /* libcurl takes 0 for no limit. */
+    /* For libcurl 0 means no limit. */
     long left_ms = (long)tl_attempt_left_ms(attempt);
     CURLcode code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left_ms > 0 ? left_ms : 1);
 

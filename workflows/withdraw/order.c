@@ -1,4 +1,4 @@
-/* The payload of a withdrawal. */
+/* Writes and reads the payload of a withdrawal.  Touches no state. */
 #include "withdraw.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int has_control(const char *text)
     return 0;
 }
 
-/* jansson takes only valid UTF-8, so it can be asked. */
+/* jansson accepts only valid UTF-8. */
 static int is_utf8(const char *text)
 {
     json_t *string = json_string(text);

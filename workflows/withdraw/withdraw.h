@@ -1,7 +1,7 @@
 /*
- * The sample workflow `WITHDRAW`: a customer's money is frozen, paid through a channel over HTTP
- * (tools/simulator speaks the same protocol), and booked or released.  It is meant to be read and
- * copied; the comments say why each answer of the channel means what it means.
+ * The sample workflow `WITHDRAW`.  It freezes a customer's money, pays it through a channel over
+ * HTTP (tools/simulator speaks the same protocol), and books or releases it.  Read it and copy it;
+ * the comments say why each answer of the channel means what it means.
  */
 #ifndef WITHDRAW_H
 #define WITHDRAW_H
@@ -14,20 +14,20 @@
 #define WITHDRAW_CURRENCY 3
 #define WITHDRAW_PAYEE_MAX 128 /* bytes of UTF-8 */
 
-/* What is to be paid; the payload of a trade in plain form. */
+/* What is to be paid: the payload of a trade as a struct. */
 typedef struct withdraw_order {
     int64_t amount_minor; /* at least 1 */
     char currency[WITHDRAW_CURRENCY + 1];
     char payee[WITHDRAW_PAYEE_MAX + 1];
 } withdraw_order;
 
-/* NULL when the order can be taken, else what is wrong with it, in a few words. */
+/* NULL: the order can be taken; else a few words about what is wrong with it. */
 const char *withdraw_order_problem(const withdraw_order *order);
 
-/* The payload: JSON in one fixed form, so that equal orders have equal fingerprints. free() it;
- * NULL when there is no memory. */
+/* The payload: JSON in one fixed form, so that equal orders have equal fingerprints.  The caller
+ * frees it with free().  NULL: no memory. */
 char *withdraw_order_write(const withdraw_order *order);
-/* 1, or 0 when the bytes are no order. */
+/* 1; 0: the bytes are no order. */
 int withdraw_order_read(withdraw_order *order, const void *payload, size_t size);
 
 /* What the channel promises; see contract.c. */
@@ -37,7 +37,7 @@ typedef enum withdraw_kind {
     WITHDRAW_PLAIN       /* every send pays; can be asked by key */
 } withdraw_kind;
 
-/* 1, or 0 when the name is not idempotent, window or plain. */
+/* 1; 0: the name is not idempotent, window or plain. */
 int withdraw_kind_find(const char *name, withdraw_kind *kind);
 void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_ms);
 

@@ -1,6 +1,6 @@
 /*
- * test_hooks.h - how tests stop, kill and count the layers above the locks.  It is installed nowhere:
- * in a build without TL_TEST_HOOKS all of it is nothing.
+ * test_hooks.h - how tests stop, kill and count the layers above the locks.  It is not installed.
+ * Without TL_TEST_HOOKS all of it does nothing.
  */
 #ifndef TRADELOCK_TEST_HOOKS_H
 #define TRADELOCK_TEST_HOOKS_H
@@ -12,9 +12,8 @@ extern "C" {
 #endif
 
 #ifdef TL_TEST_HOOKS
-/* Test builds only: a passage of the layers above through the one function that counts, stops and
- * kills.  kind: 'C' a callback, 'H' an HTTP call, 'S' a statement, 'X' a commit. when: "before" or
- * "after". */
+/* A passage of the layers above, where a test can count, stop or kill.  kind: 'C' a callback, 'H'
+ * an HTTP call, 'S' a statement, 'X' a commit.  when: "before" or "after". */
 TL_EXPORT void tl_test_point(char kind, const char *name, const char *when);
 /* Whether TL_MUTATION switches this safety rule off. */
 TL_EXPORT int tl_test_mutated(const char *rule);

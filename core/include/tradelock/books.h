@@ -29,7 +29,11 @@
  *
  * THE STATEMENTS
  *
- * Each is one INSERT ... VALUES, UPDATE or DELETE of one table.  A name with a colon is a value.
+ * Each is one INSERT ... VALUES of one row, or an UPDATE or DELETE of one table with WHERE; without
+ * IGNORE, ON DUPLICATE KEY, ORDER BY, LIMIT, RETURNING, variables and comments.  It cannot ask what
+ * the statement before it did (LAST_INSERT_ID, ROW_COUNT): in a group that was another trade's.
+ *
+ * A name with a colon is a value.
  * These are known from the trade and need not be given: :serial_no, :cust_no, :op_code, :epoch,
  * :channel_key, :channel_ref, :amount_minor, :currency.  All others are declared in `values`, with
  * their types: "payee text, fee int, proof bytes".  Any value may be NULL; the table says whether it
@@ -89,8 +93,11 @@ typedef struct tl_books tl_books;
  *     TL_OK        They are checked.
  *     TL_INVALID   One cannot be used; the message says which one, and why: the server does not
  *                  prepare it (a typo, a missing column, table or right), a value is not declared,
- *                  declared twice or of a type that its column does not take, its table is not
- *                  transactional or tradelock's own, or it is no statement of the kinds above.
+ *                  declared twice or of a type that its column does not take, a column without a
+ *                  default is given no value, its table is not transactional or tradelock's own,
+ *                  or it is no statement of the kinds above.
+ *
+ * And what any look at the database may answer, such as TL_UNREACHABLE and TL_OVERLOADED.
  */
 TL_EXPORT tl_status tl_books_new(tl_books **out, tl_client *client, const tl_statement *statements,
                                  size_t count);

@@ -22,27 +22,27 @@ extern "C" {
  *
  * What it returns:
  *     TL_OK          Go on, and commit.
- *     TL_TRY_AGAIN   The last statement met 1213, 1205 or 1020.  Nothing need be done before.
+ *     TL_TRY_AGAIN   The last statement met 1213, 1205 or 1020.  The callback need not roll back.
  *     TL_REFUSED     Asks only: leave no row behind.
  *     other          Roll back: TL_CALLBACK_FAILED.
  *
  * What it must not do:
  *   - Commit, roll back, switch autocommit on, or RELEASE_ALL_LOCKS().  The library notices, and
  *     refuses the commit.
- *   - Name the savepoint `tl_callback`.  What is rolled back to it goes without the lock's row, and
- *     nobody notices.
+ *   - Use a savepoint named `tl_callback`.  A rollback to it would undo rows without the lock's
+ *     row, and nobody would notice.
  *   - Ask for a lock: TL_IN_CALLBACK.
  *   - Leave behind what outlives the transaction with the connection: GET_LOCK(), HANDLER ... OPEN,
  *     prepared statements.
  *
- * What it changes of its session (SET, USE, SET ROLE, temporary tables) governs nobody else: the
- * library closes the connection after the transaction.  That costs the next one a connection, and
- * the log a warning.
+ * If it changes its session (SET, USE, SET ROLE, temporary tables), the library closes the
+ * connection after the transaction, so that the change reaches nobody else.  That costs the next
+ * one a new connection, and the log has a warning.
  *
- * It is to return.  An exception that passes through the library, the end of its thread, or a
- * longjmp past it closes the connection, which undoes what it did.  The handle's next call settles
- * the step, as after TL_UNKNOWN.  After a longjmp the connection is closed when the thread next
- * calls the library, or ends.  The same holds for the callbacks of lists.
+ * It should return.  If it is left by an exception that passes through the library, by the end of
+ * its thread, or by a longjmp, the connection is closed, which undoes what it did.  The handle's
+ * next call settles the step, as after TL_UNKNOWN.  After a longjmp the connection is closed when
+ * the thread next calls the library, or ends.  The same holds for the callbacks of lists.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 
@@ -53,10 +53,10 @@ typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
  *     TL_REFUSED           prepare refused.  Nothing was written.
  *     TL_CALLBACK_FAILED   prepare failed.  Nothing was written.
  *
- * Two exceptions leave a row P: prepare committed, which it must not; or an earlier ask of this
- * handle, without business rows, had been left unknown.  Then the retry lane gets the trade when
- * its max_hold is over, or the session.  Where that is found out later, tl_lock_ask() answers
- * TL_CALLBACK_FAILED too.
+ * In two cases a row P is left all the same: prepare committed, which it must not do; or an earlier
+ * ask of this handle, without business rows, had been left unknown.  Then the retry lane gets the
+ * trade when its max_hold or the session is over.  If that is found out later, tl_lock_ask()
+ * answers TL_CALLBACK_FAILED too.
  */
 TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context,
                                      int64_t wait_ms);
@@ -69,8 +69,8 @@ TL_EXPORT tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *cont
  *     TL_CALLBACK_FAILED   apply failed, and all was rolled back.  The lock is still held, and the
  *                          caller decides what to do with what it knows.
  *
- * If apply itself ended the transaction, which it must not, the ending may be committed, and the
- * next one answers TL_LOST.  Where that is found out later, tl_lock_finish() and tl_lock_settle()
+ * If apply itself ended the transaction, which it must not do, the ending may be committed, and the
+ * next one answers TL_LOST.  If that is found out later, tl_lock_finish() and tl_lock_settle()
  * answer TL_CALLBACK_FAILED too.
  */
 TL_EXPORT tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply,

@@ -24,8 +24,8 @@ extern "C" {
 #endif
 
 /*
- * The committed step before a compensating attempt sends: it counts one send more, and sets
- * max_hold and send_until anew.
+ * Arms a send of a compensating attempt.  This is committed before the send leaves: it counts one
+ * send more, and sets max_hold and send_until anew.
  *
  *     TL_OK            The send may go out, while tl_may_send() is true.
  *     TL_LOST          The lock had been taken over.  Send nothing.
@@ -42,12 +42,12 @@ TL_EXPORT tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms);
 
 /* What a compensating attempt learned besides the outcome.  All 0: nothing. */
 typedef struct tl_findings {
-    int not_found_first; /* "no such payment" after send_until: the grace starts */
+    int not_found_first; /* the first "no such payment" after send_until: the grace starts */
     int not_found_reset; /* the channel knew it after all */
-    int seen_by_channel; /* a later "no such payment" contradicts */
+    int seen_by_channel; /* the channel knows it: a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
     int apply_failed;    /* a database callback failed: by schedule, whatever is on file */
-    int not_counted;     /* TL_ASK_CHANNEL let it do nothing: this was no attempt */
+    int not_counted;     /* TL_ASK_CHANNEL stopped it: this counts as no attempt */
 } tl_findings;
 
 /* tl_lock_finish() for the outcomes that open the lane, with findings (NULL: none).  Any answer of
@@ -59,8 +59,8 @@ typedef struct tl_claim_options {
     unsigned version; /* TL_CLAIM_OPTIONS_VERSION */
     const char *op_code;
     int64_t max_hold_ms;
-    /* 1: only rows whose last holder died at them, to be run with nothing else in flight.  0: only
-     * the others. */
+    /* 1: only suspects, during whose last hold the holder died; run them with nothing else in
+     * flight. 0: only the others. */
     int suspects;
 } tl_claim_options;
 
@@ -71,7 +71,7 @@ typedef struct tl_claim_options {
 /*
  * Claims due work of one operation, oldest first.  *count is how many handles there is room for, at
  * most TL_CLAIM_MAX, and becomes how many there are.  Each is granted on the retry lane, with its
- * view and payload; the caller ends and frees it.  Rows that others are at are stepped over.
+ * view and payload; the caller ends and frees it.  Rows that others are claiming are skipped.
  *
  *     TL_OK        *count handles; 0 means that nothing is due.
  *     TL_UNKNOWN   Claims may have been made.  The next call finds out, and gives them.
@@ -85,7 +85,7 @@ TL_EXPORT tl_status tl_claim_due(tl_client *client, const tl_claim_options *opti
  * due, -1 when none waits.  For a worker's sleep and for "still waiting for" messages. */
 TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms);
 
-/* What stands in a retry lane and nobody claims. */
+/* Due work of a retry lane that nobody claims. */
 typedef struct tl_overdue {
     unsigned count;  /* compensating attempts, TL_OVERDUE_MAX at most */
     int64_t late_ms; /* how long the oldest of them has been due; 0: there is none */
@@ -98,13 +98,13 @@ typedef struct tl_overdue {
 TL_EXPORT tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_ms,
                                     tl_overdue *overdue);
 
-/* The operation codes that have rows, retry lanes ("..._RETRY") included; for those who look for
- * due work that nobody serves.  each() returns 0 to go on. */
+/* Tells the operation codes that have rows, retry lanes ("..._RETRY") included, so that due work is
+ * found which nobody serves.  each() returns 0 to go on. */
 typedef int (*tl_operation_fn)(void *context, const char *op_code);
 TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context);
 
 typedef struct tl_reaped {
-    uint64_t sessions; /* that were ended */
+    uint64_t sessions; /* sessions that were ended */
     uint64_t opened;   /* trades given to their retry lanes */
     uint64_t freed;    /* holders of read-write locks */
 } tl_reaped;
@@ -139,7 +139,7 @@ typedef struct tl_resolution_row {
     int own;      /* by the account that asks now */
     const char *reason, *actor, *account;
     int64_t decided_us;
-    int refused; /* neither: a worker did not carry out what was confirmed */
+    int refused; /* 1: neither half; a worker did not carry out what was confirmed */
     int although_pending;
 } tl_resolution_row;
 
@@ -151,7 +151,7 @@ TL_EXPORT tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_
 
 /*
  * For whoever carries decisions out: puts on record that the failure decided about this revision is
- * not booked, since the channel says that the payment lives.  The decision is over with that.
+ * not booked, since the channel says that the payment lives.  This ends the decision.
  *
  *     TL_OK        It is on record.  Repeating it is harmless.
  *     TL_UNKNOWN   The answer was lost.  Repeat it.

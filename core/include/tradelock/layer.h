@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/* Says that something stands on the client: TL_OK.  Each needs its detach.  While one is attached,
+/* Tells the client that a layer uses it.  TL_OK.  Each attach needs its detach; until then
  * tl_client_close() closes nothing, and writes an alarm. */
 TL_EXPORT tl_status tl_client_attach(tl_client *client);
 TL_EXPORT void tl_client_detach(tl_client *client);
 
-/* How many bytes the UTF-8 character has that begins here; 0 when it is none.  References and
+/* How many bytes the UTF-8 character has that begins here; 0: these bytes are none.  References and
  * remarks of endings consist of such characters.  Reads no further than a NUL. */
 TL_EXPORT size_t tl_utf8_size(const char *character);
 

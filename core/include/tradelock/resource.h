@@ -149,8 +149,8 @@ TL_EXPORT tl_status tl_mutex_new_set(tl_mutex **out, tl_client *client,
                                      const char *const *resources, size_t count,
                                      const tl_mutex_options *options);
 
-/* Frees the handle.  What is still held it tries to unlock, once; what that does not reach is free
- * when the session or the lease is over. */
+/* Frees the handle.  It tries once to unlock what is still held; what stays locked is free when the
+ * session or the lease is over. */
 TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
 
 /*
@@ -159,7 +159,7 @@ TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
  * unlock in this client wakes the next at once.
  *
  *     TL_GRANTED       It is held.  Also when this handle (or thread) held it already: then without
- *                      a round trip, and with the same fence.  Each grant wants its unlock.
+ *                      a round trip, and with the same fence.  Each grant needs its unlock.
  *     TL_BUSY          wait_ms 0: somebody has it; tl_mutex_view() says who.
  *     TL_TIMEOUT       Somebody still had it when wait_ms was over.
  *     TL_LOST          This handle held it, and its time is over.  Unlock it as often as it was
@@ -171,7 +171,7 @@ TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
 TL_EXPORT tl_status tl_mutex_lock(tl_mutex *mutex, int64_t wait_ms);
 
 /*
- * Gives the lock back, or one grant of it where it was re-entered.
+ * Gives the lock back, or one grant of it if it was re-entered.
  *
  *     TL_OK         Released, or one grant fewer; nobody else had it since it was granted.
  *     TL_RELEASED   This handle had released it already.
@@ -198,8 +198,8 @@ TL_EXPORT int64_t tl_mutex_remaining_ms(const tl_mutex *mutex);
 /* How many unlocks this handle owes; 0 when it holds nothing. */
 TL_EXPORT unsigned tl_mutex_depth(const tl_mutex *mutex);
 
-/* The fence of the grant; 0 when it is not held, or the resource is none of this handle's.
- * resource NULL: of the first one. */
+/* The fence of the grant; 0: it is not held, or the handle has no such resource.  resource NULL:
+ * the first one. */
 TL_EXPORT uint64_t tl_mutex_fence(const tl_mutex *mutex, const char *resource);
 
 /* Who was in the way when the last ask answered TL_BUSY or TL_TIMEOUT.  Never NULL. */

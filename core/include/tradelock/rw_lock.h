@@ -8,9 +8,9 @@
  * fence. Nothing is counted, so a crash leaves nothing miscounted.  A row goes from acquired to
  * business done to released, each with its time, and on record in `resource_holder_log`.
  *
- * A holder is dead when its session has ended, or its lease or max_hold is over.  The janitor of
- * any process frees it, or `tradelock reap`, or whoever it stands in the way of.  Nobody ever frees
- * the living.
+ * A holder is dead when its session has ended, or its lease or max_hold is over.  It is freed by
+ * the janitor of any process, by `tradelock reap`, or by an ask in whose way it is.  Nobody ever
+ * frees a living holder.
  *
  * A writer that waits is a row too.  It keeps *new readers* out, so that a stream of readers cannot
  * starve it.  That row has a short lease, which the waiting renews: a writer that dies while it
@@ -36,7 +36,8 @@
  * WHAT A DYING PROCESS OR THREAD LEAVES
  *
  * A process leaves rows that are freed when its session is seen dead (10 s by default), or when
- * their own leases are over.  A thread leaves nothing: nothing happens to its locks.
+ * their own leases are over.  The end of a thread changes nothing: any thread may unlock by the
+ * handle.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -58,7 +59,7 @@ typedef enum tl_holder_state {
     TL_HOLDER_HELD,
     TL_HOLDER_DONE,    /* held, and its business is done */
     TL_HOLDER_WAITING, /* a writer that waits */
-    TL_HOLDER_DEAD     /* in nobody's way for long: the janitor frees it */
+    TL_HOLDER_DEAD     /* its holder is dead; the janitor, or the next ask, frees it */
 } tl_holder_state;
 
 TL_EXPORT const char *tl_holder_state_name(tl_holder_state state);
@@ -102,8 +103,8 @@ typedef struct tl_rw_options {
 TL_EXPORT tl_status tl_rw_new(tl_rw **out, tl_client *client, const char *resource,
                               const tl_rw_options *options);
 
-/* Frees the handle.  What is still held it tries to unlock, once; what that does not reach is freed
- * when the session or the lease is over. */
+/* Frees the handle.  It tries once to unlock what is still held; what stays locked is freed when
+ * the session or the lease is over. */
 TL_EXPORT void tl_rw_free(tl_rw *rw);
 
 /*

@@ -112,8 +112,8 @@
 #endif
 
 /*
- * What a struct with a version begins as, through its TL_..._INIT: everything is 0, which is the
- * default, but for the version.  For C++ it is a value, since designators are C's before C++20.
+ * For TL_..._INIT: sets the version of a struct, and leaves all else 0, which is the default.  In
+ * C++ it is a value, since C++ has designators only since C++20.
  */
 #ifdef __cplusplus
 template <typename Struct> inline Struct tl_initial(unsigned version)
@@ -217,7 +217,7 @@ typedef enum tl_status {
         TL_STATUS_LAST_
 } tl_status;
 
-/* Of TL_GRANTED: "TL_GRANTED", "the lock is yours", TL_CLASS_DONE.  The texts are static, and any
+/* For TL_GRANTED: "TL_GRANTED", "the lock is yours", TL_CLASS_DONE.  The texts are static, and any
  * number is accepted. */
 TL_EXPORT const char *tl_status_name(tl_status status);
 TL_EXPORT const char *tl_status_text(tl_status status);
@@ -228,15 +228,15 @@ TL_EXPORT const char *tl_class_name(tl_class class_);
  * until the thread's next call into the library. */
 TL_EXPORT const char *tl_error_message(void);
 
-/* Leaves a sentence for tl_error_message(), and returns the status that it was given: callbacks,
- * and layers above the locks, report their problems in the same place. */
+/* Leaves a sentence for tl_error_message(), and returns the status that it was given.  Callbacks
+ * and layers above the locks report their problems with it. */
 TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
 #if defined(__clang_analyzer__) && !defined(__cplusplus)
-/* Shows the analyzer, which sees one file at a time, that the status comes back. */
+/* The static analyzer sees one file at a time; this shows it that the call returns `status`. */
 #define tl_error_report(status, ...) ((void)tl_error_report((status), __VA_ARGS__), (status))
 #endif
 
@@ -272,14 +272,14 @@ TL_EXPORT const char *tl_log_uuid(void); /* "" outside a piece of work */
 TL_EXPORT const char *tl_log_prefix(void);
 
 /*
- * What the log tells of a trade, a line each: that it was granted, armed, answered by the channel
- * (workflows), ended or given back, and what a janitor did for a dead holder.  These are INFO, or
- * WARNING and ALARM where somebody should look.  A refusal is DEBUG, but TL_MISMATCH is a WARNING:
- * other contents under a known key may be fraud.  No line has a payload or a result.  Lines below
- * the setting log_level are not even written.
+ * The log tells of a trade, one line each: that it was granted, armed, answered by the channel
+ * (workflows), ended or given back, and what a janitor did for a dead holder.  These lines are
+ * INFO, or WARNING and ALARM if somebody should look.  A refusal is DEBUG, but TL_MISMATCH is a
+ * WARNING: other contents under a known key may be fraud.  No line has a payload or a result. Lines
+ * below the setting log_level are not made at all.
  *
- * A claim by a thread without a piece of work continues the trade's own: the log UUID of its first
- * ask, which tl_lock_view() then shows.  Where there was none the claim begins one.  A worker
+ * A claim by a thread without a piece of work continues the trade's: the log UUID of its first ask,
+ * which tl_lock_view() then shows.  If the trade has none, the claim begins one.  A worker
  * (tl_worker_start) works under it.  So one UUID leads through the service's log, the worker's, the
  * row and its history, and `tradelock ls --log UUID` finds the trade.
  */
@@ -336,9 +336,9 @@ typedef struct tl_client tl_client;
 
 /*
  * Called from the session thread each time a heartbeat finds that this process was declared dead.
- * Every lock that it was granted until now is lost for good, but for mutexes and read-write locks
- * with a lease of their own.  The client takes a new session when this has returned.  It must
- * return quickly, and must not close the client.
+ * Every lock that it was granted until now is lost for good, except mutexes and read-write locks
+ * with a lease of their own.  The client takes a new session when the callback has returned.  The
+ * callback must return quickly, and must not close the client.
  *
  * It is not called while heartbeats are merely unanswered: then tl_client_alive_ms() runs down to
  * 0, and tl_may_send() is false.
@@ -380,9 +380,9 @@ typedef struct tl_client_options {
 TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *options);
 
 /*
- * Ends the session and frees the client.  Free every handle first.  A trade that a handle left in
- * process is opened to the retry lane by the next janitor's round; where all ended, nobody looks
- * for any.
+ * Ends the session and frees the client.  Free every handle first.  If a handle left its trade in
+ * process, the next janitor's round opens the trade to the retry lane; if all were ended, nobody
+ * has to search.
  *
  * A close that comes too early is told by tl_error_message() and by an alarm in the log:
  *   - While a registry of workflows, a mutex or a read-write lock stands on the client, nothing is
@@ -396,8 +396,8 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  */
 TL_EXPORT void tl_client_close(tl_client *client);
 
-/* The UUID of the session as it is now, "" without one.  After a loss it is another.  A pointer
- * that was returned stays valid, and what it was, until the client is closed. */
+/* The UUID of the session as it is now, "" without one.  After a loss it is another.  A returned
+ * pointer stays valid, and its text unchanged, until the client is closed. */
 TL_EXPORT const char *tl_client_session(const tl_client *client);
 
 /* How long the session is certainly alive if no further heartbeat is confirmed; 0 between a loss
@@ -434,7 +434,7 @@ typedef struct tl_policy {
     int64_t max_hold_ms, execute_ms, commit_ms, deadline_ms, grace_ms;
     int64_t schedule_ms[TL_SCHEDULE_MAX];
     unsigned schedule_count, attempts, poison;
-    int64_t clock_margin_ms; /* so far the server's clock may be off unnoticed */
+    int64_t clock_margin_ms; /* how far the server's clock may be off unnoticed */
 } tl_policy;
 
 /* The defaults of the client's settings file; they live as long as the client. */
@@ -504,7 +504,7 @@ typedef struct tl_view {
     char session_id[TL_UUID_TEXT]; /* of the holder, "" without one */
     char holder[96];               /* "program pid@host" of that session */
     int64_t holder_silent_ms;      /* since its last beat; -1: no holder, or not asked */
-    int being_decided;             /* an open transaction holds the row; only tl_show() reads on */
+    int being_decided;             /* an open transaction has the row locked; lists do not look */
     int retryable, conflict, exclusive, has_retry_row;
     int repeatable; /* a repeatable trade or a standalone row; never one that happens once */
     int seen_by_channel, cancel_tried; /* what compensating attempts found, this epoch */
@@ -562,8 +562,8 @@ typedef struct tl_lock_options {
     unsigned version; /* TL_LOCK_OPTIONS_VERSION */
     unsigned flags;   /* TL_ASK_... */
     tl_lane lane;
-    /* How long at most; mandatory, at most TL_HOLD_MAX_MS.  A janitor opens what is held longer,
-     * though nothing within five seconds of its grant. */
+    /* The longest hold; mandatory, at most TL_HOLD_MAX_MS.  A janitor opens a row that is held
+     * longer, five seconds after its grant at the earliest. */
     int64_t max_hold_ms;
     int64_t deadline_ms;    /* after which nothing is sent any more; 0: none */
     uint32_t reclaim_epoch; /* with TL_ASK_RECLAIM */
@@ -578,7 +578,7 @@ typedef struct tl_lock_options {
     const char *actor;
     uint64_t reclaim_fence; /* with TL_ASK_RECLAIM: of the failure that was seen; 0: any */
     /* What the request says of itself, both or neither; for operators and callbacks, and no part of
-     * the fingerprint.  The row keeps what its first ask said.  Not of what is repeated. */
+     * the fingerprint.  The row keeps what its first ask said.  Not for repeatable trades. */
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
 } tl_lock_options;
@@ -689,8 +689,8 @@ inline tl_ending tl_ending_initial()
 #endif
 
 /*
- * Ends the hold.  The handle can be freed after any answer: what it leaves open, the session or
- * max_hold ends.
+ * Ends the hold.  The handle can be freed after any answer; a hold that it leaves open ends with
+ * the session or max_hold.
  *
  *     TL_SUCCEEDED   The row is Y.
  *     TL_FAILED      The row is F, with the proof.
@@ -700,9 +700,9 @@ inline tl_ending tl_ending_initial()
  *                    what the ending knew is filed as evidence.
  *     TL_EVIDENCE    A failure was refused, since evidence says that money moved.  The lock is
  *                    still held: end it with TL_OUTCOME_UNKNOWN.
- *     TL_ASK_CHANNEL A failure was refused, since a restore is open; or, of a compensating attempt,
- *                    since it rests on moments of the row (not found, never left, a decline that
- *                    this hold's own send did not hear, operators) and the server's clock was set
+ *     TL_ASK_CHANNEL A failure was refused.  Either a restore is open.  Or a compensating attempt's
+ *                    failure rests on moments of the row (not found, never left, a decline that
+ *                    this hold's own send did not hear, operators), and the server's clock was set
  *                    since before the claim.  The lock is still held: put it back, ask anew.
  *     TL_CALLBACK_FAILED
  *                    As for tl_lock_finish_with() (<tradelock/callback.h>), of an ending that was
@@ -765,11 +765,11 @@ TL_EXPORT int tl_client_completed_fd(tl_client *client);
  *
  * With any answer but TL_OK the caller must not commit.
  *
- * The caller begins the transaction in words, with START TRANSACTION, and autocommit is on.  Then a
- * transaction that is open is the one with the caller's rows in it, even where the caller missed
- * that the server rolled it back (1213, 1020).  With autocommit off that cannot be told.  Errors of
- * what the caller writes after this call are the caller's to see: after a 1213 or 1020 there is
- * nothing to commit.
+ * The caller begins the transaction with START TRANSACTION, and autocommit is on.  So an open
+ * transaction is certainly the one with the caller's rows, even if the caller misses errors by
+ * which the server rolls back (1213, 1020).  With autocommit off that cannot be told.  The caller
+ * must look at the errors of what it writes after this call: after a 1213 or 1020 there is nothing
+ * to commit.
  */
 TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
                                       const tl_ending *ending, unsigned flags);

@@ -30,7 +30,7 @@
  *
  * OWNERSHIP AND THREADS
  *
- * The registry copies what it is given, but for the callbacks' context pointer, which must outlive
+ * The registry copies what it is given, except the callbacks' context pointer, which must outlive
  * it.  Any number of threads may use a registry.  Callbacks run on the calling thread or on a
  * worker's, many at once; what they are given is borrowed until they return.
  *
@@ -86,8 +86,8 @@ typedef struct tl_attempt {
     /* The moment at which timeout_ms is over, in ms of CLOCK_BOOTTIME, which every process of this
      * machine has.  That of execute was computed before tl_may_send() was asked. */
     int64_t until_ms;
-    /* What the request that made the trade said of itself, in every process and every epoch; currency
-     * "": it said nothing, and amount_minor is 0. */
+    /* What the request that made the trade said of itself, in every process and every epoch;
+     * currency "": it said nothing, and amount_minor is 0. */
     int64_t amount_minor;
     const char *currency;
     int64_t created_us; /* of the trade; 0 in the prepare that comes with its making */
@@ -199,10 +199,10 @@ typedef enum tl_cancel {
  * outcome came as evidence (a web-hook, a statement), the reply holds its reference and remark only.
  * When two operators decided it, the reply holds the reference of the evidence, if there is one.
  *
- * They all return.  One that an exception or a longjmp leaves makes an answer that
- * tl_workflow_settle() brings to its end: what execute would have said is UNKNOWN.  On a worker's
- * thread nobody catches an exception, and C++ ends the process: catch it yourself.  A thread that
- * ends there is replaced, and its trade waits for its max_hold.
+ * All callbacks should return.  If an exception or a longjmp leaves one, tl_workflow_settle()
+ * brings the answer to its end; an execute that was left counts as UNKNOWN.  On a worker's thread
+ * nobody catches an exception, and C++ ends the process, so catch it yourself.  A worker's thread
+ * that a callback ends is replaced, and its trade waits until its max_hold is over.
  */
 typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
                                    struct st_mysql *connection);
@@ -268,8 +268,8 @@ typedef struct tl_workflows tl_workflows;
 /* Makes an empty registry.  TL_OK.  The client must outlive it; tl_workflows_free() frees it. */
 TL_EXPORT tl_status tl_workflows_new(tl_workflows **out, tl_client *client);
 
-/* Frees the registry.  No run may be under way.  While a worker stands on it nothing is freed, and
- * an alarm says so. */
+/* Frees the registry.  No run may be under way.  While a worker uses it nothing is freed, and an
+ * alarm says so. */
 TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
 
 /*
@@ -403,8 +403,8 @@ typedef struct tl_worker tl_worker;
 
 /*
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
- * never claims more than it has free threads.  A trade at which a worker died is run with nothing
- * else in flight; after `poison` deaths alone with it, it is parked.
+ * never claims more than it has free threads.  A trade during which a worker died is run with
+ * nothing else in flight; after `poison` more deaths alone with that trade, it is parked.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
  *     TL_UNKNOWN_OPERATION   No workflow is registered.
@@ -413,7 +413,7 @@ typedef struct tl_worker tl_worker;
 TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
                                     const tl_worker_options *options);
 
-/* Takes nothing new from now on; what is held is finished.  Returns at once. */
+/* The worker claims nothing from now on, and finishes what it holds.  Returns at once. */
 TL_EXPORT void tl_worker_stop(tl_worker *worker);
 
 /*
@@ -428,10 +428,10 @@ TL_EXPORT void tl_worker_stop(tl_worker *worker);
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 
-/* Stops, waits for what is held, frees. */
+/* Stops the worker, waits until it has finished what it holds, and frees it. */
 TL_EXPORT void tl_worker_free(tl_worker *worker);
 
-/* Of a worker, since its start. */
+/* The counters of a worker, since its start. */
 typedef struct tl_worker_counts {
     unsigned version; /* TL_WORKER_COUNTS_VERSION, set by the caller */
     uint64_t claimed, succeeded, failed, waiting, parked, lost, unknown;

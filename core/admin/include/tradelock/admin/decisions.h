@@ -37,15 +37,15 @@ typedef struct tl_resolution {
 #define TL_RESOLUTION_INIT TL_INITIAL(tl_resolution, TL_RESOLUTION_VERSION)
 
 /*
- * Proposes a decision, or confirms one.  Each is bound to the row that its operator saw.  Repeating
- * either is harmless.  Needs an operator's account.
+ * Proposes a decision, or confirms one.  Each half is bound to the row that its operator saw, and
+ * may be repeated without harm.  Needs an operator's account.
  *
  *     TL_OK              This half is on record; a confirmation is carried out by a worker.
  *     TL_LOST            The row's fence or revision has moved since.  Nothing happened.
  *     TL_NOT_FOUND       There is no such trade, or nothing was proposed of this fence.
  *     TL_REFUSED         This cannot be decided of this row, or this account proposed it itself.
  *     TL_BUSY            Somebody holds the trade, may still send for it, or has proposed already.
- *     TL_ALREADY_DONE    The trade succeeded, and nobody turns that into anything.
+ *     TL_ALREADY_DONE    The trade succeeded, which is final.
  *     TL_FAILED          The trade failed already.
  *     TL_EVIDENCE        A failure: evidence says that money moved.  A worker ends it as paid.
  *     TL_CUSTOMER_BUSY   Another trade of an exclusive customer is in process; confirm after it.

@@ -23,13 +23,13 @@ extern "C" {
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason);
 
 /*
- * Accepts the server, by two accounts that the server tells apart.  The first call proposes, that
- * of another account carries it out.
+ * Accepts the server, by two accounts that the server tells apart.  The first call proposes; a call
+ * by another account carries it out.
  *
- * Every trade in process is in doubt then, and without a holder: what was queued was perhaps sent,
- * what was sent perhaps once more, and for one max_hold that send may be under way.  A holder that
- * lives finds its lock lost, and what it learns is evidence.  Lease mutexes and read-write locks
- * are taken from their holders.
+ * Then every trade in process is in doubt and without a holder.  A queued trade may have been sent,
+ * a sent one may have been sent once more, and that send may be under way for one max_hold.  A
+ * living holder finds its lock lost, and what it learns becomes evidence.  Lease mutexes and
+ * read-write locks are taken from their holders.
  *
  *     TL_OK        The server is accepted, and *doubtful says how many trades are in doubt.
  *     TL_PARKED    It is proposed, and nothing has changed.  Another account must accept too.

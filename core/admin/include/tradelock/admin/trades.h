@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Which rows a list shows: those to which all applies that is given. */
+/* Which rows a list shows: those that match every field that is given. */
 typedef struct tl_filter {
     unsigned version; /* TL_FILTER_VERSION */
     char lane;        /* 'S', 'R'; 0: both */
@@ -61,7 +61,7 @@ TL_EXPORT tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn
  *
  *     TL_OK             It is due; a worker claims it.
  *     TL_LOST           The trade has moved on since: its fence is another.  Look again.
- *     TL_BUSY           Somebody is at it, or a transaction is deciding it.  Nothing is waiting.
+ *     TL_BUSY           Somebody holds it, or a transaction is deciding it.  No lane waits.
  *     TL_ALREADY_DONE   The trade succeeded.  Nothing is to be done.
  *     TL_FAILED         The trade failed, with proof.  Nothing is to be done.
  *     TL_NO_TRADE       This lock has no retry lane; ask for it again.
