@@ -5,6 +5,8 @@
  * The threads pay into a ledger in shared memory, which stands for the channel: what it says
  * outlives every process.  What a process was told before it died must be on the rows, and in the
  * end every trade was paid once, or never where it failed.
+ *
+ * The same with declared books: account, treasury and orders must follow the rows, whoever died.
  */
 #include "support/crew.h"
 #include "support/database.h"
@@ -12,6 +14,7 @@
 #include "base/fault.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/books.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,12 +50,113 @@ static struct {
     database *db;
     MYSQL *sql;
     int children;
+    int booked; /* the trades have books */
 } scene;
 
 static struct {
     tl_client *client;
+    tl_books *books; /* if the trades have them */
     int child;
 } mine; /* of a child */
+
+/* ----------------------------------------------------------------------- the books -- */
+
+#define AMOUNT 10
+
+static const tl_statement statements[] = {
+    {.name = "freeze",
+     .sql = "UPDATE account SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"
+            " AND balance - frozen >= :amount_minor",
+     .refused = "too little money"},
+    {.name = "pay",
+     .sql = "UPDATE account SET balance = balance - :amount_minor, frozen = frozen - :amount_minor"
+            " WHERE cust_no = :cust_no"},
+    {.name = "unfreeze",
+     .sql = "UPDATE account SET frozen = frozen - :amount_minor WHERE cust_no = :cust_no"
+            " AND frozen >= :amount_minor"},
+    {.name = "order",
+     .sql = "INSERT INTO orders (serial_no, cust_no) VALUES (:serial_no, :cust_no)"},
+    {.name = "end order",
+     .sql = "UPDATE orders SET state = :state WHERE serial_no = :serial_no AND state = 'OPEN'",
+     .values = "state text"},
+    {.name = "treasury",
+     .sql = "UPDATE treasury SET balance = balance + :amount_minor WHERE id = 1",
+     .shared = 1},
+};
+
+static void make_tables(void)
+{
+    database_run(scene.sql,
+                 "CREATE TABLE account (cust_no VARCHAR(64) PRIMARY KEY, balance BIGINT NOT NULL,"
+                 " frozen BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;"
+                 "CREATE TABLE orders (serial_no VARCHAR(64) PRIMARY KEY, cust_no VARCHAR(64) NOT"
+                 " NULL, state VARCHAR(16) NOT NULL DEFAULT 'OPEN') ENGINE = InnoDB;"
+                 "CREATE TABLE treasury (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
+                 " ENGINE = InnoDB;"
+                 "INSERT INTO treasury VALUES (1, 0);"
+                 "INSERT INTO account (cust_no, balance) SELECT CONCAT('c', seq), 100000000 FROM"
+                 " seq_0_to_%d",
+                 THREADS - 1);
+}
+
+/* lines: names of statements; state: for the one that needs it. */
+static tl_book *new_book(const char *const lines[], const char *state)
+{
+    tl_book *book = NULL;
+
+    CREW_STATUS(tl_book_new(&book, mine.books), TL_OK);
+    for (; *lines != NULL; lines++) {
+        tl_book_line(book, *lines);
+        if (strcmp(*lines, "end order") == 0)
+            tl_book_text(book, "state", state);
+    }
+    CREW_STATUS(tl_book_check(book), TL_OK);
+    return book;
+}
+
+static tl_book *ask_book(void)
+{
+    static const char *const lines[] = {"freeze", "order", NULL};
+
+    return new_book(lines, NULL);
+}
+
+static tl_book *end_book(const tl_ending *ending)
+{
+    static const char *const paid[] = {"pay", "end order", "treasury", NULL};
+    static const char *const failed[] = {"unfreeze", "end order", NULL};
+
+    return ending->outcome == TL_OUTCOME_SUCCESS ? new_book(paid, "PAID")
+                                                 : new_book(failed, "FAILED");
+}
+
+/* Every trade with its order, as its row says; what is frozen is what is open. */
+static void check_accounts(void)
+{
+    MYSQL *sql = scene.sql;
+
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM orders"),
+                     database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = 'PAYOUT'"
+                                          " AND lane = 'S'"));
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock t LEFT JOIN orders o ON"
+                                          " o.serial_no = CONVERT(t.serial_no USING utf8mb4) WHERE"
+                                          " t.op_code = 'PAYOUT' AND t.lane = 'S' AND NOT o.state"
+                                          " <=> CASE t.status WHEN 'Y' THEN 'PAID' WHEN 'F' THEN"
+                                          " 'FAILED' ELSE 'OPEN' END"),
+                     0);
+    assert_int_equal(
+        database_number(sql,
+                        "SELECT COUNT(*) FROM (SELECT a.frozen, 100000000 - a.balance AS paid,"
+                        " %d * COALESCE(SUM(o.state = 'OPEN'), 0) AS open_orders,"
+                        " %d * COALESCE(SUM(o.state = 'PAID'), 0) AS paid_orders"
+                        " FROM account a LEFT JOIN orders o USING (cust_no) GROUP BY a.cust_no)"
+                        " x WHERE frozen <> open_orders OR paid <> paid_orders",
+                        AMOUNT, AMOUNT),
+        0);
+    assert_int_equal(database_number(sql, "SELECT balance FROM treasury"),
+                     AMOUNT *
+                         database_number(sql, "SELECT COUNT(*) FROM orders WHERE state = 'PAID'"));
+}
 
 /* ---------------------------------------------------------------- who will die -- */
 
@@ -73,6 +177,10 @@ static tl_client *open_client(void)
 
     options.config_file = database_option_file(scene.db);
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
+    if (scene.booked)
+        CREW_STATUS(
+            tl_books_new(&mine.books, client, statements, sizeof statements / sizeof *statements),
+            TL_OK);
     return client;
 }
 
@@ -89,6 +197,10 @@ static tl_lock *new_lock(const char *serial, const char *cust, const char *op, t
     if (lane == TL_LANE_SYNC) {
         options.payload = "x";
         options.payload_size = 1;
+    }
+    if (scene.booked && lane == TL_LANE_SYNC && !(flags & TL_ASK_REPEATABLE)) {
+        options.amount_minor = AMOUNT;
+        options.currency = "EUR";
     }
     CREW_STATUS(tl_lock_new(&lock, mine.client, &key, &options), TL_OK);
     return lock;
@@ -108,15 +220,17 @@ static tl_ending ending_of(int thread)
     return ending;
 }
 
-static void get(tl_lock *lock)
+/* book: or NULL. */
+static void get(tl_lock *lock, tl_book *book)
 {
     int64_t end_ms = crew_now_ms() + LIMIT_MS;
     tl_status status;
 
     do
-        status = tl_lock_ask(lock, 0);
+        status = book != NULL ? tl_lock_ask_book(lock, book, 0) : tl_lock_ask(lock, 0);
     while (is_open(status) && crew_now_ms() < end_ms);
     CREW_STATUS(status, TL_GRANTED);
+    tl_book_free(book);
 }
 
 static tl_status answer_to(const tl_ending *ending)
@@ -131,15 +245,17 @@ static tl_status answer_to(const tl_ending *ending)
     }
 }
 
-static void end(tl_lock *lock, const tl_ending *ending)
+static void end(tl_lock *lock, const tl_ending *ending, tl_book *book)
 {
     int64_t end_ms = crew_now_ms() + LIMIT_MS;
     tl_status status;
 
     do
-        status = tl_lock_finish(lock, ending);
+        status = book != NULL ? tl_lock_finish_book(lock, ending, book, 5000)
+                              : tl_lock_finish(lock, ending);
     while (status != answer_to(ending) && is_open(status) && crew_now_ms() < end_ms);
     CREW_STATUS(status, answer_to(ending));
+    tl_book_free(book);
     tl_lock_free(lock);
 }
 
@@ -149,9 +265,9 @@ static tl_lock *compensating(tl_lock *lock, const char *serial, const char *cust
     tl_ending ending = TL_ENDING_INIT;
 
     ending.outcome = TL_OUTCOME_UNKNOWN;
-    end(lock, &ending);
+    end(lock, &ending, NULL);
     lock = new_lock(serial, cust, "PAYOUT", TL_LANE_RETRY, 0);
-    get(lock);
+    get(lock, NULL);
     return lock;
 }
 
@@ -163,15 +279,16 @@ static void one_trade(int thread, int number)
     tl_lock *lock;
 
     snprintf(serial, sizeof serial, "%d-%d-%d", mine.child, thread, number);
-    snprintf(cust, sizeof cust, "c%d", thread % 5);
+    /* With books each has an account of its own: nobody waits for another's row. */
+    snprintf(cust, sizeof cust, "c%d", scene.booked ? thread : thread % 5);
     lock = new_lock(serial, cust, "PAYOUT", TL_LANE_SYNC, 0);
-    get(lock);
+    get(lock, scene.booked ? ask_book() : NULL);
     t->granted = 1;
     if (number % 4 == 3)
         lock = compensating(lock, serial, cust);
     if (!is_decline(thread))
         pay(t);
-    end(lock, &ending);
+    end(lock, &ending, scene.booked ? end_book(&ending) : NULL);
     t->ended = 1;
 }
 
@@ -185,8 +302,8 @@ static void one_mutex(void)
     snprintf(serial, sizeof serial, "%d", mine.child);
     lock = new_lock(serial, "m", "MUTEX", TL_LANE_SYNC, TL_ASK_REPEATABLE);
     ending.outcome = TL_OUTCOME_SUCCESS;
-    get(lock);
-    end(lock, &ending);
+    get(lock, NULL);
+    end(lock, &ending, NULL);
 }
 
 static void trade_on(void *context, int thread)
@@ -281,9 +398,7 @@ static void compensate(tl_lock *lock)
     ending = ending_of(thread);
     if (!is_decline(thread) && t->paid == 0)
         pay(t);
-    assert_string_equal(tl_status_name(tl_lock_finish(lock, &ending)),
-                        is_decline(thread) ? "TL_FAILED" : "TL_SUCCEEDED");
-    tl_lock_free(lock);
+    end(lock, &ending, scene.booked ? end_book(&ending) : NULL);
 }
 
 static long long in_process(void)
@@ -350,6 +465,8 @@ static void check_books(void)
         tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)), "TL_OK");
     assert_int_equal(counts.violations, 0);
     tl_client_close(mine.client);
+    if (scene.booked)
+        check_accounts();
     print_message("  %d processes; %lld trades paid, each once; %llu rows and %llu steps "
                   "audited\n",
                   scene.children, paid, (unsigned long long)counts.rows,
@@ -366,6 +483,15 @@ static int setup(void **state)
     scene.db = database_new(scene.own, SETTINGS);
     scene.sql = database_connect(scene.db);
     scene.children = 0;
+    scene.booked = 0;
+    return 0;
+}
+
+static int setup_booked(void **state)
+{
+    setup(state);
+    scene.booked = 1;
+    make_tables();
     return 0;
 }
 
@@ -428,6 +554,32 @@ static void death_within_a_group(void **state)
     check_books();
 }
 
+/* The transaction of a group begins, its lock rows, each statement of the books, and its commit.  A
+ * trade alone runs statements of these names too; with so many threads few are alone. */
+static void death_within_books(void **state)
+{
+    static const char *const undisturbed[] = {NULL};
+    static const char *const points[] = {"books",    "group", "finish_retry_many", "freeze",
+                                         "order",    "pay",   "unfreeze",          "end order",
+                                         "treasury", "COMMIT"};
+    int deaths = 0, most = is_long() ? 12 : 1;
+
+    (void)state;
+    assert_int_equal(crew_wait(start(undisturbed)), 0);
+    check_promises(0);
+    check_groups_formed();
+    check_accounts();
+    for (int round = 0; round < most; round++)
+        for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+            deaths += die_at(points[i], "before", (round * 7 + (int)i * 3) % 11 + 1) +
+                      die_at(points[i], "after", (round * 5 + (int)i * 4) % 11 + 1);
+            check_accounts();
+        }
+    print_message("  %d deaths within a group with books\n", deaths);
+    recover();
+    check_books();
+}
+
 static long long trades(void)
 {
     return database_number(scene.sql, "SELECT COUNT(*) FROM trade_lock");
@@ -476,6 +628,8 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(death_within_a_group, setup, teardown),
         cmocka_unit_test_setup_teardown(death_of_the_server, setup, teardown),
+        cmocka_unit_test_setup_teardown(death_within_books, setup_booked, teardown),
+        cmocka_unit_test_setup_teardown(death_of_the_server, setup_booked, teardown),
     };
 
     crew_arguments(count, arguments);

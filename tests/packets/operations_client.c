@@ -40,8 +40,28 @@ static tl_status call_open(scene *s)
     return status;
 }
 
+static tl_status write_book(tl_books *books)
+{
+    tl_book *book = scene_pages(books, PAGES_SUCCESS);
+    tl_status status = book != NULL ? tl_book_check(book) : TL_NO_MEMORY;
+
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status call_declare(scene *s)
+{
+    tl_books *books = NULL;
+    tl_status status = scene_declare(&books, s->far);
+
+    if ((status == TL_OK) != (books != NULL))
+        return tl_error_report(TL_INTERNAL, "books without their answer, or the other way round");
+    return status == TL_OK ? write_book(books) : status;
+}
+
 static const operation operations[] = {
     {"open and close a client", 0, prepare_nothing, call_open, TL_OK, "-", "-", 0, 0, NULL},
+    {"declare books, and write one", 0, prepare_nothing, call_declare, TL_OK, "-", "-", 0, 0, NULL},
 };
 
 const struct operations operations_client = {"client", operations,

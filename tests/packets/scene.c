@@ -1,4 +1,4 @@
-#include "scene.h"
+#include "scene_books.h"
 
 #include "base/clock.h"
 #include "session/session.h"
@@ -58,7 +58,9 @@ void scene_open(scene *s, server *where)
     s->hasty_file = database_option_file_at(s->db, wire_socket(s->line), HASTY);
     s->sql = database_connect(s->db);
     database_run(s->sql, "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, "
-                         "serial_no VARCHAR(64) NOT NULL, KEY (serial_no)) ENGINE=InnoDB");
+                         "serial_no VARCHAR(64) NOT NULL, note VARCHAR(16) NOT NULL DEFAULT '', "
+                         "KEY (serial_no)) ENGINE=InnoDB");
+    scene_books_open(s);
     s->near = scene_client(s);
 }
 
@@ -98,6 +100,7 @@ void scene_begin(scene *s, int hasty)
 {
     end_silent_sessions(s);
     s->far = open_client(hasty ? s->hasty_file : s->patient_file);
+    s->far_books = NULL;
     scene_next_trade(s);
 }
 
@@ -128,12 +131,16 @@ tl_lock *scene_lock(scene *s, tl_client *client, tl_lane lane, unsigned flags)
     tl_lock *lock = NULL;
 
     options.lane = lane;
-    options.flags = flags & ~SCENE_PLAIN;
+    options.flags = flags & ~(SCENE_PLAIN | SCENE_PRICED);
     options.max_hold_ms = HOLD_MS;
     if (lane == TL_LANE_SYNC && !(flags & TL_ASK_REPEATABLE)) {
         options.payload = "100 EUR";
         options.payload_size = 7;
         options.channel = flags & SCENE_PLAIN ? NULL : "fastpay";
+    }
+    if (flags & SCENE_PRICED) {
+        options.amount_minor = SCENE_AMOUNT;
+        options.currency = "EUR";
     }
     if (flags & TL_ASK_RECLAIM)
         options.reclaim_epoch = 1;

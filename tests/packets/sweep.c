@@ -80,8 +80,10 @@ int sweep_is_long(void)
 
 /* -------------------------------------------------------- answers and truth -- */
 
-static int is_undecided(tl_status answer)
+static int is_undecided(const struct trial *t, tl_status answer)
 {
+    if (answer == t->op->final)
+        return 0;
     switch (tl_status_class(answer)) {
     case TL_CLASS_RETRY:
     case TL_CLASS_UNKNOWN:
@@ -106,6 +108,14 @@ static tl_status call(struct trial *t)
     return answer;
 }
 
+static void check_books(struct trial *t, tl_status answer)
+{
+    const char *problem = scene_books_problem(t->s);
+
+    if (problem[0] != '\0')
+        complain(t, problem, answer);
+}
+
 static void check_final(struct trial *t, tl_status answer)
 {
     const operation *op = t->op;
@@ -120,6 +130,8 @@ static void check_final(struct trial *t, tl_status answer)
         complain(t, "the log has other steps", answer);
     else if (scene_ledger(t->s) - t->ledger_before != op->ledger)
         complain(t, "the business rows do not follow the status", answer);
+    else
+        check_books(t, answer);
     if (op->flags & OPERATION_GRANTS)
         problem = scene_hold_problem(t->s, t->s->lock);
     if (problem[0] == '\0' && op->check != NULL)
@@ -141,6 +153,7 @@ static void check_undecided(struct trial *t, tl_status answer)
         return;
     if (tl_status_class(answer) == TL_CLASS_UNKNOWN ? !nothing && !all : !nothing)
         complain(t, "something was written, and the answer says no", answer);
+    check_books(t, answer);
 }
 
 /* ---------------------------------------------------------------- one case -- */
@@ -178,13 +191,13 @@ static void call_until_decided(struct trial *t, tl_status answer)
 {
     int64_t end_ms = clock_deadline(PATIENCE_MS);
 
-    for (int calls = 1; is_undecided(answer); calls++) {
+    for (int calls = 1; is_undecided(t, answer); calls++) {
         if (calls >= CALLS_MAX && clock_left_ms(end_ms) == 0) {
             complain(t, "it is never decided", answer);
             return;
         }
         answer = call(t);
-        if (is_undecided(answer))
+        if (is_undecided(t, answer))
             check_undecided(t, answer);
     }
     if (t->rival == TL_GRANTED) {
@@ -240,7 +253,7 @@ static int run_trial(struct trial *t)
         t->figures->cases++;
         count_answer(t, answer);
     }
-    if (is_undecided(answer)) {
+    if (is_undecided(t, answer)) {
         check_undecided(t, answer);
         if (t->way->rival && tl_status_class(answer) == TL_CLASS_UNKNOWN)
             let_rival_ask(t);
@@ -253,7 +266,7 @@ static int run_trial(struct trial *t)
     if (t->op->flags & OPERATION_HANG_UP)
         wire_hang_up(s->line);
     wire_down(s->line, 0);
-    if (is_undecided(answer))
+    if (is_undecided(t, answer))
         call_until_decided(t, answer);
     scene_end(s);
     return counted;
@@ -341,7 +354,7 @@ static void check_held(struct trial *t, const struct cutter *c, tl_status answer
     if (c->held && c->way->down && tl_status_class(answer) != TL_CLASS_UNKNOWN &&
         !(t->op->flags & OPERATION_PARTS))
         complain(t, "it may be committed yet, and the answer is not UNKNOWN", answer);
-    if (is_undecided(answer))
+    if (is_undecided(t, answer))
         check_undecided(t, answer);
     else if (c->held && !c->way->at_once && t->op->steps != 0)
         complain(t, "decided, while nothing can be committed", answer);
@@ -366,7 +379,7 @@ static int run_held(struct trial *t, const struct hold_way *way, MYSQL *admin)
     await_idle(s);
     t->figures->late_taken += c.held && scene_steps(s) > t->steps_before;
     wire_down(s->line, 0);
-    if (is_undecided(answer)) {
+    if (is_undecided(t, answer)) {
         check_undecided(t, answer);
         call_until_decided(t, answer);
     } else if (answer != t->op->final) {
@@ -452,7 +465,7 @@ static int run_without_memory(struct trial *t)
         /* What can be done without is done without. */
         check_final(t, answer);
         t->figures->at_once += (unsigned)failed;
-    } else if (is_undecided(answer)) {
+    } else if (is_undecided(t, answer)) {
         check_undecided(t, answer);
         t->figures->unknown += tl_status_class(answer) == TL_CLASS_UNKNOWN;
         t->figures->again += tl_status_class(answer) != TL_CLASS_UNKNOWN;

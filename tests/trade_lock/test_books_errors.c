@@ -1,0 +1,550 @@
+/*
+ * What the server and other sessions do to transactions that many trades with books share: a
+ * deadlock with a heavier transaction, rows that are held for longer than anybody waits, snapshots
+ * that are too old, queries and connections that are killed, tables that are dropped, altered and
+ * locked.  Each trade gets its own right answer, those that have nothing to do with it are unharmed,
+ * the sums agree, and no transaction is left open.
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <tradelock/books.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTINGS                                                                                   \
+    "session_ms=2m\npool_wait_ms=1m\ncommit_ms=2m\nbusiness_lock_wait_s=1\npool_size=8\n"
+#define THREADS 20
+#define ROUNDS 12
+#define AMOUNT 10
+#define PATIENCE_MS 120000
+
+/* Roles of threads, which are those of their customers too. */
+#define POOR 5
+#define IS_QUIET(number) ((number) % 4 == 1) /* touches neither treasury nor orders */
+
+static struct {
+    server *own;
+    fixture f;
+    tl_books *books;
+    int tests; /* that have begun; part of the names of their trades */
+} scene;
+
+#define SQL scene.f.sql
+#define NUMBER(...) (database_number(SQL, __VA_ARGS__))
+
+static const tl_statement statements[] = {
+    {.name = "freeze",
+     .sql = "UPDATE account SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"
+            " AND balance - frozen >= :amount_minor",
+     .refused = "too little money"},
+    {.name = "pay",
+     .sql = "UPDATE account SET balance = balance - :amount_minor, frozen = frozen - :amount_minor"
+            " WHERE cust_no = :cust_no"},
+    {.name = "order",
+     .sql = "INSERT INTO orders (cust_no, serial_no, epoch) VALUES (:cust_no, :serial_no, :epoch)"},
+    {.name = "end order",
+     .sql = "UPDATE orders SET state = 'PAID' WHERE cust_no = :cust_no AND serial_no = :serial_no"
+            " AND epoch = :epoch AND state = 'OPEN'"},
+    {.name = "treasury",
+     .sql = "UPDATE treasury SET balance = balance + :amount_minor WHERE id = 1",
+     .shared = 1},
+};
+
+static int set_up(void **state)
+{
+    const char *const options[] = {"--innodb-snapshot-isolation=ON", NULL};
+
+    (void)state;
+    scene.own = server_start(options);
+    scene.f.db = database_new(scene.own, SETTINGS);
+    scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
+    scene.f.sql = database_connect(scene.f.db);
+    database_run(SQL,
+                 "CREATE TABLE account (cust_no VARCHAR(64) PRIMARY KEY, balance BIGINT NOT NULL,"
+                 " frozen BIGINT NOT NULL DEFAULT 0, touched INT NOT NULL DEFAULT 0)"
+                 " ENGINE = InnoDB;"
+                 "CREATE TABLE orders (cust_no VARCHAR(64), serial_no VARCHAR(64), epoch INT,"
+                 " state VARCHAR(16) NOT NULL DEFAULT 'OPEN',"
+                 " PRIMARY KEY (cust_no, serial_no, epoch)) ENGINE = InnoDB;"
+                 "CREATE TABLE treasury (id INT PRIMARY KEY, balance BIGINT NOT NULL,"
+                 " touched INT NOT NULL DEFAULT 0) ENGINE = InnoDB;"
+                 "CREATE TABLE weight (id INT PRIMARY KEY) ENGINE = InnoDB;"
+                 "INSERT INTO treasury (id, balance) VALUES (1, 0);"
+                 "INSERT INTO account (cust_no, balance) SELECT CONCAT('c', seq), IF(seq = %d, 0,"
+                 " 1000000) FROM seq_0_to_%d",
+                 POOR, THREADS);
+    assert_status(tl_books_new(&scene.books, scene.f.client, statements,
+                               sizeof statements / sizeof statements[0]),
+                  TL_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tl_client_close(scene.f.client);
+    mysql_close(SQL);
+    database_free(scene.f.db);
+    server_free(scene.own);
+    return 0;
+}
+
+/* --------------------------------------------------------------------- the trades -- */
+
+static pthread_barrier_t barrier;
+static atomic_int ended, quiet_ended, paid, over;
+static atomic_int go, enough; /* the trades may begin; more than ROUNDS are not asked for */
+
+static tl_lock *new_lock(int number, int round)
+{
+    tl_lock_options options = sync_options("x");
+    char serial[32], cust[16];
+
+    options.amount_minor = AMOUNT;
+    options.currency = "EUR";
+    options.max_hold_ms = 10 * PATIENCE_MS;
+    snprintf(serial, sizeof serial, "%d-%d-%d", scene.tests, number, round);
+    snprintf(cust, sizeof cust, "c%d", number);
+    return lock_new(scene.f.client, serial, cust, &options);
+}
+
+static tl_book *new_book(const char *const lines[])
+{
+    tl_book *book = NULL;
+
+    CREW_STATUS(tl_book_new(&book, scene.books), TL_OK);
+    for (; *lines != NULL; lines++)
+        tl_book_line(book, *lines);
+    return book;
+}
+
+static tl_book *ask_book(int number)
+{
+    static const char *const quiet[] = {"freeze", NULL}, *const usual[] = {"freeze", "order", NULL};
+
+    return new_book(IS_QUIET(number) ? quiet : usual);
+}
+
+static tl_book *success_book(int number)
+{
+    static const char *const quiet[] = {"pay", NULL};
+    static const char *const usual[] = {"pay", "end order", "treasury", NULL};
+
+    return new_book(IS_QUIET(number) ? quiet : usual);
+}
+
+static int is_undecided(tl_status status)
+{
+    return tl_status_class(status) == TL_CLASS_RETRY || tl_status_class(status) == TL_CLASS_UNKNOWN;
+}
+
+static tl_status ask_once(tl_lock *lock, int number)
+{
+    tl_book *book = ask_book(number);
+    tl_status status = tl_lock_ask_book(lock, book, 0);
+
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status succeed_once(tl_lock *lock, int number)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_book *book = success_book(number);
+    tl_status status;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    status = tl_lock_finish_book(lock, &ending, book, 5000);
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status until_decided(tl_status (*once)(tl_lock *, int), tl_lock *lock, int number)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_status status;
+
+    do
+        status = once(lock, number);
+    while (is_undecided(status) && crew_now_ms() < end_ms);
+    return status;
+}
+
+static void withdraw(int number, int round)
+{
+    tl_lock *lock = new_lock(number, round);
+
+    if (number == POOR) {
+        CREW_STATUS(until_decided(ask_once, lock, number), TL_REFUSED);
+        CREW_CHECK(strcmp(tl_error_message(), "too little money") == 0);
+    } else {
+        CREW_STATUS(until_decided(ask_once, lock, number), TL_GRANTED);
+        CREW_STATUS(until_decided(succeed_once, lock, number), TL_SUCCEEDED);
+        atomic_fetch_add(&paid, 1);
+    }
+    tl_lock_free(lock);
+    atomic_fetch_add(IS_QUIET(number) ? &quiet_ended : &ended, 1);
+}
+
+/* Somebody else, on a connection of his own.  He sets `go`, and `enough`. */
+typedef void (*disturb_fn)(MYSQL *sql);
+
+static void work(void *context, int number)
+{
+    disturb_fn disturb = *(disturb_fn *)context;
+
+    if (number < THREADS) {
+        while (!atomic_load(&go))
+            crew_sleep_ms(1);
+        for (int round = 0; round < ROUNDS || !atomic_load(&enough); round++)
+            withdraw(number, round);
+        atomic_fetch_add(&over, 1);
+    } else {
+        MYSQL *sql = database_connect(scene.f.db);
+
+        disturb(sql);
+        mysql_close(sql);
+    }
+}
+
+/* For who disturbs the trades so many times, which are all counted once the trades go on. */
+static int goes_on(int times, int most)
+{
+    atomic_store(&go, 1);
+    if (times >= most)
+        atomic_store(&enough, 1);
+    return atomic_load(&over) < THREADS;
+}
+
+static void check_nothing_open(void)
+{
+    const int64_t until_ms = crew_now_ms() + 20000;
+    long long open;
+
+    while ((open = database_transactions(SQL, "ACTIVE", "command = 'Sleep'")) > 0 &&
+           crew_now_ms() < until_ms)
+        crew_sleep_ms(20);
+    assert_int_equal(open, 0);
+}
+
+static void check_sums(void)
+{
+    const long long orders_paid = NUMBER("SELECT COUNT(*) FROM orders WHERE state = 'PAID'");
+
+    assert_int_equal(NUMBER("SELECT balance FROM treasury"), AMOUNT * orders_paid);
+    assert_int_equal(NUMBER("SELECT SUM(1000000 - balance) FROM account WHERE balance > 0"),
+                     AMOUNT * NUMBER("SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'"));
+    assert_int_equal(NUMBER("SELECT SUM(frozen) FROM account"),
+                     AMOUNT * NUMBER("SELECT COUNT(*) FROM trade_lock WHERE status = 'P'"));
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM orders o LEFT JOIN trade_lock t USING (cust_no,"
+                            " serial_no) WHERE t.op_code <=> NULL OR (o.state = 'PAID') <>"
+                            " (t.status = 'Y')"),
+                     0);
+    assert_log_whole(&scene.f);
+    check_nothing_open();
+}
+
+static tl_stats stats(void)
+{
+    tl_stats of = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(scene.f.client, &of), TL_OK);
+    return of;
+}
+
+static void print_since(const char *what, const tl_stats *before, int64_t began_ms)
+{
+    const tl_stats now = stats();
+
+    print_message("  %s: %llu groups of %llu steps; deadlocks %llu, lock waits %llu, old snapshots "
+                  "%llu, settled %llu; %lld ms\n",
+                  what, (unsigned long long)(now.groups - before->groups),
+                  (unsigned long long)(now.grouped - before->grouped),
+                  (unsigned long long)(now.deadlocks - before->deadlocks),
+                  (unsigned long long)(now.lock_waits - before->lock_waits),
+                  (unsigned long long)(now.snapshot_conflicts - before->snapshot_conflicts),
+                  (unsigned long long)(now.settled - before->settled),
+                  (long long)(crew_now_ms() - began_ms));
+    assert_true(now.groups > before->groups);
+}
+
+static void run_beside(const char *what, disturb_fn disturb)
+{
+    const tl_stats before = stats();
+    const int64_t began_ms = crew_now_ms();
+
+    scene.tests++;
+    ended = quiet_ended = paid = over = go = enough = 0;
+    crew_threads(THREADS + 1, work, &disturb);
+    print_since(what, &before, began_ms);
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM trade_lock WHERE status = 'Y' AND serial_no LIKE"
+                            " '%d-%%'",
+                            scene.tests),
+                     paid);
+    check_sums();
+}
+
+/* ------------------------------------------------------------------------ deadlocks -- */
+
+static long long waiting(MYSQL *sql)
+{
+    return database_transactions(sql, "LOCK WAIT", "1");
+}
+
+/* Has the treasury, and wants the accounts of a group that waits for it.  It has written more than
+ * any group, so it is the group that is rolled back. */
+static void meet_in_deadlocks(MYSQL *sql)
+{
+    MYSQL *look = database_connect(scene.f.db);
+
+    for (int times = 0; goes_on(times, 8); times++) {
+        database_run(sql, "BEGIN; INSERT INTO weight SELECT seq FROM seq_1_to_3000;"
+                          " UPDATE treasury SET touched = touched + 1");
+        while (goes_on(times, 8) && waiting(look) == 0)
+            crew_sleep_ms(2);
+        database_run(sql, "UPDATE account SET touched = touched + 1");
+        database_run(sql, "ROLLBACK");
+        crew_sleep_ms(5);
+    }
+    mysql_close(look);
+}
+
+static void test_deadlocks(void **state)
+{
+    const tl_stats before = stats();
+
+    (void)state;
+    run_beside("deadlocks", meet_in_deadlocks);
+    assert_true(stats().deadlocks > before.deadlocks);
+}
+
+/* ------------------------------------------------------------------------ held rows -- */
+
+/* Lets the trades go, and waits until so many are through; then so long in all that everybody's wait
+ * in the server has come to its end. */
+static void hold_on(const char *what, atomic_int *through, int most)
+{
+    const int64_t began_ms = crew_now_ms();
+    int64_t took_ms;
+
+    atomic_store(&enough, 1);
+    atomic_store(&go, 1);
+    while (atomic_load(through) < most && crew_now_ms() < began_ms + PATIENCE_MS)
+        crew_sleep_ms(5);
+    took_ms = crew_now_ms() - began_ms;
+    print_message("  %s: who does not touch it is through after %lld ms\n", what,
+                  (long long)took_ms);
+    CREW_CHECK(atomic_load(through) == most);
+    if (took_ms < 2500)
+        crew_sleep_ms(2500 - took_ms);
+}
+
+static void hold_an_account(MYSQL *sql)
+{
+    database_run(sql, "BEGIN; UPDATE account SET touched = touched + 1 WHERE cust_no = 'c7'");
+    hold_on("a held account", &over, THREADS - 1);
+    database_run(sql, "ROLLBACK");
+}
+
+static void test_a_held_account(void **state)
+{
+    (void)state;
+    run_beside("a held account", hold_an_account);
+}
+
+/* The others stand at their first ending. */
+static void hold_the_treasury(MYSQL *sql)
+{
+    database_run(sql, "BEGIN; UPDATE treasury SET touched = touched + 1");
+    hold_on("a held treasury", &quiet_ended, ROUNDS * THREADS / 4);
+    CREW_CHECK(atomic_load(&ended) == 0);
+    database_run(sql, "ROLLBACK");
+}
+
+static void test_a_held_treasury(void **state)
+{
+    (void)state;
+    run_beside("a held treasury", hold_the_treasury);
+}
+
+/* ------------------------------------------------------------- snapshots that are old -- */
+
+static void change_rows(MYSQL *sql)
+{
+    for (int i = 0; goes_on(i, 300); i++)
+        database_run(sql,
+                     i % 3 == 0 ? "UPDATE treasury SET touched = touched + 1"
+                                : "UPDATE account SET touched = touched + 1 WHERE cust_no = 'c%d'",
+                     i % THREADS);
+}
+
+static void test_old_snapshots(void **state)
+{
+    (void)state;
+    assert_int_equal(NUMBER("SELECT @@innodb_snapshot_isolation"), 1);
+    run_beside("rows that others change", change_rows);
+}
+
+/* ------------------------------------------------------------------------- who is killed -- */
+
+/* A connection of the client that has a transaction, or else any that runs something. */
+static void kill_some(MYSQL *sql, const char *what)
+{
+    for (int kills = 0; goes_on(kills, 100);) {
+        const long long id = database_number(
+            sql, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND"
+                 " db = DATABASE() AND command IN ('Query', 'Execute') AND info IS NOT NULL"
+                 " ORDER BY info NOT LIKE '%%account%%' AND info NOT LIKE '%%treasury%%', RAND()"
+                 " LIMIT 1");
+        char text[64];
+
+        if (id != 0) {
+            snprintf(text, sizeof text, "KILL %s %lld", what, id);
+            kills += mysql_query(sql, text) == 0; /* else it is gone already */
+        }
+        crew_sleep_ms(5);
+    }
+}
+
+static void kill_queries(MYSQL *sql)
+{
+    kill_some(sql, "QUERY");
+}
+
+static void kill_connections(MYSQL *sql)
+{
+    kill_some(sql, "CONNECTION");
+}
+
+static void test_killed_queries(void **state)
+{
+    (void)state;
+    run_beside("killed queries", kill_queries);
+}
+
+static void test_killed_connections(void **state)
+{
+    (void)state;
+    run_beside("killed connections", kill_connections);
+}
+
+/* ------------------------------------------------------------------------- the tables -- */
+
+static void alter_tables(MYSQL *sql)
+{
+    for (int i = 0; goes_on(i, 15); i++) {
+        database_run(sql, "ALTER TABLE account ADD COLUMN more%d INT, ALGORITHM = COPY", i);
+        crew_sleep_ms(20);
+        database_run(sql, "ALTER TABLE account DROP COLUMN more%d, ALGORITHM = COPY", i);
+        crew_sleep_ms(20);
+        database_run(sql, "ALTER TABLE treasury FORCE, ALGORITHM = COPY");
+        crew_sleep_ms(20);
+    }
+}
+
+static void test_altered_tables(void **state)
+{
+    (void)state;
+    run_beside("tables that are altered", alter_tables);
+}
+
+/* As somebody does who alters it, for longer than anybody waits. */
+static void lock_a_table(MYSQL *sql)
+{
+    database_run(sql, "LOCK TABLES orders WRITE");
+    hold_on("a locked table", &quiet_ended, ROUNDS * THREADS / 4);
+    CREW_CHECK(atomic_load(&ended) == 0);
+    database_run(sql, "UNLOCK TABLES");
+}
+
+static void test_a_locked_table(void **state)
+{
+    (void)state;
+    run_beside("a locked table", lock_a_table);
+}
+
+/* What those hear whose table is not as it was declared. */
+static const char *complaint;
+
+/* The quiet ones are unharmed; the others hear so, and nothing is written for them. */
+static void ask_beside_a_lost_table(void *context, int number)
+{
+    (void)context;
+    for (int round = 0; round < ROUNDS; round++) {
+        tl_lock *lock = new_lock(number, round);
+        tl_status status;
+
+        pthread_barrier_wait(&barrier);
+        status = until_decided(ask_once, lock, number);
+        if (number == POOR) {
+            CREW_STATUS(status, TL_REFUSED);
+        } else if (IS_QUIET(number)) {
+            CREW_STATUS(status, TL_GRANTED);
+            CREW_STATUS(until_decided(succeed_once, lock, number), TL_SUCCEEDED);
+        } else {
+            CREW_STATUS(status, TL_CALLBACK_FAILED);
+            CREW_CHECK(strstr(tl_error_message(), complaint) != NULL);
+        }
+        tl_lock_free(lock);
+    }
+}
+
+static void ask_without(const char *what, const char *words)
+{
+    const tl_stats before = stats();
+    const int64_t began_ms = crew_now_ms();
+
+    complaint = words;
+    scene.tests++;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    crew_threads(THREADS, ask_beside_a_lost_table, NULL);
+    pthread_barrier_destroy(&barrier);
+    print_since(what, &before, began_ms);
+    assert_int_equal(
+        NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE '%d-%%'", scene.tests),
+        ROUNDS * (THREADS / 4 - 1));
+    check_nothing_open();
+}
+
+static void test_changed_tables(void **state)
+{
+    (void)state;
+    database_run(SQL, "RENAME TABLE orders TO lost_orders");
+    ask_without("a table that is gone", "doesn't exist");
+    database_run(SQL,
+                 "RENAME TABLE lost_orders TO orders; ALTER TABLE orders RENAME COLUMN epoch TO"
+                 " try_no");
+    ask_without("a column that is gone", "Unknown column");
+    database_run(SQL, "ALTER TABLE orders RENAME COLUMN try_no TO epoch; ALTER TABLE orders ADD"
+                      " COLUMN payee INT NOT NULL");
+    ask_without("a column that wants a value", "'payee' doesn't have a default value");
+    database_run(SQL, "ALTER TABLE orders DROP COLUMN payee");
+    check_sums();
+    run_beside("all as it was", change_rows);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deadlocks),       cmocka_unit_test(test_a_held_account),
+        cmocka_unit_test(test_a_held_treasury), cmocka_unit_test(test_old_snapshots),
+        cmocka_unit_test(test_killed_queries),  cmocka_unit_test(test_killed_connections),
+        cmocka_unit_test(test_altered_tables),  cmocka_unit_test(test_a_locked_table),
+        cmocka_unit_test(test_changed_tables),
+    };
+
+    crew_arguments(count, arguments);
+    return server_run_tests(tests, set_up, tear_down);
+}
