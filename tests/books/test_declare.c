@@ -35,7 +35,7 @@ static void expect_refused(const tl_statement *given, const char *sentence)
 
 /* ----------------------------------------------------------------------------------- texts -- */
 
-#define CHANGED " AND (@tl_changed := CONCAT(@tl_changed, ?, ' ')) IS NOT NULL"
+#define CHANGED " AND (@tl_changed := CONCAT(@tl_changed, ?, LEFT('', RAND()), ' ')) IS NOT NULL"
 
 /* marks and sort: a letter for each value, 'A' the first one of the trade's own, 'a' the first
  * declared one, '#' the number of the line. */

@@ -279,6 +279,19 @@ static void *claim_due(void *context)
     return NULL;
 }
 
+/* Of an operation that nobody has.  A claim's connection that is new looks for a restore first. */
+static void claim_nothing(void)
+{
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *lock = NULL;
+    size_t count = 1;
+
+    options.op_code = "NOTHING";
+    options.max_hold_ms = 30000;
+    assert_status(tl_claim_due(self.client, &options, &lock, &count), TL_OK);
+    assert_int_equal(count, 0);
+}
+
 /* The claim is committed, and its row not read yet. */
 static void await_reader(void)
 {
@@ -301,6 +314,7 @@ static void a_claim_beside_the_record_is_given_back(void **state)
     (void)state;
     open_grace();
     holding = database_connect(self.db);
+    claim_nothing();
     stepping_set(server_here, JUMP_MS);
     database_run(holding, "LOCK TABLES tl_session WRITE");
     assert_int_equal(pthread_create(&thread, NULL, claim_due, &c), 0);

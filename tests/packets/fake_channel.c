@@ -49,6 +49,37 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     return TL_QUERY_SUCCEEDED;
 }
 
+static const tl_statement statements[] = {
+    {.name = "insert ledger", .sql = "INSERT INTO ledger (serial_no) VALUES (:serial_no)"},
+};
+
+static tl_status book_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                              tl_book *lines)
+{
+    (void)lines;
+    return prepare(context, attempt, reply, NULL);
+}
+
+static tl_status book_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                              tl_book *lines)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    tl_book_line(lines, "insert ledger");
+    return TL_OK;
+}
+
+static void declare(tl_workflow *w)
+{
+    w->prepare = NULL;
+    w->apply_success = NULL;
+    w->statements = statements;
+    w->statement_count = 1;
+    w->book_prepare = book_prepare;
+    w->book_success = book_success;
+}
+
 /* A business row of the trade that the attempt is about, whichever that is. */
 static tl_status book(void *context, const tl_attempt *attempt, const tl_reply *reply,
                       struct st_mysql *connection)
@@ -80,6 +111,8 @@ tl_workflow channel_workflow(const char *op_code)
     w.execute = execute;
     w.query = query;
     w.apply_success = book;
+    if (channel.declared)
+        declare(&w);
     return w;
 }
 

@@ -17,6 +17,7 @@
 extern struct channel {
     tl_execute answer;
     int pays;
+    int declared; /* the business rows are; else a connection writes them */
     atomic_uint sent, paid, queried;
     /* Called within the callbacks, to disturb what follows. */
     void (*within_prepare)(void), (*within_execute)(void);

@@ -254,7 +254,10 @@ static tl_status try_to_register(tl_workflows *workflows, const char *op_code)
     tl_workflow w = channel_workflow(op_code);
     tl_status status = tl_workflow_register(workflows, &w);
 
-    CHECK(status == TL_OK || status == TL_NO_MEMORY, "%s", tl_status_name(status));
+    /* Memory for what the server says is missing: it counts as not said. */
+    CHECK(status == TL_OK || status == TL_NO_MEMORY ||
+              (channel.declared && status == TL_UNREACHABLE),
+          "%s", tl_status_name(status));
     return status;
 }
 
@@ -301,7 +304,8 @@ static void test_registering(void **state)
     } while (counted >= number && number < ALLOCATIONS_MAX);
     scene_end(&s);
     report("registering", &figures, 0);
-    assert_int_equal(figures.failed, 3);
+    if (!channel.declared)
+        assert_int_equal(figures.failed, 3);
 }
 
 /* One payment without its n-th allocation; whether there was one of that number. */
@@ -402,10 +406,12 @@ static void test_trying_anew(void **state)
 
 /* ------------------------------------------------------------------ settling -- */
 
-/* From now on nobody gets through, and the answer to what comes next is lost. */
-static void cut_the_next(void)
+static unsigned lost_packet; /* counted from a callback */
+
+/* From this packet on nobody gets through. */
+static void cut_the_line(void)
 {
-    wire_fault fault = {1, WIRE_CUT_AFTER, 1};
+    wire_fault fault = {lost_packet, WIRE_CUT_AFTER, 1};
 
     wire_arm(s.line, &fault);
 }
@@ -414,6 +420,7 @@ static void cut_the_next(void)
 static int settle_without(unsigned n, tl_workflows *workflows, tl_answer *answer,
                           struct figures *figures)
 {
+    tl_request request = request_of(0);
     tl_status status;
     int failed;
 
@@ -421,8 +428,9 @@ static int settle_without(unsigned n, tl_workflows *workflows, tl_answer *answer
     status = tl_workflow_settle(workflows, answer);
     failed = fault_allocations() >= n;
     fail_allocation(0);
-    for (; status == TL_UNKNOWN; figures->settled++)
-        status = tl_workflow_settle(workflows, answer);
+    figures->settled += status == TL_UNKNOWN;
+    check_undecided(status);
+    status = go_on(workflows, &request, answer, status);
     if (failed)
         count(figures, status, TL_SUCCEEDED);
     else
@@ -431,28 +439,56 @@ static int settle_without(unsigned n, tl_workflows *workflows, tl_answer *answer
     return failed;
 }
 
-static void sweep_settling(const char *what, int within_prepare)
+/* A payment whose line is cut once, within the ask or within the ending. */
+static tl_status run_and_cut(tl_workflows *workflows, int within_ask, tl_answer *answer)
+{
+    tl_request request = request_of(0);
+    tl_status status;
+
+    if (within_ask)
+        channel.within_prepare = cut_the_line;
+    else
+        channel.within_execute = cut_the_line;
+    status = tl_workflow_run(workflows, &request, answer);
+    channel.within_prepare = channel.within_execute = NULL;
+    wire_arm(s.line, NULL);
+    wire_down(s.line, 0);
+    return status;
+}
+
+/* The same until the answer of a commit is lost.  A declared ask has sent nothing yet when its
+ * callback is called, and what goes before its commit is lost without harm. */
+static tl_workflows *lose_an_answer(unsigned n, int within_ask, tl_answer *answer)
+{
+    for (;;) {
+        tl_workflows *workflows;
+        tl_status status;
+
+        begin(n, 1);
+        workflows = channel_registry_of(s.far, 200);
+        status = run_and_cut(workflows, within_ask, answer);
+        if (status == TL_UNKNOWN && status_now() != '-')
+            return workflows;
+        CHECK(channel.declared && within_ask && status_now() == '-',
+              "the line was cut at packet %u, and the answer is %s", lost_packet,
+              tl_status_name(status));
+        tl_answer_clear(answer);
+        tl_workflows_free(workflows);
+        end_client();
+        lost_packet++;
+    }
+}
+
+static void sweep_settling(const char *what, int within_ask)
 {
     struct figures figures = {0};
     int failed = 1;
 
+    lost_packet = 1;
     for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
         tl_answer answer = TL_ANSWER_INIT;
-        tl_request request;
-        tl_workflows *workflows;
+        tl_workflows *workflows = lose_an_answer(n, within_ask, &answer);
 
-        begin(n, 1);
-        if (within_prepare)
-            channel.within_prepare = cut_the_next;
-        else
-            channel.within_execute = cut_the_next;
-        request = request_of(0);
-        workflows = channel_registry_of(s.far, 200);
-        CHECK(tl_workflow_run(workflows, &request, &answer) == TL_UNKNOWN,
-              "the line was cut, and the answer is %s", tl_status_name(answer.status));
-        channel.within_prepare = channel.within_execute = NULL;
-        wire_arm(s.line, NULL);
-        wire_down(s.line, 0);
         failed = settle_without(n, workflows, &answer, &figures);
         tl_answer_clear(&answer);
         check_still_works(workflows);
@@ -573,7 +609,8 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+/* "declared": the business rows are. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registering),        cmocka_unit_test(test_paying),
@@ -582,5 +619,6 @@ int main(void)
         cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
     };
 
+    channel.declared = argc > 1 && strcmp(argv[1], "declared") == 0;
     return server_run_tests(tests, setup, teardown);
 }

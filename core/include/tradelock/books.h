@@ -12,7 +12,8 @@
  *                 " WHERE cust_no = :cust_no AND balance - frozen >= :amount_minor",
  *          .refused = "too little money"},
  *         {.name = "insert order",
- *          .sql = "INSERT INTO orders (cust_no, serial_no, payee) VALUES (:cust_no, :serial_no, :payee)",
+ *          .sql = "INSERT INTO orders (cust_no, serial_no, payee)"
+ *                 " VALUES (:cust_no, :serial_no, :payee)",
  *          .values = "payee text"},
  *     };
  *
@@ -33,10 +34,11 @@
  * IGNORE, ON DUPLICATE KEY, ORDER BY, LIMIT, RETURNING, variables and comments.  It cannot ask what
  * the statement before it did (LAST_INSERT_ID, ROW_COUNT): in a group that was another trade's.
  *
- * A name with a colon is a value.
- * These are known from the trade and need not be given: :serial_no, :cust_no, :op_code, :epoch,
- * :channel_key, :channel_ref, :amount_minor, :currency.  All others are declared in `values`, with
- * their types: "payee text, fee int, proof bytes".  Any value may be NULL; the table says whether it
+ * A name with a colon is a value.  These are known from the trade and need not be given:
+ * :serial_no, :cust_no, :op_code, :epoch, :channel_key, :channel_ref ("" while there is none),
+ * :amount_minor and :currency.  The last two are NULL if the trade was asked for without; a trade
+ * that is tried anew keeps those of its first ask.  All others are declared in `values`, with their
+ * types: "payee text, fee int, proof bytes".  Any value may be NULL; the table says whether it
  * takes it.
  *
  * Each line must change so many rows as declared (`rows`, usually one).  A row that an UPDATE finds
@@ -46,14 +48,21 @@
  *   - otherwise the books are broken: the transaction is rolled back, with TL_CALLBACK_FAILED.
  *
  * The lines of a transaction run in the order in which the statements are declared, whatever the
- * order in which they were written.  Declare statements in the order in which rows are to be locked.
- * Within a group the lines of a statement are sorted by the values behind WHERE, so that groups
- * meet rows in one order.
+ * order in which they were written.  Declare statements in the order in which rows are to be
+ * locked.  Within a group the lines of a statement are sorted by the values behind WHERE, so that
+ * groups meet rows in one order.
+ *
+ * A group's lines are written together, so a line may see what a neighbour's earlier statement
+ * wrote: a credit that is declared before a refusing debit covers it, whoever comes first.  Declare
+ * the statements that may refuse before all others; that is also the fastest order.
  *
  * Nobody waits in the server for a row that somebody else has: the trade whose row it is goes on
  * alone, and tries again after a pause.  A row that all trades change, such as a treasury's, would
- * send them all alone.  Mark its statement `shared`, and declare it last: groups wait for each other
- * at it, up to business_lock_wait_s.
+ * send them all alone.  Mark its statement `shared`, and declare it last: those with a line of it
+ * wait for each other there, up to business_lock_wait_s, and nobody waits with them.
+ *
+ * What triggers and stored functions of the service do is the service's affair: they must not touch
+ * tradelock's tables, the session, or @tl_changed.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -117,8 +126,8 @@ TL_EXPORT void tl_book_clear(tl_book *book);
  *
  * These report nothing: a book keeps its first error, such as a statement or value that was not
  * declared, a value given twice or of another type, text that is not UTF-8, or too many lines.  A
- * value that is missing is found when the book is used.  Such a book is not written: whoever uses it
- * hears TL_CALLBACK_FAILED with the sentence.
+ * value that is missing is found when the book is used.  Such a book is not written: whoever uses
+ * it hears TL_CALLBACK_FAILED with the sentence.
  */
 TL_EXPORT void tl_book_line(tl_book *book, const char *statement);
 TL_EXPORT void tl_book_int(tl_book *book, const char *value, int64_t number);
