@@ -12,7 +12,7 @@
 
 /* A caller looks so often how many were ended. */
 #define LOOK_US 10000
-#define IDLE_LOOKS_MAX 500
+#define IDLE_LOOKS_MAX 3000
 
 static tl_workflows *workflows;
 static tl_worker *worker;
@@ -101,21 +101,25 @@ static int new_endings(void)
     return 0;
 }
 
-/* The work is the worker's; what callers do is count. */
+/* The work is the worker's; what callers do is count, and wait until there is something. */
 static int cycle(unsigned caller, uint64_t number)
 {
-    static atomic_uint idle;
+    unsigned long long before = atomic_load(&run.paid);
     int ended;
 
     (void)caller;
     (void)number;
-    bench_sleep_us(LOOK_US);
-    ended = new_endings();
-    if (ended > 0)
-        atomic_store(&idle, 0);
-    else if (atomic_fetch_add(&idle, 1) > IDLE_LOOKS_MAX)
-        bench_fail("nothing is due any more: prepare more rows");
-    return ended;
+    for (unsigned idle = 0; idle < IDLE_LOOKS_MAX; idle++) {
+        bench_sleep_us(LOOK_US);
+        ended = new_endings();
+        if (ended > 0)
+            return ended;
+        if (atomic_load(&run.paid) != before) { /* another caller counted them */
+            before = atomic_load(&run.paid);
+            idle = 0;
+        }
+    }
+    bench_fail("nothing is due any more: prepare more rows");
 }
 
 /* What the worker holds is ended first. */
