@@ -363,6 +363,35 @@ static void another_boot_is_believed(void **state)
     tl_client_close(late);
 }
 
+/* ------------------------------------------------------- while others adjust -- */
+
+static MYSQL *adjusting;
+
+static void *adjust_for_a_while(void *context)
+{
+    (void)context;
+    usleep(300000);
+    mysql_close(adjusting);
+    return NULL;
+}
+
+/* A process that begins just then has to record a jump, and waits for its turn. */
+static void a_process_begins_while_rows_are_adjusted(void **state)
+{
+    pthread_t other;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    everybody_leaves();
+    stepping_set(server_here, -3600000);
+    adjusting = database_connect(self.db);
+    database_run(adjusting, "START TRANSACTION; SELECT steps INTO @steps FROM tl_clock FOR UPDATE");
+    assert_int_equal(pthread_create(&other, NULL, adjust_for_a_while, NULL), 0);
+    tl_client_close(client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN));
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+}
+
 /* ------------------------------------------------------- between two looks -- */
 
 /* Of itself nobody looks at the clock while a test lasts. */
@@ -579,6 +608,7 @@ int main(int count, char **arguments)
         TEST(a_step_while_nobody_lived),
         TEST(any_step_while_nobody_lived_is_known),
         TEST(another_boot_is_believed),
+        TEST(a_process_begins_while_rows_are_adjusted),
         TEST(a_trade_of_a_moment_is_found),
         TEST(a_send_of_a_moment_is_over_in_one_hold),
         TEST(a_send_of_a_long_hold_is_not_forgotten),
