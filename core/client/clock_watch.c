@@ -17,6 +17,7 @@
 /* A silent session may have died, or the clock jumped.  After this many looks every living session
  * has beaten. */
 #define TRIAL_LOOKS 2
+#define RECORD_AGAIN_MS 10
 
 void clock_watch_init(clock_watch *self)
 {
@@ -89,11 +90,17 @@ static int64_t judge(tl_client *client, const store_clock *found, const steady_l
     return off_us;
 }
 
+/* The row of tl_clock is taken while a page of rows is adjusted: whoever cannot come later waits. */
 static tl_status record(tl_client *client, db *connection, uint32_t known, int64_t size_us,
-                        int64_t before_us)
+                        int64_t before_us, int64_t wait_ms)
 {
+    const int64_t deadline_ms = clock_deadline(wait_ms);
     db_answer answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
 
+    while (answer == DB_ERROR && db_row_is_taken(connection) && clock_left_ms(deadline_ms) > 0) {
+        clock_sleep_until_ms(clock_deadline(RECORD_AGAIN_MS));
+        answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
+    }
     if (answer != DB_DONE)
         return db_error_status(connection, answer, "recording a clock jump");
     log_line(&client->logger, TL_ALARM, NULL, 0,
@@ -107,13 +114,13 @@ static tl_status record(tl_client *client, db *connection, uint32_t known, int64
 
 /* The clock counts as unclear even if recording fails: the next look tries again. */
 static tl_status record_and_believe(tl_client *client, db *connection, int64_t size_us,
-                                    int64_t before_us, store_clock *found)
+                                    int64_t before_us, int64_t wait_ms, store_clock *found)
 {
     steady_look look;
     tl_status status;
 
     atomic_store(&client->clock.unclear, 1);
-    status = record(client, connection, found->jumps, size_us, before_us);
+    status = record(client, connection, found->jumps, size_us, before_us, wait_ms);
     if (status == TL_OK)
         status = read_clock(connection, NULL, found, &look);
     if (status != TL_OK)
@@ -160,7 +167,8 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
         watch->trial--;
     pthread_mutex_unlock(&watch->mutex);
     if (size_us != 0)
-        status = record_and_believe(client, connection, size_us, before_us, &found);
+        status = record_and_believe(client, connection, size_us, before_us,
+                                    opening ? client->config.pool_wait_ms : 0, &found);
     if (status == TL_OK) {
         pthread_mutex_lock(&watch->mutex);
         be_clear(watch, found.unsettled == 0);
@@ -229,7 +237,7 @@ tl_status clock_watch_search(tl_client *client)
     if (status == TL_OK && future_us > margin_us(client)) {
         status = read_clock(connection, NULL, &found, &now);
         if (status == TL_OK && found.unsettled == 0)
-            status = record_and_believe(client, connection, -future_us, LONG_AGO_US, &found);
+            status = record_and_believe(client, connection, -future_us, LONG_AGO_US, 0, &found);
     }
     pool_put(client->connections, connection);
     pthread_mutex_unlock(&client->clock.turn);

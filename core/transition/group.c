@@ -137,7 +137,8 @@ static unsigned most_alone(const group_queue *queue)
 static unsigned permits(const group_queue *queue)
 {
     const unsigned alone = most_alone(queue);
-    unsigned wanted = queue->waiting + queue->under_way < FEW_TASKS ? LEADERS_OF_FEW : LEADERS;
+    const int few = queue->waiting + queue->under_way < FEW_TASKS && queue->alone > 0;
+    unsigned wanted = few ? LEADERS_OF_FEW : LEADERS;
 
     if (queue->most <= alone && queue->most_before <= alone && alone > wanted)
         return alone;

@@ -5,7 +5,8 @@
 #include "transition/engine.h"
 
 /* connections: at most so many groups can be under way.  alone: while the peak of tasks is at most
- * this, each runs alone.  TL_OK or TL_NO_MEMORY. */
+ * this, each runs alone; 0: all meet at one row, and a third group would only wait there.  TL_OK or
+ * TL_NO_MEMORY. */
 #define GROUP_ALONE 8
 tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone);
 void group_queue_free(group_queue *queue);

@@ -363,7 +363,42 @@ static void another_boot_is_believed(void **state)
     tl_client_close(late);
 }
 
+/* ------------------------------------------------------- while others adjust -- */
+
+static MYSQL *adjusting;
+
+static void *adjust_for_a_while(void *context)
+{
+    (void)context;
+    usleep(300000);
+    mysql_close(adjusting);
+    return NULL;
+}
+
+/* A process that begins just then has to record a jump, and waits for its turn. */
+static void a_process_begins_while_rows_are_adjusted(void **state)
+{
+    pthread_t other;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    everybody_leaves();
+    stepping_set(server_here, -3600000);
+    adjusting = database_connect(self.db);
+    database_run(adjusting, "START TRANSACTION; SELECT steps INTO @steps FROM tl_clock FOR UPDATE");
+    assert_int_equal(pthread_create(&other, NULL, adjust_for_a_while, NULL), 0);
+    tl_client_close(client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN));
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+}
+
 /* ------------------------------------------------------- between two looks -- */
+
+/* Of itself nobody looks at the clock while a test lasts. */
+#define LONELY                                                                                     \
+    "site=clock\nbeat_ms=20s\nsession_ms=10m\njanitor=0\nmax_hold_ms=2s\n"                         \
+    "execute_ms=800ms\ncommit_ms=1s\nschedule=100ms\nattempts=500\n"                               \
+    "grace_ms=3s\ndeadline_ms=50s\n"
 
 /* The clock is right again as soon as the trade has its row. */
 static void *set_right(void *context)
@@ -392,10 +427,7 @@ static void a_trade_of_a_moment_is_found(void **state)
     pthread_t setter;
 
     (void)state;
-    open_house(WITHDRAW_WINDOW,
-               "site=clock\nbeat_ms=20s\nsession_ms=10m\njanitor=0\nmax_hold_ms=2s\n"
-               "execute_ms=800ms\ncommit_ms=1s\nschedule=100ms\nattempts=500\n"
-               "grace_ms=3s\ndeadline_ms=50s\n");
+    open_house(WITHDRAW_WINDOW, LONELY);
     house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
     house_rule(&self, "{\"kind\":\"not_found_first\",\"endpoint\":\"query\",\"count\":0}");
     stepping_set(server_here, 700000);
@@ -423,6 +455,88 @@ static void a_trade_of_a_moment_is_found(void **state)
     tl_client_close(cron);
     tl_worker_free(worker);
     house_books(&self, 0);
+}
+
+/* As above, and the clock is set forward once more before anybody searched.  The row was written by
+ * the clock before, and until when its send is under way by the one before that. */
+static void a_send_of_a_moment_is_over_in_one_hold(void **state)
+{
+    tl_reaped reaped;
+    tl_client *cron;
+    tl_worker *worker;
+    pthread_t setter;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
+    house_rule(&self, "{\"kind\":\"not_found_first\",\"endpoint\":\"query\",\"count\":0}");
+    stepping_set(server_here, 700000);
+    assert_int_equal(pthread_create(&setter, NULL, set_right, NULL), 0);
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    assert_int_equal(pthread_join(setter, NULL), 0);
+    worker = start_worker();
+    assert_true(becomes("next_run_at > UTC_TIMESTAMP(6) + INTERVAL 5 MINUTE AND updated_at <= "
+                        "UTC_TIMESTAMP(6) AND EXISTS (SELECT 1 FROM tl_clock WHERE steps = 0) "
+                        "FROM trade_lock WHERE lane = 'R'"));
+    tl_worker_free(worker);
+    stepping_set(server_here, 5000);
+    cron = client_without_janitor("beat_ms=20ms\nsession_ms=200ms\n" MARGIN);
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps = 1 AND settled = 1 AND size_us > 0 "
+                                               "FROM tl_clock JOIN tl_clock_step"),
+                     1);
+    assert_int_equal(database_number(self.sql, "SELECT %s",
+                                     ROW("send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND")),
+                     1);
+    assert_int_equal(
+        database_number(self.sql, "SELECT %s", LANE("next_run_at <= UTC_TIMESTAMP(6)")), 1);
+    tl_client_close(cron);
+}
+
+/* An arming lets a send take longer than the first ask did. */
+static void send_for_a_minute(tl_client *client)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"MINUTE", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    for (int lane = 0; lane < 2; lane++) {
+        options.lane = lane == 0 ? TL_LANE_SYNC : TL_LANE_RETRY;
+        options.max_hold_ms = 2000;
+        assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        if (lane == 1)
+            assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
+/* Two jumps at once: by which clock the row was written is not certain.  All the same the send may
+ * be under way for as long as its arming said. */
+static void a_send_of_a_long_hold_is_not_forgotten(void **state)
+{
+    tl_reaped reaped;
+    tl_client *cron;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    send_for_a_minute(self.client);
+    for (int i = 1; i <= 2; i++) {
+        stepping_set(server_here, i == 1 ? 700000 : 0);
+        tl_client_close(client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN));
+        assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), i);
+    }
+    cron = client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN);
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps = 2 AND settled = 2 FROM tl_clock"),
+                     1);
+    assert_in_range(database_number(self.sql, "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), %s)",
+                                    ROW("send_until")),
+                    50, 60);
+    tl_client_close(cron);
 }
 
 /* ------------------------------------------------------- behind the low-water mark -- */
@@ -494,7 +608,10 @@ int main(int count, char **arguments)
         TEST(a_step_while_nobody_lived),
         TEST(any_step_while_nobody_lived_is_known),
         TEST(another_boot_is_believed),
+        TEST(a_process_begins_while_rows_are_adjusted),
         TEST(a_trade_of_a_moment_is_found),
+        TEST(a_send_of_a_moment_is_over_in_one_hold),
+        TEST(a_send_of_a_long_hold_is_not_forgotten),
         TEST(what_a_dead_process_held_is_found),
     };
 

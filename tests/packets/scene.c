@@ -87,12 +87,13 @@ void scene_next_trade(scene *s)
 
 /* A far client that could not end its session within its second, as on a busy machine, leaves one
  * that is silent.  A client that begins beside it claims nothing for two of its beats, which are
- * long here (client/clock_watch.c); an observer would have ended it by then. */
+ * long here (client/clock_watch.c); an observer would have ended it by then.  One that falls silent
+ * while the client begins is such a one too: whoever lives has beaten much later than that. */
 static void end_silent_sessions(scene *s)
 {
     database_run(s->sql,
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE ended_at IS NULL "
-                 "AND alive_until < UTC_TIMESTAMP(6) AND session_id <> '%s'",
+                 "AND alive_until < UTC_TIMESTAMP(6) + INTERVAL 10 SECOND AND session_id <> '%s'",
                  session_id(s->near->session));
 }
 

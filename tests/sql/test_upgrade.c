@@ -201,6 +201,8 @@ static void trades_go_on_from(unsigned version)
 
     house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_SETTINGS_OF("3s"), NULL);
     make_trades();
+    /* Its janitor would open what the dead worker claimed. */
+    house_leave(&self);
     take_back(self.sql, version);
     before = trades();
     migrate(version);
