@@ -77,7 +77,7 @@ BEGIN
             ORDER BY t.cust_no, t.serial_no, t.op_code
             LIMIT 1 OFFSET most;
         UPDATE trade_lock FORCE INDEX (PRIMARY)
-        SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
+        SET thread_no = thread, actor = who, rev = rev + 1,
             not_found_since = NULL,
             deadline_at = deadline_at + INTERVAL LEAST(size, 0) MICROSECOND,
             send_until = IF(send_until IS NULL, NULL, UTC_TIMESTAMP(6)
@@ -85,6 +85,7 @@ BEGIN
                     tl_hold_us(created_at, first_max_hold_until, updated_at, max_hold_until),
                     tl_send_us(cust_no, serial_no, op_code, step, updated_at, send_until, since))
                     MICROSECOND),
+            step = 'clock',
             max_hold_until = IF(max_hold_until IS NULL, NULL, UTC_TIMESTAMP(6)
                 + INTERVAL tl_hold_us(created_at, first_max_hold_until, updated_at,
                     max_hold_until) MICROSECOND),
@@ -160,6 +161,7 @@ END;
 -- the row says of it, that is what was left when the row was written.  Otherwise it is the longest
 -- that a step of its history let a send take.  A step is logged later than its statement began, and
 -- the clock may have been set in between.  So an arming counts from the step before it, too.
+-- `last_step` is the step that the adjustment replaces: assignments go from left to right.
 CREATE OR REPLACE FUNCTION tl_send_us(cust VARCHAR(32) CHARACTER SET ascii,
     serial VARCHAR(64) CHARACTER SET ascii, op VARCHAR(32) CHARACTER SET ascii,
     last_step VARCHAR(16) CHARACTER SET ascii, written DATETIME(6), sent_until DATETIME(6),

@@ -493,8 +493,8 @@ static void a_send_of_a_moment_is_over_in_one_hold(void **state)
     tl_client_close(cron);
 }
 
-/* An arming lets a send take longer than the first ask did. */
-static void send_for_a_minute(tl_client *client)
+/* The first send has two seconds.  Armed, it gets another one, of a minute. */
+static void leave_in_doubt(tl_client *client, int armed)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
@@ -502,7 +502,7 @@ static void send_for_a_minute(tl_client *client)
     tl_lock *lock = NULL;
 
     ending.outcome = TL_OUTCOME_UNKNOWN;
-    for (int lane = 0; lane < 2; lane++) {
+    for (int lane = 0; lane < 1 + armed; lane++) {
         options.lane = lane == 0 ? TL_LANE_SYNC : TL_LANE_RETRY;
         options.max_hold_ms = 2000;
         assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
@@ -523,7 +523,7 @@ static void a_send_of_a_long_hold_is_not_forgotten(void **state)
 
     (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
-    send_for_a_minute(self.client);
+    leave_in_doubt(self.client, 1);
     for (int i = 1; i <= 2; i++) {
         stepping_set(server_here, i == 1 ? 700000 : 0);
         tl_client_close(client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN));
@@ -537,6 +537,32 @@ static void a_send_of_a_long_hold_is_not_forgotten(void **state)
                                     ROW("send_until")),
                     50, 60);
     tl_client_close(cron);
+}
+
+/* What accepting a restored server lets a send take stands on the row alone. */
+static void a_restored_hold_is_not_forgotten(void **state)
+{
+    tl_reaped reaped;
+    tl_client *operator;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    operator= client_without_janitor("beat_ms=20ms\nsession_ms=10s\nmax_hold_ms=60s\n" MARGIN);
+    leave_in_doubt(self.client, 0);
+    assert_status(tl_restore_declare(operator, "ann", "promoted"), TL_OK);
+    database_propose(self.sql);
+    assert_status(tl_restore_accept(operator, "bob", "compared", NULL), TL_OK);
+    tl_client_close(operator);
+    stepping_set(server_here, -700000);
+    operator= client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+    assert_status(tl_reap(operator, & reaped), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT settled FROM tl_clock"), 1);
+    assert_in_range(database_number(self.sql, "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), "
+                                              "send_until) FROM trade_lock WHERE serial_no = "
+                                              "'MINUTE' AND lane = 'S'"),
+                    50, 60);
+    tl_client_close(operator);
 }
 
 /* ------------------------------------------------------- behind the low-water mark -- */
@@ -612,6 +638,7 @@ int main(int count, char **arguments)
         TEST(a_trade_of_a_moment_is_found),
         TEST(a_send_of_a_moment_is_over_in_one_hold),
         TEST(a_send_of_a_long_hold_is_not_forgotten),
+        TEST(a_restored_hold_is_not_forgotten),
         TEST(what_a_dead_process_held_is_found),
     };
 
