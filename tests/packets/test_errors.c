@@ -333,7 +333,7 @@ static tl_status book_crosswise(void *context, struct st_mysql *connection)
     char sql[120];
 
     for (int i = 0; i < 2; i++) {
-        snprintf(sql, sizeof sql, "UPDATE account SET n = n + 1 WHERE id = %d",
+        snprintf(sql, sizeof sql, "UPDATE pair SET n = n + 1 WHERE id = %d",
                  i == 0 ? c->first : c->second);
         if (mysql_query(connection, sql) != 0)
             return mysql_errno(connection) == 1213 ? TL_TRY_AGAIN : TL_SERVER_ERROR;
@@ -380,8 +380,8 @@ static void test_a_real_deadlock(void **state)
     struct crossing two[2] = {{client, "x1", 1, 2, 0, &barrier, 0, TL_OK},
                               {client, "x2", 2, 1, 0, &barrier, 0, TL_OK}};
     before = stats_of(client);
-    database_run(s.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) "
-                        "ENGINE=InnoDB; INSERT INTO account VALUES (1, 0), (2, 0)");
+    database_run(s.sql, "CREATE TABLE pair (id INT PRIMARY KEY, n INT) "
+                        "ENGINE=InnoDB; INSERT INTO pair VALUES (1, 0), (2, 0)");
     pthread_barrier_init(&barrier, NULL, 2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&two[i].thread, NULL, cross, &two[i]), 0);
@@ -391,7 +391,7 @@ static void test_a_real_deadlock(void **state)
     assert_status(two[0].answer, TL_SUCCEEDED);
     assert_status(two[1].answer, TL_SUCCEEDED);
     assert_int_equal(two[0].runs + two[1].runs, 3);
-    assert_int_equal(database_number(s.sql, "SELECT SUM(n) FROM account"), 4);
+    assert_int_equal(database_number(s.sql, "SELECT SUM(n) FROM pair"), 4);
     after = stats_of(client);
     assert_true(after.repeats > before.repeats);
     /* The callback met it, and told the library so. */
