@@ -32,7 +32,8 @@
       "at once take one each, where four are left besides; when there are more steps "   \
       "they share the statements of two or three.")                                      \
     X(COUNT, business_pool_size, "8", 1, 256,                                            \
-      "Connections for transactions with business rows, in each client.")                \
+      "Connections for transactions with business rows, in each client: so many for "    \
+      "callbacks, and so many for declared books. They are made when they are wanted.")  \
     X(MS, pool_wait_ms, "5s", 1, 10 * CONFIG_MINUTE,                                     \
       "How long a call waits for a free connection before it answers TL_OVERLOADED.")    \
     X(MS, beat_ms, "1s", 20, CONFIG_MINUTE,                                              \
