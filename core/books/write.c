@@ -17,6 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const db_value *value_of(const tl_book *book, const book_line *line, unsigned value)
+{
+    return value < BOOK_OWN_COUNT ? &book->own[value] : &line->values[value - BOOK_OWN_COUNT];
+}
+
 /* The values of a statement for one line: the trade's own, then the declared ones. */
 static void fill(db_value *to, const tl_book *book, const book_line *line)
 {
@@ -83,7 +88,6 @@ db_answer book_group_begin(book_group *self, db *connection, tl_book *const *boo
     *self = (book_group){.connection = connection, .books = books, .count = count};
     self->states = memory_new(count);
     self->written = memory_new_array(lines + 1, sizeof *self->written);
-    self->written_space = lines;
     if (self->states == NULL || self->written == NULL)
         return DB_NO_MEMORY;
     return db_run_text(connection, "books", sql, sizeof sql - 1, NULL);
@@ -145,21 +149,21 @@ static int compare_values(const db_value *a, const db_value *b)
     return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* A row of a statement's values, while the rows are sorted. */
+/* A line, while those of its statement are sorted. */
 struct sorted {
-    const book_statement *statement;
-    const db_value *values;
+    const tl_book *book;
     book_written written;
 };
 
 static int in_order(const void *left, const void *right)
 {
     const struct sorted *a = left, *b = right;
-    const book_statement *statement = a->statement;
+    const book_line *line = a->written.line, *other = b->written.line;
 
-    for (unsigned i = 0; i < statement->sort_count; i++) {
-        const unsigned at = statement->sort[i];
-        const int order = compare_values(&a->values[at], &b->values[at]);
+    for (unsigned i = 0; i < line->statement->sort_count; i++) {
+        const unsigned value = line->statement->sort[i];
+        const int order =
+            compare_values(value_of(a->book, line, value), value_of(b->book, other, value));
 
         if (order != 0)
             return order;
@@ -167,14 +171,14 @@ static int in_order(const void *left, const void *right)
     /* Lines of one trade stay as they were written. */
     if (a->written.book != b->written.book)
         return a->written.book < b->written.book ? -1 : 1;
-    return a->written.line->order < b->written.line->order ? -1 : 1;
+    return line->order < other->order ? -1 : 1;
 }
 
 /* The lines of one statement, while it is run for a group. */
 struct lines {
     const book_statement *statement;
     struct sorted *sorted;
-    db_value *unsorted, *values; /* of `many`, line after line */
+    db_value *values; /* of `many`, line after line */
     size_t count;
 };
 
@@ -190,21 +194,14 @@ static size_t count_lines(const book_group *self, const book_statement *statemen
 
 static void collect(const book_group *self, struct lines *lines)
 {
-    const size_t columns = lines->statement->many.values;
     size_t count = 0;
 
     for (size_t i = 0; i < self->count; i++) {
         const tl_book *book = self->books[i];
 
-        for (size_t n = 0; self->states[i] == BOOK_RIGHT && n < book->count; n++) {
-            db_value *to = lines->unsorted + count * columns;
-
-            if (book->lines[n].statement != lines->statement)
-                continue;
-            fill(to, book, &book->lines[n]);
-            lines->sorted[count++] =
-                (struct sorted){lines->statement, to, {&book->lines[n], (uint32_t)i, 0}};
-        }
+        for (size_t n = 0; self->states[i] == BOOK_RIGHT && n < book->count; n++)
+            if (book->lines[n].statement == lines->statement)
+                lines->sorted[count++] = (struct sorted){book, {&book->lines[n], (uint32_t)i, 0}};
     }
 }
 
@@ -217,7 +214,7 @@ static void number(book_group *self, struct lines *lines)
     for (size_t i = 0; i < lines->count; i++) {
         db_value *to = lines->values + i * columns;
 
-        memcpy(to, lines->sorted[i].values, columns * sizeof *to);
+        fill(to, lines->sorted[i].book, lines->sorted[i].written.line);
         if (lines->statement->notes_lines)
             to[columns - 1] = db_int((int64_t)self->written_count);
         self->written[self->written_count++] = lines->sorted[i].written;
@@ -274,12 +271,10 @@ static db_answer write_statement(book_group *self, const book_statement *stateme
     if (lines.count == 0)
         return DB_DONE;
     lines.sorted = memory_new_array(lines.count, sizeof *lines.sorted);
-    lines.unsorted = memory_new_array(lines.count * statement->many.values, sizeof(db_value));
     lines.values = memory_new_array(lines.count * statement->many.values, sizeof(db_value));
-    if (lines.sorted != NULL && lines.unsorted != NULL && lines.values != NULL)
+    if (lines.sorted != NULL && lines.values != NULL)
         answer = run_lines(self, &lines);
     memory_free(lines.sorted);
-    memory_free(lines.unsorted);
     memory_free(lines.values);
     return answer;
 }

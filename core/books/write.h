@@ -61,7 +61,7 @@ typedef struct book_group {
     size_t count;
     unsigned char *states; /* enum book_state, of each book */
     book_written *written;
-    size_t written_count, written_space;
+    size_t written_count;
     uint64_t affected; /* rows that were changed in all */
     int blocked;       /* a line met a row that somebody else has */
     int refused;       /* one of the faults may refuse its trade */

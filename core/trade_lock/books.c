@@ -21,7 +21,6 @@
  */
 #include "trade_lock/with.h"
 
-#include "base/memory.h"
 #include "books/write.h"
 #include "store/group.h"
 #include "store/store.h"
@@ -39,7 +38,8 @@ void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch)
     const int is_there = v->created_us != 0 && (ending != NULL || w->t->step.kind == STEP_RECLAIM);
     const char *currency = is_there ? v->currency : lock->currency;
     const int64_t amount_minor = is_there ? v->amount_minor : lock->options.amount_minor;
-    const int has_ref = ending != NULL && ending->channel_ref != NULL;
+    const int has_ref =
+        ending != NULL && ending->channel_ref != NULL && ending->channel_ref[0] != '\0';
     db_value *own = w->book->own;
 
     own[BOOK_OWN_serial_no] = db_text(lock->serial_no);
@@ -221,7 +221,6 @@ static db_answer commit(struct round *r)
 {
     int committed;
     db_answer answer = book_group_commit(&r->group, &committed);
-
     const int sent = committed || answer == DB_ERROR || answer == DB_UNANSWERED;
 
     for (size_t i = 0; i < r->count && sent; i++)
