@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 static struct {
+    server *own;
     database *db;
     MYSQL *sql;
     tl_client *admin, *service;
@@ -47,7 +48,7 @@ static void make_account(void)
         server_panic("the option file cannot be opened");
     snprintf(f.account, sizeof f.account, "b%ld", (long)getpid());
     fprintf(file, "[tradelock-client-service]\nsocket=%s\nuser=%s\npassword=secret\ndatabase=%s\n",
-            server_socket(server_shared()), f.account, database_name(f.db));
+            server_socket(f.own), f.account, database_name(f.db));
     fclose(file);
     if (tl_grant_roles(f.admin) != TL_OK)
         server_panic("the roles: %s", tl_error_message());
@@ -64,7 +65,8 @@ static void make_account(void)
 static int setup(void **state)
 {
     (void)state;
-    f.db = database_new(server_shared(), NULL);
+    f.own = server_start(NULL); /* its prepared statements are counted */
+    f.db = database_new(f.own, NULL);
     f.sql = database_connect(f.db);
     database_run(
         f.sql,
@@ -107,6 +109,7 @@ static int teardown(void **state)
     database_run(f.sql, "DROP USER %s@localhost", f.account);
     mysql_close(f.sql);
     database_free(f.db);
+    server_free(f.own);
     return 0;
 }
 
