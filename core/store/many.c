@@ -96,7 +96,12 @@ db_answer store_reclaims(db *connection, step *const *steps, size_t count)
 
 db_answer store_endings(db *connection, step *const *steps, size_t count)
 {
-    return change(connection, &sql_finish_retry_many, 2, steps, count, 0);
+    const struct sql_text *many = &sql_finish_retry_many_short;
+
+    for (size_t i = 0; i < count; i++)
+        if (!step_is_short(steps[i]))
+            many = &sql_finish_retry_many;
+    return change(connection, many, 2, steps, count, 0);
 }
 
 static db_answer open_all(db *connection, step *const *steps, size_t count)

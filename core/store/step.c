@@ -21,15 +21,23 @@ int step_is_holders(step_kind kind)
            kind == STEP_RELEASE || kind == STEP_ARM;
 }
 
+/* A trade's success without a result. */
+static int is_plain_success(const step *s)
+{
+    return s->status == 'Y' && s->proof == '-' && !s->retryable && s->result == NULL &&
+           !s->in_caller && s->actor == NULL;
+}
+
 int step_is_short(const step *s)
 {
+    if (s->kind == STEP_FINISH_RETRY)
+        return is_plain_success(s);
     if (s->channel != NULL || s->channel_key != NULL || s->channel_ref != NULL ||
         s->remark != NULL || s->actor != NULL)
         return 0;
     if (s->kind == STEP_ASK)
         return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && s->currency == NULL;
-    return s->kind == STEP_FINISH_SYNC && s->once && s->status == 'Y' && s->proof == '-' &&
-           !s->retryable && s->result == NULL && !s->in_caller;
+    return s->kind == STEP_FINISH_SYNC && s->once && is_plain_success(s);
 }
 
 int step_not_found(const step *s)
@@ -82,6 +90,8 @@ static const struct sql_text *statement_of(const step *s)
         return &sql_ask_insert_short;
     if (s->kind == STEP_FINISH_SYNC && step_is_short(s))
         return &sql_finish_sync_short;
+    if (s->kind == STEP_FINISH_RETRY && step_is_short(s))
+        return &sql_finish_retry_short;
     return of_kind[s->kind];
 }
 

@@ -10,7 +10,8 @@
 -- do the same. finish_retry: for a compensating attempt; one statement changes both rows. The sync
 -- row's fence and token decide, and the retry row follows. The join names the sync row first, which
 -- is the lock order everywhere. On failure the retry row is closed: F, not due, not parked. On
--- success the remark of an earlier failure is dropped.
+-- success the remark of an earlier failure is dropped. An update of two rows keeps what it sets in
+-- a temporary table, and with a BLOB, the result, that one is a file: the short form costs a third.
 --
 -- in_caller is 1 on a caller's connection. After a deadlock the client library still believes in
 -- the transaction that the server rolled back, and the ending would commit alone. The proof 'O'
@@ -24,7 +25,9 @@
 form finish_sync: one row, alone
 form finish_sync_short: one row, alone, short
 form finish_retry: both rows, alone
+form finish_retry_short: both rows, alone, short
 form finish_retry_many: both rows, many
+form finish_retry_many_short: both rows, many, short
 
 UPDATE s
 SET s.status = :status,                                         -- short: 'Y'
@@ -38,10 +41,11 @@ SET s.status = :status,                                         -- short: 'Y'
     s.rev = s.rev + 1,
     s.proof = :proof,                                           -- short: '-'
     s.retryable = :retryable,                                   -- short: 0
-    s.channel_ref = COALESCE(:channel_ref, s.channel_ref),      -- not short
+    s.channel_ref = COALESCE(:channel_ref, s.channel_ref),      -- one row, not short
+    s.channel_ref = COALESCE(:channel_ref, s.channel_ref),      -- both rows
     s.remark = COALESCE(:remark, s.remark),                     -- one row, not short
     s.remark = COALESCE(:remark, IF(:status = 'Y', NULL, s.remark)), -- both rows
-    s.result = :result,                                         -- short: NULL
+    s.result = :result,                                         -- not short
     s.actor = :actor,                                           -- short: NULL
     s.updated_at = UTC_TIMESTAMP(6),
     r.status = :status,
@@ -63,11 +67,11 @@ WHERE s.status = 'P'
     AND s.token = :held_token                                   -- rule token
     AND (:status = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch) -- not short
     AND (:in_caller = 0 OR @@in_transaction = 1)                -- alone, not short
-    AND (:by_time = 0                                           -- both rows
+    AND (:by_time = 0                                           -- both rows, not short
         OR EXISTS (SELECT 1 FROM tl_clock c
             WHERE c.one = (s.status = 'P') AND c.steps = c.settled
                 AND c.steps = :clock_jumps))
-    AND (:proof <> 'O'                                          -- both rows, alone
+    AND (:proof <> 'O'                                          -- both rows, alone, not short
         OR ((s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
             AND EXISTS (SELECT 1 FROM trade_resolution d
                 JOIN trade_resolution p ON p.cust_no = d.cust_no AND p.serial_no = d.serial_no
