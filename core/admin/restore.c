@@ -208,7 +208,7 @@ static db_answer run_half(task *t, db *connection)
     if (answer == DB_DONE)
         answer = writes ? db_commit(connection) : db_rollback(connection);
     else if (answer == DB_ERROR)
-        db_undo(connection);
+        answer = db_undo(connection);
     db_result_free(&row);
     return answer;
 }

@@ -207,8 +207,9 @@ db_answer db_commit_if(db *connection, const char *condition);
 db_answer db_rollback(db *connection);
 /* After an error: rolls back, and keeps the error's number and words.  An error does not say
  * whether a transaction is left open, and some errors bypass the handlers of a block or a
- * procedure.  The next transaction on the connection would commit what was left open. */
-void db_undo(db *connection);
+ * procedure.  The next transaction on the connection would commit what was left open.  Returns
+ * DB_ERROR; DB_UNANSWERED if the server may still be rolling back, so that rows are locked. */
+db_answer db_undo(db *connection);
 
 /*
  * The callback transaction (callback_tx.c): a callback runs statements of its own in it.

@@ -375,18 +375,22 @@ static char *statement_text(const db *connection, const struct sql_text *text, e
     return whole;
 }
 
-void db_undo(db *connection)
+db_answer db_undo(db *connection)
 {
+    db_answer answer = DB_ERROR;
     unsigned number = connection->error_number;
     int64_t trip_ms = connection->trip_ms;
     char text[DB_ERROR_SIZE];
 
     memcpy(text, connection->error_text, sizeof text);
-    if (db_rollback(connection) != DB_DONE)
+    if (db_rollback(connection) != DB_DONE) {
         db_spoil(connection);
+        answer = DB_UNANSWERED;
+    }
     /* trip_ms and the error are the statement's, not the rollback's. */
     connection->trip_ms = trip_ms;
     db_keep_error(connection, number, text);
+    return answer;
 }
 
 /* Whether the error comes of the row or of the moment, so that the connection is still good.  Any
@@ -420,7 +424,7 @@ static db_answer trip(db *connection, struct execution *execution)
         connection->callback_tx = CALLBACK_TX_BEGUN;
     if (answer == DB_ERROR && outside &&
         (begins || execution->text->calls || execution->text->block))
-        db_undo(connection);
+        answer = db_undo(connection);
     if (answer == DB_ERROR && begins && !may_come_again(connection))
         db_spoil(connection);
     if (answer != DB_DONE || !outside || db_server_in_transaction(connection) == begins)

@@ -114,9 +114,7 @@ db_answer store_openings(db *connection, step *const *steps, size_t count)
 {
     db_answer answer = open_all(connection, steps, count);
 
-    if (answer == DB_ERROR)
-        db_undo(connection);
-    return answer;
+    return answer == DB_ERROR ? db_undo(connection) : answer;
 }
 
 db_answer store_granted_rows(db *connection, step *const *steps, size_t count)

@@ -272,10 +272,7 @@ static void begin_round(struct round *r)
 /* What a group cannot explain is split by the engine until the trade at fault stands alone. */
 static db_answer undo(struct round *r, db_answer answer)
 {
-    if (answer == DB_ERROR)
-        db_undo(r->connection);
-    else
-        answer = db_rollback(r->connection);
+    answer = answer == DB_ERROR ? db_undo(r->connection) : db_rollback(r->connection);
     return answer == DB_DONE && r->group.unexplained ? DB_ERROR : answer;
 }
 

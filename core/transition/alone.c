@@ -64,6 +64,16 @@ static void judge(task *t, db *connection, db_answer answer)
         t->stage = TASK_AGAIN;
 }
 
+/* A rollback without an answer may still be under way, and its rows are locked until it is over.
+ * Before the task is tried again, that is awaited like the end of any lost answer. */
+static void leave_transaction(task *t, db *connection)
+{
+    if (!db_in_transaction(connection) || db_rollback(connection) == DB_DONE)
+        return;
+    if (t->stage == TASK_AGAIN && !t->kind->reads && !t->doubt.is_open)
+        task_doubt(t, connection);
+}
+
 /* The answer is judged before the rollback overwrites the connection's error. */
 static void conclude(task *t, db *connection, db_answer answer)
 {
@@ -73,8 +83,7 @@ static void conclude(task *t, db *connection, db_answer answer)
         t->stage = TASK_AGAIN;
     else
         t->doubt.is_open = 0; /* this run was answered, whatever became of an earlier one */
-    if (db_in_transaction(connection))
-        (void)db_rollback(connection);
+    leave_transaction(t, connection);
     if (t->kind->after != NULL)
         t->kind->after(t, connection);
 }

@@ -50,6 +50,8 @@ static db_answer run_statement(const batch_kind *kind, db *connection, task **ta
         tasks[i]->verdict = VERDICT_APPLIED;
     }
     answer = kind->run(tasks, count, connection);
+    if (db_lost_in_transaction(connection, answer))
+        answer = DB_UNANSWERED; /* the rows are locked until the server has ended it */
     for (size_t i = 0; i < count && answer != DB_DONE; i++)
         tasks[i]->verdict = VERDICT_UNKNOWN;
     return answer;

@@ -4,7 +4,8 @@
 SELECT VERSION() AS version,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us,
     SLEEP(0.002) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) AS moved_us,
-    (SELECT host FROM information_schema.processlist WHERE id = CONNECTION_ID()) AS peer,
-    (SELECT variable_value FROM information_schema.session_status
-        WHERE variable_name = 'SSL_CIPHER') AS cipher,
+    p.host AS peer, s.variable_value AS cipher,
     CURRENT_USER() AS account, CURRENT_ROLE() AS role, DATABASE() AS name
+FROM information_schema.processlist p
+JOIN information_schema.session_status s ON s.variable_name = 'SSL_CIPHER'
+WHERE p.id = CONNECTION_ID()

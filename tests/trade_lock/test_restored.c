@@ -1,6 +1,10 @@
 /* A restored database grants nothing until it is accepted. */
 #include "fixture.h"
 
+#include "client/client.h"
+#include "client/restored.h"
+#include "db/db.h"
+#include "pool/pool.h"
 #include "support/crew.h"
 #include "support/tap.h"
 
@@ -14,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -646,6 +651,63 @@ static void test_a_look_that_failed(void **state)
     await_answer("sees", TL_GRANTED);
 }
 
+#define LOOKS 4000
+
+struct looking {
+    atomic_ullong id; /* of the connection that looks; 0: no more */
+    int killed;
+};
+
+static void look(struct looking *l)
+{
+    for (int looks = 0; looks < LOOKS; looks++) {
+        db *connection;
+
+        CREW_STATUS(pool_get(f.client->connections, POOL_QUICK, PATIENCE_MS, &connection), TL_OK);
+        atomic_store(&l->id, db_thread_id(connection));
+        l->killed += restored_look(f.client, connection) != TL_OK;
+        pool_put(f.client->connections, connection);
+    }
+    atomic_store(&l->id, 0);
+}
+
+/* One looks again and again; the other kills its queries, as somebody does who tidies up. */
+static void look_or_kill(void *context, int number)
+{
+    struct looking *l = context;
+    MYSQL *sql;
+    unsigned long long id;
+
+    if (number == 0) {
+        look(l);
+        return;
+    }
+    sql = database_connect(f.db);
+    while ((id = atomic_load(&l->id)) != 0) {
+        char kill[48];
+
+        snprintf(kill, sizeof kill, "KILL QUERY %llu", id);
+        (void)mysql_query(sql, kill); /* it may be gone */
+        usleep((useconds_t)(rand() % 1000));
+    }
+    mysql_close(sql);
+}
+
+/* A subquery that is killed says "nothing there", without an error: it is no witness. */
+static void test_a_killed_look(void **state)
+{
+    struct looking l = {.id = ULLONG_MAX};
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    (void)state;
+    crew_threads(2, look_or_kill, &l);
+    assert_true(l.killed > 0);
+    assert_int_equal(database_number(f.sql, "SELECT restore_no <> accepted_no FROM tl_schema"), 0);
+    tl_lock_free(ask(f.client, "looked", "c1", &options, &status));
+    assert_status(status, TL_GRANTED);
+}
+
 /* -------------------------------------------------------------------- accepting -- */
 
 #define HELD_MS 300
@@ -1071,6 +1133,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_session_bears_witness),
         cmocka_unit_test(test_a_witness_is_heard_out),
         cmocka_unit_test(test_a_look_that_failed),
+        cmocka_unit_test(test_a_killed_look),
         cmocka_unit_test(test_accepting_takes_two),
         cmocka_unit_test(test_accepting_is_repeated),
         cmocka_unit_test(test_a_heavier_transaction_is_outlived),
