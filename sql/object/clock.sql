@@ -158,12 +158,11 @@ BEGIN
         -- Before its history is read, which no step changes then.
         SELECT t.rev INTO locked_rev FROM trade_lock t
             WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op FOR UPDATE;
-        SELECT IF(SUM(l.step = 'clock') > 0
-                OR (SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1), 604800000,
+        SELECT IF(SUM(l.step = 'clock' OR c.steps > c.settled) > 0, 604800000,
             LEAST(604800000, 60000 + GREATEST(0, COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND,
                 l.logged_at, GREATEST(COALESCE(l.max_hold_until, l.send_until),
                     COALESCE(l.send_until, l.max_hold_until)))), 0)) DIV 1000))
-            INTO held_ms FROM trade_lock_log l
+            INTO held_ms FROM trade_lock_log l JOIN tl_clock c ON c.one = 1
             WHERE l.cust_no = cust AND l.serial_no = serial AND l.op_code = op;
         UPDATE trade_lock t FORCE INDEX (PRIMARY) SET t.longest_hold_ms = held_ms
             WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
