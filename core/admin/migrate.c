@@ -2,8 +2,8 @@
  * Brings the schema up to this library's version.
  *
  * First it runs the missing migrations, which change tables and their rows.  Then it makes each
- * schema object that is missing or differs from this library's.  Last it raises the version.  DDL
- * commits by itself, so all of it can stop half way; each migration can be run again from its
+ * schema object that is missing or differs from this library's.  What rests on both comes then.  Last
+ * it raises the version.  DDL commits by itself, so all of it can stop half way; each migration can be run again from its
  * start.  A named lock of the server admits one migrating process at a time, and ends with its
  * connection.
  */
@@ -32,6 +32,8 @@
 #define TABLE_WAIT_ONCE_S 1
 #define TABLE_PAUSE_MS 1000
 #define BESIDE "tl_compared"
+/* The schema since which each row tells its longest hold. */
+#define SCHEMA_OF_HOLDS 14
 
 static tl_status wait_for_turn(db *connection)
 {
@@ -74,19 +76,26 @@ static tl_status take_turn(tl_client *client, db **out)
     return status;
 }
 
+/* Whether somebody used a table, and after a pause it can be tried again. */
+static int may_try_again(db *connection, db_answer answer, int64_t deadline_ms)
+{
+    if (answer != DB_ERROR || db_errno(connection) != ERROR_LOCK_WAIT ||
+        clock_left_ms(deadline_ms) == 0)
+        return 0;
+    clock_sleep_until_ms(clock_deadline(TABLE_PAUSE_MS));
+    return 1;
+}
+
 /* The text can be run again from its start. */
 static db_answer run_text(db *connection, const char *name, const char *text)
 {
     const int64_t deadline_ms = clock_deadline(TABLE_WAIT_MS);
     db_answer answer;
 
-    for (;;) {
+    do
         answer = db_run_script(connection, name, text);
-        if (answer != DB_ERROR || db_errno(connection) != ERROR_LOCK_WAIT ||
-            clock_left_ms(deadline_ms) == 0)
-            return answer;
-        clock_sleep_until_ms(clock_deadline(TABLE_PAUSE_MS));
-    }
+    while (may_try_again(connection, answer, deadline_ms));
+    return answer;
 }
 
 static tl_status apply(db *connection, const struct sql_migration *migration)
@@ -189,6 +198,20 @@ static tl_status make_objects(db *connection, unsigned *made)
                : db_error_status(connection, answer, "making the schema's triggers and procedures");
 }
 
+/* Once the triggers are there, which record the holds of all later steps. */
+static tl_status record_holds(db *connection)
+{
+    const int64_t deadline_ms = clock_deadline(TABLE_WAIT_MS);
+    db_answer answer;
+
+    do
+        answer = store_migrate_holds(connection);
+    while (may_try_again(connection, answer, deadline_ms));
+    return answer == DB_DONE
+               ? TL_OK
+               : db_error_status(connection, answer, "recording the holds of trades in process");
+}
+
 static tl_status note_identity(db *connection)
 {
     const db_answer answer = store_schema_identity(connection);
@@ -209,6 +232,8 @@ static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
             status = apply(connection, &sql_migrations[i]);
     if (status == TL_OK)
         status = make_objects(connection, made);
+    if (status == TL_OK && version < SCHEMA_OF_HOLDS)
+        status = record_holds(connection);
     if (status == TL_OK)
         status = note_identity(connection);
     if (status != TL_OK)

@@ -52,11 +52,14 @@ static tl_status read_clock(db *connection, const char *boot_id, store_clock *fo
                              : db_read_status(connection, answer, "looking at the server's clock");
 }
 
-/* Needs: watch->mutex held. */
+/* Whoever learns of a jump here knows at once that rows are not adjusted to it.  Needs: watch->mutex
+ * held. */
 static void believe(tl_client *client, const store_clock *found, const steady_look *look)
 {
     clock_watch *watch = &client->clock;
 
+    if (found->unsettled > 0)
+        atomic_store(&watch->unclear, 1);
     memset(&watch->steady, 0, sizeof watch->steady);
     watch->doubt_us = 0;
     steady_learn(&watch->steady, look);
@@ -90,16 +93,20 @@ static int64_t judge(tl_client *client, const store_clock *found, const steady_l
     return off_us;
 }
 
-/* The row of tl_clock is taken while a page of rows is adjusted: whoever cannot come later waits. */
+/* The row of tl_clock is taken while a page of rows is adjusted: whoever cannot come later waits.
+ * since_us: the clock was set after this moment of CLOCK_BOOTTIME. */
 static tl_status record(tl_client *client, db *connection, uint32_t known, int64_t size_us,
-                        int64_t before_us, int64_t wait_ms)
+                        int64_t since_us, int64_t wait_ms)
 {
     const int64_t deadline_ms = clock_deadline(wait_ms);
-    db_answer answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
+    db_answer answer;
 
-    while (answer == DB_ERROR && db_row_is_taken(connection) && clock_left_ms(deadline_ms) > 0) {
+    for (;;) {
+        answer = store_clock_stepped(connection, known, size_us, clock_boottime_us() - since_us,
+                                     client->actor);
+        if (answer != DB_ERROR || !db_row_is_taken(connection) || clock_left_ms(deadline_ms) == 0)
+            break;
         clock_sleep_until_ms(clock_deadline(RECORD_AGAIN_MS));
-        answer = store_clock_stepped(connection, known, size_us, before_us, client->actor);
     }
     if (answer != DB_DONE)
         return db_error_status(connection, answer, "recording a clock jump");
@@ -112,21 +119,22 @@ static tl_status record(tl_client *client, db *connection, uint32_t known, int64
     return TL_OK;
 }
 
-/* The clock counts as unclear even if recording fails: the next look tries again. */
+/* The clock counts as unclear even if recording fails: the next look tries again.  What is believed
+ * is the look that showed the jump, so the next one shows whatever was set since. */
 static tl_status record_and_believe(tl_client *client, db *connection, int64_t size_us,
-                                    int64_t before_us, int64_t wait_ms, store_clock *found)
+                                    int64_t since_us, int64_t wait_ms, store_clock *found,
+                                    const steady_look *look)
 {
-    steady_look look;
     tl_status status;
 
     atomic_store(&client->clock.unclear, 1);
-    status = record(client, connection, found->jumps, size_us, before_us, wait_ms);
-    if (status == TL_OK)
-        status = read_clock(connection, NULL, found, &look);
+    status = record(client, connection, found->jumps, size_us, since_us, wait_ms);
     if (status != TL_OK)
         return status;
+    found->jumps++;
+    found->unsettled++;
     pthread_mutex_lock(&client->clock.mutex);
-    believe(client, found, &look);
+    believe(client, found, look);
     pthread_mutex_unlock(&client->clock.mutex);
     return TL_OK;
 }
@@ -145,7 +153,7 @@ static void take_over(clock_watch *watch, const store_clock *found, const steady
 static tl_status look_once(tl_client *client, db *connection, int opening)
 {
     clock_watch *watch = &client->clock;
-    int64_t size_us, before_us;
+    int64_t size_us, since_us;
     store_clock found;
     steady_look look;
     tl_status status = read_clock(connection, opening ? watch->boot_id : NULL, &found, &look);
@@ -154,12 +162,12 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
         return status;
     pthread_mutex_lock(&watch->mutex);
     take_over(watch, &found, &look);
-    before_us = look.after_us - watch->steady.at_us + margin_us(client);
+    since_us = watch->steady.at_us - margin_us(client);
     size_us = judge(client, &found, &look);
     /* Rows written while the clock was set forward and back show a larger jump. */
     if (opening && found.behind_us > margin_us(client) && -found.behind_us < size_us) {
         size_us = -found.behind_us;
-        before_us = LONG_AGO_US;
+        since_us = look.after_us - LONG_AGO_US;
     }
     if (opening && found.silent)
         watch->trial = TRIAL_LOOKS;
@@ -167,8 +175,8 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
         watch->trial--;
     pthread_mutex_unlock(&watch->mutex);
     if (size_us != 0)
-        status = record_and_believe(client, connection, size_us, before_us,
-                                    opening ? client->config.pool_wait_ms : 0, &found);
+        status = record_and_believe(client, connection, size_us, since_us,
+                                    opening ? client->config.pool_wait_ms : 0, &found, &look);
     if (status == TL_OK) {
         pthread_mutex_lock(&watch->mutex);
         be_clear(watch, found.unsettled == 0);
@@ -237,7 +245,8 @@ tl_status clock_watch_search(tl_client *client)
     if (status == TL_OK && future_us > margin_us(client)) {
         status = read_clock(connection, NULL, &found, &now);
         if (status == TL_OK && found.unsettled == 0)
-            status = record_and_believe(client, connection, -future_us, LONG_AGO_US, 0, &found);
+            status = record_and_believe(client, connection, -future_us, now.after_us - LONG_AGO_US,
+                                        0, &found, &now);
     }
     pool_put(client->connections, connection);
     pthread_mutex_unlock(&client->clock.turn);
@@ -311,9 +320,14 @@ tl_status clock_watch_unclear(void)
                                    "are not looked through yet");
 }
 
+int clock_watch_is_clear(const tl_client *client)
+{
+    return !atomic_load(&client->clock.unclear);
+}
+
 tl_status clock_watch_check(const tl_client *client)
 {
-    return atomic_load(&client->clock.unclear) ? clock_watch_unclear() : TL_OK;
+    return clock_watch_is_clear(client) ? TL_OK : clock_watch_unclear();
 }
 
 /* How far the moments of a row lie beyond the latest that is possible; 0 or less: not at all. */

@@ -58,6 +58,8 @@ tl_status clock_watch_search(struct tl_client *client);
  * process adjusts them. */
 tl_status clock_watch_adjust(struct tl_client *client, int64_t budget_ms);
 
+/* Whether decisions may rest on the server's clock, and on the moments in the rows. */
+int clock_watch_is_clear(const struct tl_client *client);
 /* TL_OK; TL_TRY_AGAIN with a sentence while nothing may rest on the server's clock. */
 tl_status clock_watch_check(const struct tl_client *client);
 /* The answer of clock_watch_check() while the clock is unclear, with its sentence; never TL_OK. */

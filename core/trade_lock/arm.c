@@ -66,7 +66,7 @@ tl_status lock_check_ending(tl_lock *lock)
 }
 
 /* Answers an arming that changed 0 rows: the hold is lost, or the arming was forbidden. */
-static tl_status arm_refused(tl_lock *lock)
+static tl_status arm_refused(tl_lock *lock, uint32_t known_jumps)
 {
     tl_key key = lock_key(lock);
     int64_t before_us = clock_boottime_us();
@@ -76,6 +76,9 @@ static tl_status arm_refused(tl_lock *lock)
         return status;
     /* Whatever a look that began before the jump says of the clock meanwhile. */
     if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
+        return clock_watch_unclear();
+    if (lock_still_holds(lock) && (clock_watch_look(lock->base.client) != TL_OK ||
+                                   clock_watch_jumps(lock->base.client) != known_jumps))
         return clock_watch_unclear();
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
@@ -98,6 +101,7 @@ static db_answer run_arming(task *t, db *connection)
 {
     struct arming *a = (struct arming *)t;
 
+    a->t.step.clock_jumps = clock_watch_jumps(a->client);
     clock_watch_now(a->client, &a->t.step.least_us, &a->t.step.most_us);
     return step_task_run(t, connection);
 }
@@ -133,7 +137,7 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
         return TL_OK;
     case VERDICT_REFUSED:
     case VERDICT_LOST:
-        return arm_refused(lock);
+        return arm_refused(lock, t->step.clock_jumps);
     case VERDICT_UNKNOWN:
         return lock_unknown(lock, LOCK_ARM_UNKNOWN, t);
     default:

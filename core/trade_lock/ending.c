@@ -122,8 +122,8 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
-/* Whether the clock jumped since the claim.  What send_until was before an arming is then worth
- * nothing. */
+/* Whether the clock jumped since the claim, or before and the row was not adjusted.  What it said of
+ * moments is then worth nothing: what send_until was before an arming, or how long to wait. */
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY && !lock_is_timely(lock);
@@ -160,6 +160,8 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
     s->send_before_us = (uint64_t)lock->send_before_us;
     s->next_run_ms =
         ending->park_reason != NULL && ending->next_run_ms == 0 ? -1 : ending->next_run_ms;
+    if (clock_was_set(lock) && s->next_run_ms > lock->base.client->config.beat_ms)
+        s->next_run_ms = lock->base.client->config.beat_ms;
     s->park_reason = ending->park_reason;
     if (findings != NULL)
         s->findings = *findings;

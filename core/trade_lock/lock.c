@@ -100,6 +100,14 @@ int tl_may_send(const tl_lock *lock, int64_t send_ms)
 
 /* ------------------------------------------------------------------- helpers -- */
 
+/* In this order: whoever counts a jump knows that rows are not adjusted to it. */
+static uint32_t known_jumps(tl_client *client)
+{
+    const uint32_t jumps = clock_watch_jumps(client);
+
+    return clock_watch_is_clear(client) ? jumps : LOCK_CLOCK_DOUBT;
+}
+
 void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
     step *s = &t->step;
@@ -107,7 +115,7 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     memset(t, 0, sizeof *t);
     handle_begin(&lock->base, fresh_token);
     if (fresh_token && (kind == STEP_CLAIM || kind == STEP_ASK_REPEATABLE))
-        lock->clock_jumps = clock_watch_jumps(lock->base.client);
+        lock->clock_jumps = known_jumps(lock->base.client);
     if (lock->base.doubt.is_open)
         t->task.doubt = lock->base.doubt;
     s->kind = kind;

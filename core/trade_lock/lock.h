@@ -38,7 +38,8 @@ struct tl_lock {
      * known_sends 0: not known, since there were more. */
     uint32_t known_sends;
     /* How many jumps of the server's clock this process knew of before it asked on the retry lane;
-     * LOCK_CLOCK_DOUBT once the row was read by a clock that is not believed. */
+     * LOCK_CLOCK_DOUBT if rows were not adjusted to them then, or once the row was read by a clock
+     * that is not believed. */
     uint32_t clock_jumps;
     int64_t send_before_us;
     doubt opening;          /* open while the opening of a dead holder's lane is in doubt */

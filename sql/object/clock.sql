@@ -1,13 +1,21 @@
+-- The moment itself, in UTC.  UTC_TIMESTAMP(6) is the one at which the statement began, perhaps long
+-- before it got a row that others had.
+CREATE OR REPLACE FUNCTION tl_moment()
+RETURNS DATETIME(6) NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURN SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+
 -- Records a clock jump.  Many processes see one jump; the first that knew of all earlier jumps
--- records it.  The low-water marks begin anew, since a row may have been written before them
--- meanwhile.  They begin at another moment for each jump, so a janitor that read a mark before, and
--- is late, does not move it.
+-- records it.  It happened before_us before the call at the earliest, however long that waits.  The
+-- low-water marks begin anew, since a row may have been written before them meanwhile.  They begin
+-- at another moment for each jump, so a janitor that read a mark before, and is late, does not move
+-- it.
 CREATE OR REPLACE PROCEDURE tl_clock_stepped(IN known INT UNSIGNED, IN size BIGINT,
     IN before_us BIGINT UNSIGNED,
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE recorded INT UNSIGNED;
+    DECLARE called_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         ROLLBACK;
@@ -18,7 +26,7 @@ BEGIN
     SELECT steps INTO recorded FROM tl_clock WHERE one = 1 FOR UPDATE;
     IF recorded = known THEN
         INSERT INTO tl_clock_step (step_no, size_us, earliest_at, noticed_at, actor, account)
-        VALUES (known + 1, size, UTC_TIMESTAMP(6) - INTERVAL before_us MICROSECOND,
+        VALUES (known + 1, size, called_at - INTERVAL before_us MICROSECOND,
             UTC_TIMESTAMP(6), who, USER());
         UPDATE tl_clock SET steps = known + 1 WHERE one = 1;
         UPDATE trade_lock_low_water SET low_water =
@@ -30,11 +38,11 @@ END;
 -- Adjusts one page of rows, in the order of their key, to the oldest jump that is not settled.  The
 -- progress is written with the rows, so each row is adjusted once, whoever dies in between.
 -- `settled` gets three numbers: jumps left, rows changed, and 0 if another process adjusts now.
---   A trade in process: its last send may be under way for one hold from now, and "no such
--- payment" is counted anew.  After a jump back its deadline becomes earlier by as much; it never
--- becomes later.  A holder keeps its hold.
---   A lane that waits: after a jump back it waits for as much less.  If nobody knows by which clock
--- it was written, it is due; after a jump forward, if its trade has moments of two clocks.
+--   A trade in process: its last send and its holder have the epoch's longest hold from now, and
+-- "no such payment" is counted anew.  After a jump back its deadline becomes earlier by as much; it
+-- never becomes later.
+--   A lane that waits: it is due when the last send of its trade is over, if not before.
+-- Now is when the row is adjusted: its send may have begun while the page waited for another row.
 CREATE OR REPLACE PROCEDURE tl_clock_settle(IN most INT UNSIGNED, IN thread UUID,
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT settled VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin)
@@ -44,7 +52,6 @@ BEGIN
     DECLARE rows_changed INT UNSIGNED DEFAULT 0;
     DECLARE mine TINYINT DEFAULT 1;
     DECLARE size BIGINT DEFAULT 0;
-    DECLARE since DATETIME(6);
     DECLARE cust, last_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE serial, last_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE op, last_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
@@ -63,13 +70,7 @@ BEGIN
     IF due IS NULL THEN
         SET due = 1, done = 0, mine = 0;
     ELSEIF done < due THEN
-        SELECT s.size_us, s.earliest_at INTO size, since
-            FROM tl_clock_step s WHERE s.step_no = done + 1;
-        -- By which clock a row was written is certain of rows from before the step, while it
-        -- is the only one.
-        IF done + 1 < due THEN
-            SET since = CAST('1970-01-01' AS DATETIME(6));
-        END IF;
+        SELECT s.size_us INTO size FROM tl_clock_step s WHERE s.step_no = done + 1;
         SELECT t.cust_no, t.serial_no, t.op_code INTO last_cust, last_serial, last_op
             FROM trade_lock t FORCE INDEX (PRIMARY)
             WHERE t.cust_no >= cust AND (t.cust_no > cust OR (t.cust_no = cust
@@ -77,21 +78,15 @@ BEGIN
             ORDER BY t.cust_no, t.serial_no, t.op_code
             LIMIT 1 OFFSET most;
         UPDATE trade_lock FORCE INDEX (PRIMARY)
-        SET thread_no = thread, actor = who, rev = rev + 1,
+        SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
             not_found_since = NULL,
             deadline_at = deadline_at + INTERVAL LEAST(size, 0) MICROSECOND,
-            send_until = IF(send_until IS NULL, NULL, UTC_TIMESTAMP(6)
-                + INTERVAL GREATEST(
-                    tl_hold_us(created_at, first_max_hold_until, updated_at, max_hold_until),
-                    tl_send_us(cust_no, serial_no, op_code, step, updated_at, send_until, since))
-                    MICROSECOND),
-            step = 'clock',
-            max_hold_until = IF(max_hold_until IS NULL, NULL, UTC_TIMESTAMP(6)
-                + INTERVAL tl_hold_us(created_at, first_max_hold_until, updated_at,
-                    max_hold_until) MICROSECOND),
-            next_run_at = IF(next_run_at IS NULL, NULL, GREATEST(max_hold_until, SYSDATE(6)
-                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND
-                + INTERVAL 5 SECOND)),
+            send_until = IF(send_until IS NULL, NULL, tl_moment()
+                + INTERVAL COALESCE(longest_hold_ms, 604800000) * 1000 MICROSECOND),
+            max_hold_until = IF(max_hold_until IS NULL, NULL, tl_moment()
+                + INTERVAL COALESCE(longest_hold_ms, 604800000) * 1000 MICROSECOND),
+            next_run_at = IF(next_run_at IS NULL, NULL,
+                GREATEST(max_hold_until, tl_moment() + INTERVAL 5 SECOND)),
             updated_at = UTC_TIMESTAMP(6)
         WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
                 AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
@@ -100,19 +95,22 @@ BEGIN
                 OR (serial_no = last_serial AND op_code <= last_op))))
             AND lane = 'S' AND status = 'P' AND repeatable = 0;
         SET rows_changed = ROW_COUNT();
-        UPDATE trade_lock FORCE INDEX (PRIMARY)
-        SET step = 'clock', thread_no = thread, actor = who, rev = rev + 1,
-            next_run_at = IF(size < 0 AND updated_at < since,
-                next_run_at + INTERVAL size MICROSECOND, UTC_TIMESTAMP(6)),
-            updated_at = UTC_TIMESTAMP(6)
-        WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
-                AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
-            AND (last_cust IS NULL OR (cust_no <= last_cust AND (cust_no < last_cust
-                OR serial_no < last_serial
-                OR (serial_no = last_serial AND op_code <= last_op))))
-            AND lane = 'R' AND status = 'F' AND next_run_at > UTC_TIMESTAMP(6)
-            AND (size < 0 OR tl_two_clocks(cust_no, serial_no,
-                LEFT(op_code, CHAR_LENGTH(op_code) - CHAR_LENGTH('_RETRY')), NULL));
+        UPDATE trade_lock r FORCE INDEX (PRIMARY)
+        LEFT JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = r.cust_no
+            AND s.serial_no = r.serial_no
+            AND s.op_code = LEFT(r.op_code, CHAR_LENGTH(r.op_code) - CHAR_LENGTH('_RETRY'))
+            AND s.status = 'P' AND s.repeatable = 0
+        SET r.step = 'clock', r.thread_no = thread, r.actor = who, r.rev = r.rev + 1,
+            r.next_run_at = GREATEST(COALESCE(s.send_until, UTC_TIMESTAMP(6)),
+                UTC_TIMESTAMP(6)),
+            r.updated_at = UTC_TIMESTAMP(6)
+        WHERE r.cust_no >= cust AND (r.cust_no > cust OR (r.cust_no = cust
+                AND (r.serial_no > serial OR (r.serial_no = serial AND r.op_code > op))))
+            AND (last_cust IS NULL OR (r.cust_no <= last_cust AND (r.cust_no < last_cust
+                OR r.serial_no < last_serial
+                OR (r.serial_no = last_serial AND r.op_code <= last_op))))
+            AND r.lane = 'R' AND r.status = 'F' AND r.next_run_at
+                > GREATEST(COALESCE(s.send_until, UTC_TIMESTAMP(6)), UTC_TIMESTAMP(6));
         SET rows_changed = rows_changed + ROW_COUNT();
         UPDATE tl_clock c
         SET c.settled = c.settled + (last_cust IS NULL),
@@ -125,61 +123,54 @@ BEGIN
     SET settled = CONCAT_WS(' ', due - done, rows_changed, mine);
 END;
 
--- The longest hold of a trade that its row tells of, at most the longest hold there is.
-CREATE OR REPLACE FUNCTION tl_hold_us(made DATETIME(6), first_until DATETIME(6),
-    written DATETIME(6), held_until DATETIME(6))
-RETURNS BIGINT NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
-RETURN LEAST(604800000000, GREATEST(0,
-    COALESCE(TIMESTAMPDIFF(MICROSECOND, made, first_until), 0),
-    COALESCE(TIMESTAMPDIFF(MICROSECOND, written, held_until), 0)));
-
--- Whether the last step of a trade in process lies before an earlier one, by more than a step waits
--- for another: the clock was set back between them, and no adjustment followed.  `written` is the
--- moment of that step; NULL stands for the step that the adjustment under way has replaced.
-CREATE OR REPLACE FUNCTION tl_two_clocks(cust VARCHAR(32) CHARACTER SET ascii,
-    serial VARCHAR(64) CHARACTER SET ascii, op VARCHAR(32) CHARACTER SET ascii,
-    written DATETIME(6))
-RETURNS TINYINT NOT DETERMINISTIC READS SQL DATA SQL SECURITY INVOKER
+-- Ends a migration from a schema below 14, once the triggers are there.  From here on each row gets
+-- longest_hold_ms as it is made; trades in process get it from their history.  A step was logged
+-- later than its statement began, by a minute at most.  If the clock was set during such a trade, it
+-- is the longest hold there is.
+CREATE OR REPLACE PROCEDURE tl_record_holds()
+MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE since_rev BIGINT UNSIGNED DEFAULT COALESCE((SELECT MAX(p.rev) FROM trade_lock_past p
-        WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
-            AND (p.step = 'clock' OR p.status <> 'P')), 0);
-    DECLARE latest DATETIME(6) DEFAULT (SELECT MAX(p.logged_at) FROM trade_lock_past p
-        WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
-            AND p.rev > since_rev);
-    DECLARE made DATETIME(6) DEFAULT (SELECT t.created_at FROM trade_lock t
-        WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op AND since_rev = 0);
-    DECLARE last_at DATETIME(6) DEFAULT COALESCE(written, (SELECT p.logged_at
-        FROM trade_lock_past p
-        WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
-        ORDER BY p.rev DESC LIMIT 1));
-    RETURN COALESCE(GREATEST(COALESCE(latest, made), COALESCE(made, latest))
-        > last_at + INTERVAL 1 MINUTE, 0);
-END;
+    DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE held_ms, locked_rev BIGINT UNSIGNED;
+    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE not_known CURSOR FOR
+        SELECT cust_no, serial_no, op_code FROM trade_lock
+        WHERE longest_hold_ms IS NULL AND lane = 'S' AND status = 'P' AND repeatable = 0;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET finished = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
 
--- For how long the last send of a trade in process may still be under way.  If one clock wrote what
--- the row says of it, that is what was left when the row was written.  Otherwise it is the longest
--- that a step of its history let a send take.  A step is logged later than its statement began, and
--- the clock may have been set in between.  So an arming counts from the step before it, too.
--- `last_step` is the step that the adjustment replaces: assignments go from left to right.
-CREATE OR REPLACE FUNCTION tl_send_us(cust VARCHAR(32) CHARACTER SET ascii,
-    serial VARCHAR(64) CHARACTER SET ascii, op VARCHAR(32) CHARACTER SET ascii,
-    last_step VARCHAR(16) CHARACTER SET ascii, written DATETIME(6), sent_until DATETIME(6),
-    since DATETIME(6))
-RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA SQL SECURITY INVOKER
-RETURN LEAST(604800000000, GREATEST(0, COALESCE(
-    IF(last_step IN ('restored', 'filed')
-            OR (written < since AND NOT tl_two_clocks(cust, serial, op, written)),
-        TIMESTAMPDIFF(MICROSECOND, written, sent_until),
-        (SELECT MAX(TIMESTAMPDIFF(MICROSECOND, h.began_at, h.over_at))
-        FROM (SELECT
-                IF(p.step = 'arm', LEAST(p.logged_at, COALESCE(
-                    LAG(p.logged_at) OVER (ORDER BY p.rev), p.logged_at)), p.logged_at) AS began_at,
-                CASE WHEN p.step IN ('ask', 'reclaim', 'arm') THEN p.max_hold_until
-                    WHEN p.step IN ('restored', 'filed', 'by hand') THEN p.send_until
-                END AS over_at
-            FROM trade_lock_past p
-            WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op) h)), 0)));
+    ALTER TABLE trade_lock ALTER longest_hold_ms SET DEFAULT (LEAST(604800000, GREATEST(0,
+        (TIMESTAMPDIFF(MICROSECOND, created_at, COALESCE(max_hold_until, send_until)) + 999)
+            DIV 1000)));
+    OPEN not_known;
+    trades: LOOP
+        FETCH not_known INTO cust, serial, op;
+        IF finished THEN
+            LEAVE trades;
+        END IF;
+        START TRANSACTION;
+        -- Before its history is read, which no step changes then.
+        SELECT t.rev INTO locked_rev FROM trade_lock t
+            WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op FOR UPDATE;
+        SELECT IF(SUM(l.step = 'clock' OR c.steps > c.settled) > 0, 604800000,
+            LEAST(604800000, 60000 + GREATEST(0, COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND,
+                l.logged_at, GREATEST(COALESCE(l.max_hold_until, l.send_until),
+                    COALESCE(l.send_until, l.max_hold_until)))), 0)) DIV 1000))
+            INTO held_ms FROM trade_lock_log l JOIN tl_clock c ON c.one = 1
+            WHERE l.cust_no = cust AND l.serial_no = serial AND l.op_code = op;
+        UPDATE trade_lock t FORCE INDEX (PRIMARY) SET t.longest_hold_ms = held_ms
+            WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
+                AND t.longest_hold_ms IS NULL;
+        COMMIT;
+    END LOOP;
+    CLOSE not_known;
+END;
 
 -- How far in the future the latest step lies on which the moments of a trade in process may rest;
 -- negative: in the past.  A holder or a worker may have written the row anew, and then only history

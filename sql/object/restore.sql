@@ -133,11 +133,10 @@ BEGIN
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
         fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
+        longest_hold_ms = LEAST(604800000,
+            GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
-            UTC_TIMESTAMP(6) + INTERVAL GREATEST(COALESCE(hold_ms, 0) * 1000, LEAST(604800000000, GREATEST(
-                COALESCE(TIMESTAMPDIFF(MICROSECOND, created_at, first_max_hold_until), 0),
-                COALESCE(TIMESTAMPDIFF(MICROSECOND, updated_at, max_hold_until), 0))))
-                MICROSECOND),
+            UTC_TIMESTAMP(6) + INTERVAL longest_hold_ms * 1000 MICROSECOND),
         session_id = NULL, max_hold_until = NULL, next_run_at = NULL, not_found_since = NULL,
         actor = decider, remark = why, updated_at = UTC_TIMESTAMP(6)
     WHERE lane = 'S' AND status = 'P' AND repeatable = 0;

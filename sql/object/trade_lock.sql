@@ -10,6 +10,10 @@ END;
 
 -- Keeps what must be true of every change, also of SQL typed by hand.
 --
+-- A hold begins with a new fence, and ends at max_hold_until by the clock of its own statement:
+-- UTC_TIMESTAMP(6) is the moment at which that began, in here too.  So its length is exact, however
+-- long the statement waited and whatever the clock did meanwhile.
+--
 -- While a restore is open, no trade that happens once becomes F, whatever the proof.  Nobody knows
 -- of the lost steps that nothing was sent, that the channel does not know the payment, or that the
 -- only send was declined.  Only this trigger checks that, and by calling tl_restored(): with a
@@ -25,6 +29,12 @@ BEGIN
         SET NEW.logged_at = SYSDATE(6)
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
             NEW.account = USER();
+        IF NEW.max_hold_until IS NOT NULL AND NEW.fence <> OLD.fence THEN
+            SET NEW.longest_hold_ms = GREATEST(
+                IF(NEW.epoch = OLD.epoch, OLD.longest_hold_ms, 0), LEAST(604800000,
+                (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), NEW.max_hold_until) + 999)
+                    DIV 1000));
+        END IF;
     ELSE
         IF NEW.status = 'F' AND OLD.status = 'P' AND OLD.lane = 'S' AND OLD.repeatable = 0
             AND tl_restored() THEN
@@ -57,6 +67,8 @@ BEGIN
                 AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
                 AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
                 AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
+                AND (OLD.longest_hold_ms IS NULL
+                    OR NEW.longest_hold_ms <=> OLD.longest_hold_ms)
                 AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
                 AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
                 AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
@@ -74,6 +86,13 @@ BEGIN
                 AND NEW.first_next_run_at <=> OLD.first_next_run_at
                 AND NEW.first_channel_key <=> OLD.first_channel_key) THEN
                 SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';
+                IF NOT (NEW.max_hold_until <=> OLD.max_hold_until
+                    AND NEW.send_until <=> OLD.send_until) THEN
+                    SET NEW.longest_hold_ms = LEAST(604800000, GREATEST(NEW.longest_hold_ms,
+                        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), GREATEST(
+                            COALESCE(NEW.max_hold_until, NEW.send_until),
+                            COALESCE(NEW.send_until, NEW.max_hold_until))), 0) DIV 1000 + 1));
+                END IF;
             END IF;
         END IF;
         IF NEW.rev > OLD.rev THEN
@@ -92,12 +111,16 @@ CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock
 FOR EACH ROW
 BEGIN
     IF NEW.rev <> OLD.rev AND NOT (OLD.rev <=> OLD.first_rev) THEN
-        INSERT INTO trade_lock_past
+        INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step,
+            status, thread_no, log_no, session_id, token, fence, epoch, attempts, claims, sends,
+            send_until, max_hold_until, next_run_at, parked, conflict, proof, channel_key,
+            channel_ref, remark, actor, account, longest_hold_ms)
         VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
             OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
             OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
             OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account)
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account,
+            OLD.longest_hold_ms)
         ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
     END IF;
 END;
@@ -107,27 +130,37 @@ CREATE OR REPLACE TRIGGER trade_lock_deleted AFTER DELETE ON trade_lock
 FOR EACH ROW
 BEGIN
     IF OLD.first_rev < OLD.rev THEN
-        INSERT INTO trade_lock_past
+        INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step,
+            status, thread_no, log_no, session_id, token, fence, epoch, attempts, claims, sends,
+            send_until, max_hold_until, next_run_at, parked, conflict, proof, channel_key,
+            channel_ref, remark, actor, account, longest_hold_ms)
         VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.first_rev, OLD.first_logged_at,
                 'ask', 'P', OLD.first_thread_no, OLD.first_log_no, OLD.first_session_id,
                 OLD.first_token, OLD.first_rev, 1, 0, 0, OLD.first_sends,
                 IF(OLD.first_sends > 0, OLD.first_max_hold_until, NULL),
                 OLD.first_max_hold_until, OLD.first_next_run_at, NULL, 0, '-',
-                OLD.first_channel_key, NULL, NULL, NULL, OLD.first_account);
+                OLD.first_channel_key, NULL, NULL, NULL, OLD.first_account,
+                (TIMESTAMPDIFF(MICROSECOND, OLD.created_at, OLD.first_max_hold_until) + 999)
+                    DIV 1000);
     END IF;
-    INSERT INTO trade_lock_past
+    INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step,
+        status, thread_no, log_no, session_id, token, fence, epoch, attempts, claims, sends,
+        send_until, max_hold_until, next_run_at, parked, conflict, proof, channel_key,
+        channel_ref, remark, actor, account, longest_hold_ms)
     VALUES (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev, OLD.logged_at, OLD.step,
         OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token, OLD.fence,
         OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
         OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-        OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account),
+        OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account,
+        OLD.longest_hold_ms),
         (OLD.cust_no, OLD.serial_no, OLD.op_code, OLD.rev + 1,
             SYSDATE(6)
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
             'deleted', OLD.status, OLD.thread_no, OLD.log_no, OLD.session_id, OLD.token,
             OLD.fence, OLD.epoch, OLD.attempts, OLD.claims, OLD.sends, OLD.send_until,
             OLD.max_hold_until, OLD.next_run_at, OLD.parked, OLD.conflict, OLD.proof,
-            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER())
+            OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, USER(),
+            OLD.longest_hold_ms)
     ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
 END;
 
@@ -141,7 +174,9 @@ SELECT cust_no, serial_no, op_code, first_rev AS rev, first_logged_at AS logged_
     first_max_hold_until AS max_hold_until, first_next_run_at AS next_run_at,
     NULL AS parked, 0 AS conflict,
     _ascii '-' AS proof, first_channel_key AS channel_key,
-    NULL AS channel_ref, NULL AS remark, NULL AS actor, first_account AS account
+    NULL AS channel_ref, NULL AS remark, NULL AS actor, first_account AS account,
+    (TIMESTAMPDIFF(MICROSECOND, created_at, first_max_hold_until) + 999) DIV 1000
+        AS longest_hold_ms
 FROM trade_lock WHERE first_rev < rev;
 
 -- Every committed step of every row: those in between, the first ones, and the rows as they are.  A
@@ -149,17 +184,20 @@ FROM trade_lock WHERE first_rev < rev;
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_lock_log AS
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
-    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account,
+    longest_hold_ms
 FROM trade_lock_past
 UNION ALL
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
-    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account,
+    longest_hold_ms
 FROM trade_lock_first
 UNION ALL
 SELECT cust_no, serial_no, op_code, rev, logged_at, step, status, thread_no, log_no,
     session_id, token, fence, epoch, attempts, claims, sends, send_until, max_hold_until,
-    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account
+    next_run_at, parked, conflict, proof, channel_key, channel_ref, remark, actor, account,
+    longest_hold_ms
 FROM trade_lock;
 
 -- Whether a step with this token was ever committed.  The application has no other right on

@@ -2,8 +2,8 @@
 -- until the end of this holder's max_hold, which starts anew. Nothing is armed against a conflict
 -- or success evidence, after the deadline, after a cancel, or once two operators have decided that
 -- the payment failed (unless a worker refused that decision). Nothing is armed by a clock that was
--- set either: while rows are not adjusted to a jump, or when the clock is not between the moments
--- at which the sender expects it.
+-- set either: while rows are not adjusted to a jump, after one that the sender did not know of, or
+-- when the clock is not between the moments at which the sender expects it.
 UPDATE s
 SET s.step = 'arm',
     s.thread_no = :thread_no,
@@ -34,4 +34,5 @@ WHERE s.status = 'P'
     AND UTC_TIMESTAMP(6)
         BETWEEN CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :least_us MICROSECOND
         AND CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :most_us MICROSECOND
-    AND EXISTS (SELECT 1 FROM tl_clock c WHERE c.one = 1 AND c.steps = c.settled)
+    AND EXISTS (SELECT 1 FROM tl_clock c WHERE c.one = 1 AND c.steps = c.settled
+        AND c.steps = :clock_jumps)

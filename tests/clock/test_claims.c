@@ -304,19 +304,18 @@ static void await_reader(void)
     }
 }
 
-/* A heartbeat records the jump and believes the clock anew while the claimed row is being read. */
-static void a_claim_beside_the_record_is_given_back(void **state)
+/* A heartbeat records the jump and believes the clock anew while the claim waits for the table. */
+static void claim_beside_the_record(const char *table)
 {
     struct claiming c = {.lock = NULL};
     MYSQL *holding;
     pthread_t thread;
 
-    (void)state;
     open_grace();
     holding = database_connect(self.db);
     claim_nothing();
     stepping_set(server_here, JUMP_MS);
-    database_run(holding, "LOCK TABLES tl_session WRITE");
+    database_run(holding, "LOCK TABLES %s WRITE", table);
     assert_int_equal(pthread_create(&thread, NULL, claim_due, &c), 0);
     await_reader();
     assert_status(clock_watch_look(self.client), TL_OK);
@@ -331,6 +330,72 @@ static void a_claim_beside_the_record_is_given_back(void **state)
         database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'claim'"), 2);
 }
 
+/* The claim is committed, and its row is being read. */
+static void a_claim_beside_the_record_is_given_back(void **state)
+{
+    (void)state;
+    claim_beside_the_record("tl_session");
+}
+
+/* The claim found the clock clear, and has not begun to look for rows. */
+static void a_claim_before_the_record_is_given_back(void **state)
+{
+    (void)state;
+    claim_beside_the_record("trade_lock");
+}
+
+/* The process knows of the jump, and the claimed row does not. */
+static void a_claim_before_the_adjustment_is_doubted(void **state)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    stepping_set(server_here, JUMP_MS);
+    assert_status(clock_watch_look(self.client), TL_OK);
+    lock = claim_by_key();
+    assert_status(clock_watch_adjust(self.client, PATIENCE_MS), TL_OK);
+    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_ASK_CHANNEL);
+    /* Nor does its lane wait for what the row said of moments. */
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    ending.next_run_ms = JUMP_MS;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE "
+                                     "FROM trade_lock WHERE lane = 'R'"),
+                     1);
+}
+
+static void *arm_for_a_minute(void *lock)
+{
+    CREW_STATUS(tl_lock_arm(lock, 60000), TL_TRY_AGAIN);
+    return NULL;
+}
+
+/* An arming has begun by the old clock.  It is carried out when all rows are adjusted. */
+static void an_arming_across_a_jump_is_refused(void **state)
+{
+    MYSQL *holding;
+    pthread_t thread;
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    lock = claim_by_key();
+    holding = database_connect(self.db);
+    database_run(holding, "LOCK TABLES trade_resolution WRITE");
+    assert_int_equal(pthread_create(&thread, NULL, arm_for_a_minute, lock), 0);
+    await_reader();
+    stepping_set(server_here, JUMP_MS);
+    record_and_settle();
+    mysql_close(holding);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    house_row(&self, "W1", "P 1 1 -");
+    tl_lock_free(lock);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, close_house)
 
 int main(int count, char **arguments)
@@ -343,6 +408,9 @@ int main(int count, char **arguments)
         TEST(an_answer_is_booked_by_any_clock),
         TEST(a_success_asks_no_clock),
         TEST(a_claim_beside_the_record_is_given_back),
+        TEST(a_claim_before_the_record_is_given_back),
+        TEST(a_claim_before_the_adjustment_is_doubted),
+        TEST(an_arming_across_a_jump_is_refused),
         TEST(what_was_not_armed_is_not_sent),
         TEST(what_was_asked_by_another_clock_is_not_sent),
     };

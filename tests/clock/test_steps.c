@@ -308,8 +308,7 @@ static void a_step_while_nobody_lived(void **state)
                                      "step = 'clock' FROM trade_lock WHERE lane = 'S'"),
                      1);
     assert_int_equal(database_number(self.sql, "SELECT %s",
-                                     LANE("next_run_at <= "
-                                          "UTC_TIMESTAMP(6)")),
+                                     LANE("next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND")),
                      1);
     tl_client_close(late);
 }
@@ -369,27 +368,48 @@ static MYSQL *adjusting;
 
 static void *adjust_for_a_while(void *context)
 {
-    (void)context;
-    usleep(300000);
+    usleep(1000 * *(const unsigned *)context);
     mysql_close(adjusting);
     return NULL;
 }
 
-/* A process that begins just then has to record a jump, and waits for its turn. */
-static void a_process_begins_while_rows_are_adjusted(void **state)
+/* Meanwhile a process begins that sees the clock set, and has to record that. */
+static void begin_while_rows_are_adjusted(unsigned for_ms)
 {
     pthread_t other;
 
+    adjusting = database_connect(self.db);
+    database_run(adjusting, "START TRANSACTION; SELECT steps INTO @steps FROM tl_clock FOR UPDATE");
+    assert_int_equal(pthread_create(&other, NULL, adjust_for_a_while, &for_ms), 0);
+    tl_client_close(client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN));
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+}
+
+/* A process that begins just then waits for its turn. */
+static void a_process_begins_while_rows_are_adjusted(void **state)
+{
     (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     everybody_leaves();
     stepping_set(server_here, -3600000);
-    adjusting = database_connect(self.db);
-    database_run(adjusting, "START TRANSACTION; SELECT steps INTO @steps FROM tl_clock FOR UPDATE");
-    assert_int_equal(pthread_create(&other, NULL, adjust_for_a_while, NULL), 0);
-    tl_client_close(client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN));
-    assert_int_equal(pthread_join(other, NULL), 0);
-    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 1);
+    begin_while_rows_are_adjusted(300);
+}
+
+/* However long it waits, the jump is on record for when it may have been. */
+static void a_record_that_waits_is_as_early(void **state)
+{
+    long long set_us;
+
+    (void)state;
+    open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
+    everybody_leaves();
+    stepping_set(server_here, 700000);
+    set_us = database_number(self.sql,
+                             "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))");
+    begin_while_rows_are_adjusted(3000);
+    assert_true(database_number(self.sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
+                                          "earliest_at) FROM tl_clock_step") <= set_us);
 }
 
 /* ------------------------------------------------------- between two looks -- */
@@ -488,55 +508,204 @@ static void a_send_of_a_moment_is_over_in_one_hold(void **state)
     assert_int_equal(database_number(self.sql, "SELECT %s",
                                      ROW("send_until <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND")),
                      1);
-    assert_int_equal(
-        database_number(self.sql, "SELECT %s", LANE("next_run_at <= UTC_TIMESTAMP(6)")), 1);
+    assert_int_equal(database_number(self.sql, "SELECT %s",
+                                     LANE("next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 2 SECOND")),
+                     1);
     tl_client_close(cron);
 }
 
-/* The first send has two seconds.  Armed, it gets another one, of a minute. */
-static void leave_in_doubt(tl_client *client, int armed)
+static tl_lock *new_lock(tl_client *client, const char *serial_no, tl_lane lane,
+                         int64_t max_hold_ms)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    tl_ending ending = TL_ENDING_INIT;
-    tl_key key = {"MINUTE", "C1", WITHDRAW_OP};
+    tl_key key = {serial_no, "C1", WITHDRAW_OP};
     tl_lock *lock = NULL;
 
-    ending.outcome = TL_OUTCOME_UNKNOWN;
-    for (int lane = 0; lane < 1 + armed; lane++) {
-        options.lane = lane == 0 ? TL_LANE_SYNC : TL_LANE_RETRY;
-        options.max_hold_ms = 2000;
-        assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
-        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
-        if (lane == 1)
-            assert_status(tl_lock_arm(lock, 60000), TL_OK);
-        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
-        tl_lock_free(lock);
+    options.lane = lane;
+    options.max_hold_ms = max_hold_ms;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    return lock;
+}
+
+static void finish(tl_lock *lock, tl_outcome outcome, tl_status expected)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = outcome;
+    if (outcome == TL_OUTCOME_FAILURE) {
+        ending.proof = TL_PROOF_DECLINED;
+        ending.retryable = 1;
     }
+    assert_status(tl_lock_finish(lock, &ending), expected);
+    tl_lock_free(lock);
+}
+
+/* It has two seconds to be sent. */
+static void ask_and_finish(tl_client *client, const char *serial_no, tl_outcome outcome,
+                           tl_status expected)
+{
+    tl_lock *lock = new_lock(client, serial_no, TL_LANE_SYNC, 2000);
+
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    finish(lock, outcome, expected);
+}
+
+/* Then it is armed: a send that has a minute. */
+static tl_lock *arm_for_a_minute(tl_client *client)
+{
+    tl_lock *lock;
+
+    ask_and_finish(client, "MINUTE", TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    lock = new_lock(client, "MINUTE", TL_LANE_RETRY, 2000);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_arm(lock, 60000), TL_OK);
+    return lock;
+}
+
+/* By a process that begins. */
+static void record_jumps(unsigned expected)
+{
+    tl_client_close(client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN));
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), expected);
+}
+
+/* The clock jumped so often, and once all rows are adjusted the send may go on for a minute. */
+static void expect_a_minute(unsigned jumps)
+{
+    tl_client *cron = client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN);
+    tl_reaped reaped;
+
+    assert_status(tl_reap(cron, &reaped), TL_OK);
+    tl_client_close(cron);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock WHERE settled = steps"),
+                     jumps);
+    assert_in_range(database_number(self.sql,
+                                    "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), send_until) "
+                                    "FROM trade_lock WHERE serial_no = 'MINUTE' AND lane = 'S'"),
+                    45, 60);
 }
 
 /* Two jumps at once: by which clock the row was written is not certain.  All the same the send may
  * be under way for as long as its arming said. */
 static void a_send_of_a_long_hold_is_not_forgotten(void **state)
 {
-    tl_reaped reaped;
-    tl_client *cron;
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    finish(arm_for_a_minute(self.client), TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    for (unsigned i = 1; i <= 2; i++) {
+        stepping_set(server_here, i == 1 ? 700000 : 0);
+        record_jumps(i);
+    }
+    expect_a_minute(2);
+}
+
+/* Two jumps forward which one look sees as one.  The row was written between them. */
+static void a_send_before_two_jumps_is_not_forgotten(void **state)
+{
+    tl_lock *lock;
 
     (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
-    leave_in_doubt(self.client, 1);
-    for (int i = 1; i <= 2; i++) {
+    lock = arm_for_a_minute(self.client);
+    stepping_set(server_here, 700000);
+    finish(lock, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    stepping_set(server_here, 1400000);
+    record_jumps(1);
+    expect_a_minute(1);
+}
+
+static void *ask_for(void *lock)
+{
+    CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
+    return NULL;
+}
+
+static tl_lock *new_reclaim(int64_t max_hold_ms)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {"MINUTE", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = max_hold_ms;
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    assert_status(tl_lock_new(&lock, self.client, &key, &options), TL_OK);
+    return lock;
+}
+
+/* A reclaim has begun by one clock, and is written by the next. */
+static void a_reclaim_across_a_jump_is_not_forgotten(void **state)
+{
+    MYSQL *holding;
+    pthread_t asking;
+    tl_lock *lock;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    ask_and_finish(self.client, "MINUTE", TL_OUTCOME_FAILURE, TL_FAILED);
+    lock = new_reclaim(60000);
+    holding = database_connect(self.db);
+    /* The statement has begun, and waits for the table that its triggers write. */
+    database_run(holding, "LOCK TABLES trade_lock_past WRITE");
+    assert_int_equal(pthread_create(&asking, NULL, ask_for, lock), 0);
+    assert_true(becomes("COUNT(*) FROM information_schema.processlist WHERE state = "
+                        "'Waiting for table metadata lock'"));
+    stepping_set(server_here, 700000);
+    mysql_close(holding);
+    assert_int_equal(pthread_join(asking, NULL), 0);
+    finish(lock, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    record_jumps(1);
+    expect_a_minute(1);
+}
+
+static void *adjust_a_page(void *connection)
+{
+    database_run(connection, "CALL tl_clock_settle(1000, UUID(), 'test', @settled)");
+    return NULL;
+}
+
+/* The rows are adjusted in one statement, which waits at the first one.  Behind it a trade is tried
+ * anew meanwhile. */
+static void a_send_beside_the_adjustment_is_not_forgotten(void **state)
+{
+    MYSQL *holding, *janitor;
+    pthread_t settling;
+    tl_lock *lock;
+    char *until;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, LONELY);
+    ask_and_finish(self.client, "FIRST", TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    ask_and_finish(self.client, "MINUTE", TL_OUTCOME_FAILURE, TL_FAILED);
+    for (unsigned i = 1; i <= 2; i++) {
         stepping_set(server_here, i == 1 ? 700000 : 0);
-        tl_client_close(client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN));
-        assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), i);
+        record_jumps(i);
     }
-    cron = client_without_janitor("beat_ms=20ms\nsession_ms=10s\n" MARGIN);
-    assert_status(tl_reap(cron, &reaped), TL_OK);
-    assert_int_equal(database_number(self.sql, "SELECT steps = 2 AND settled = 2 FROM tl_clock"),
+    holding = database_connect(self.db);
+    janitor = database_connect(self.db);
+    database_run(holding, "START TRANSACTION; SELECT rev INTO @rev FROM trade_lock WHERE "
+                          "cust_no = 'C1' AND serial_no = 'FIRST' AND op_code = 'WITHDRAW' "
+                          "FOR UPDATE");
+    assert_int_equal(pthread_create(&settling, NULL, adjust_a_page, janitor), 0);
+    for (int i = 0; database_transactions(self.sql, "LOCK WAIT", "1") == 0 && i < 1000; i++)
+        usleep(10000);
+    sleep(2);
+    lock = new_reclaim(60000);
+    ask_for(lock);
+    finish(lock, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
+    until = database_text(self.sql, "SELECT send_until FROM trade_lock WHERE serial_no = 'MINUTE' "
+                                    "AND lane = 'S'");
+    mysql_close(holding);
+    assert_int_equal(pthread_join(settling, NULL), 0);
+    mysql_close(janitor);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT step = 'clock' AND send_until >= '%s' FROM "
+                                     "trade_lock WHERE serial_no = 'MINUTE' AND "
+                                     "lane = 'S'",
+                                     until),
                      1);
-    assert_in_range(database_number(self.sql, "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), %s)",
-                                    ROW("send_until")),
-                    50, 60);
-    tl_client_close(cron);
+    free(until);
+    expect_a_minute(2);
 }
 
 /* What accepting a restored server lets a send take stands on the row alone. */
@@ -548,7 +717,7 @@ static void a_restored_hold_is_not_forgotten(void **state)
     (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     operator= client_without_janitor("beat_ms=20ms\nsession_ms=10s\nmax_hold_ms=60s\n" MARGIN);
-    leave_in_doubt(self.client, 0);
+    ask_and_finish(self.client, "MINUTE", TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
     assert_status(tl_restore_declare(operator, "ann", "promoted"), TL_OK);
     database_propose(self.sql);
     assert_status(tl_restore_accept(operator, "bob", "compared", NULL), TL_OK);
@@ -635,9 +804,13 @@ int main(int count, char **arguments)
         TEST(any_step_while_nobody_lived_is_known),
         TEST(another_boot_is_believed),
         TEST(a_process_begins_while_rows_are_adjusted),
+        TEST(a_record_that_waits_is_as_early),
         TEST(a_trade_of_a_moment_is_found),
         TEST(a_send_of_a_moment_is_over_in_one_hold),
         TEST(a_send_of_a_long_hold_is_not_forgotten),
+        TEST(a_send_before_two_jumps_is_not_forgotten),
+        TEST(a_reclaim_across_a_jump_is_not_forgotten),
+        TEST(a_send_beside_the_adjustment_is_not_forgotten),
         TEST(a_restored_hold_is_not_forgotten),
         TEST(what_a_dead_process_held_is_found),
     };

@@ -204,6 +204,8 @@ static const struct right {
     {"NNN", INSERT_AS("logged_at", "UTC_TIMESTAMP(6)")},
     {"NNN", INSERT_AS("first_rev", "NULL")},
     {"NNN", INSERT_AS("first_token", "'0123456789abcdef'")},
+    {"NNN", INSERT_AS("longest_hold_ms", "1")},
+    {"NNN", "UPDATE trade_lock SET longest_hold_ms = 1"},
     {"NNN", "UPDATE trade_lock SET first_rev = NULL"},
     {"NNN", "UPDATE trade_lock SET first_token = token"},
     {"NNN", "UPDATE trade_lock SET account = 'nobody'"},
@@ -681,7 +683,8 @@ static void test_the_grants_name_every_column(void **state)
                             "c.column_name AND p.privilege_type = '%1$s' AND p.grantee LIKE "
                             "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
                             "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
-                            "('logged_at', 'account', 'busy') OR c.column_name LIKE 'first\\_%%')",
+                            "('logged_at', 'account', 'busy', 'longest_hold_ms') OR "
+                            "c.column_name LIKE 'first\\_%%')",
                             may[i], role_names[APPLICATION]),
             0);
 }

@@ -257,13 +257,14 @@ static void test_each_version_ends_the_same(void **state)
     free(expected);
 }
 
-/* But for the one that schema 13 changed: it names the columns of the table. */
+/* But for those that name the columns of trade_lock, which schema 13 and 14 changed. */
 static char *created_at(MYSQL *connection)
 {
     return database_text(connection,
                          "SELECT GROUP_CONCAT(trigger_name, ' ', created ORDER BY trigger_name) "
                          "FROM information_schema.triggers WHERE trigger_schema = DATABASE() "
-                         "AND trigger_name <> 'trade_lock_updated'");
+                         "AND trigger_name NOT IN ('trade_lock_updated', 'trade_lock_kept', "
+                         "'trade_lock_deleted')");
 }
 
 /* A trigger that is right is not touched by an upgrade; whatever differs is made anew. */

@@ -30,7 +30,7 @@ ALTER TABLE bench_hot DROP COLUMN fingerprint, DROP COLUMN channel, DROP COLUMN 
     DROP COLUMN channel_ref, DROP COLUMN payload, DROP COLUMN result, DROP COLUMN remark,
     DROP COLUMN actor, ADD COLUMN held BINARY(16) NULL;
 CREATE TABLE bench_cold LIKE trade_lock;
-ALTER TABLE bench_cold DROP COLUMN first_rev, DROP COLUMN first_logged_at,
+ALTER TABLE bench_cold DROP COLUMN longest_hold_ms, DROP COLUMN first_rev, DROP COLUMN first_logged_at,
     DROP COLUMN first_account, DROP COLUMN first_thread_no, DROP COLUMN first_log_no,
     DROP COLUMN first_session_id, DROP COLUMN first_token, DROP COLUMN first_sends,
     DROP COLUMN first_max_hold_until, DROP COLUMN first_next_run_at,

@@ -1,0 +1,244 @@
+/* For how long a send of an epoch may at most be under way: the server records it with every step
+ * that lets one begin, whoever writes the step, and a migration with the trades that it finds. */
+#include "fixture.h"
+
+#include "sql_text.h"
+#include "support/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <tradelock/lane.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS 32
+#define DAY_MS 86400000
+
+static fixture f;
+
+static long long longest_hold_ms(const char *serial)
+{
+    return database_number(f.sql,
+                           "SELECT COALESCE(longest_hold_ms, -1) FROM trade_lock WHERE "
+                           "serial_no = '%s' AND lane = 'S'",
+                           serial);
+}
+
+static tl_lock_options of_hold(int64_t max_hold_ms)
+{
+    tl_lock_options options = sync_options("100 EUR");
+
+    options.max_hold_ms = max_hold_ms;
+    return options;
+}
+
+/* In doubt, after a hold of two seconds. */
+static void leave_in_doubt(const char *serial)
+{
+    tl_lock_options options = of_hold(2000);
+    tl_lock *lock = granted(f.client, serial, "c1", &options);
+
+    assert_int_equal(longest_hold_ms(serial), 2000);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+static tl_lock *claim(const char *serial, int64_t max_hold_ms)
+{
+    tl_lock_options options = retry_options();
+
+    options.max_hold_ms = max_hold_ms;
+    return granted(f.other, serial, "c1", &options);
+}
+
+static void test_it_rises_within_an_epoch(void **state)
+{
+    tl_ending failed = TL_ENDING_INIT;
+    tl_lock_options options = of_hold(3000);
+    char *told;
+    tl_lock *lock;
+
+    (void)state;
+    leave_in_doubt("k");
+    lock = claim("k", 5000);
+    assert_int_equal(longest_hold_ms("k"), 5000);
+    assert_status(tl_lock_arm(lock, 40000), TL_OK);
+    assert_int_equal(longest_hold_ms("k"), 40000);
+    assert_status(tl_lock_arm(lock, 1500), TL_OK);
+    assert_int_equal(longest_hold_ms("k"), 40000);
+    failed.outcome = TL_OUTCOME_FAILURE;
+    failed.proof = TL_PROOF_DECLINED;
+    failed.retryable = 1;
+    assert_status(tl_lock_finish(lock, &failed), TL_FAILED);
+    tl_lock_free(lock);
+    /* Nothing of an epoch is under way once it has failed with proof. */
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    lock = granted(f.client, "k", "c1", &options);
+    assert_int_equal(longest_hold_ms("k"), 3000);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    told = database_text(f.sql, "SELECT GROUP_CONCAT(step, ' ', longest_hold_ms ORDER BY rev) FROM "
+                                "trade_lock_log WHERE serial_no = 'k' AND op_code = 'WITHDRAW'");
+    assert_string_equal(told, "ask 2000,unknown 2000,claim 5000,arm 40000,arm 40000,end 40000,"
+                              "reclaim 3000,end 3000");
+    free(told);
+    assert_log_whole(&f);
+}
+
+/* What is not a step of the library's counts too. */
+static void test_by_hand(void **state)
+{
+    (void)state;
+    leave_in_doubt("hand");
+    database_run(f.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
+                        "WHERE serial_no = 'hand' AND lane = 'S'");
+    assert_in_range(longest_hold_ms("hand"), 3600000, 3600001);
+    database_run(f.sql, "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6) + INTERVAL 1 YEAR "
+                        "WHERE serial_no = 'hand' AND lane = 'S'");
+    assert_int_equal(longest_hold_ms("hand"), 7 * DAY_MS);
+    database_run(f.sql, "UPDATE trade_lock SET longest_hold_ms = 1 WHERE serial_no = 'hand' AND "
+                        "lane = 'S'");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
+                                            "'hand' AND step = 'by hand'"),
+                     3);
+    assert_log_whole(&f);
+}
+
+/* A claim rests on no hold before it; a step that leaves the hold alone changes nothing. */
+static void test_evidence_leaves_it_alone(void **state)
+{
+    tl_lock_options options = of_hold(2000);
+    tl_lock *lock = granted(f.client, "e", "c1", &options);
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+
+    (void)state;
+    database_run(f.sql, "SET timestamp = UNIX_TIMESTAMP() - 3600");
+    database_run(f.sql,
+                 "UPDATE trade_lock SET rev = rev + 1, step = 'evidence', seen_by_channel = 1 "
+                 "WHERE serial_no = 'e'");
+    database_run(f.sql, "SET timestamp = DEFAULT");
+    evidence.key = (tl_key){"e", "c1", "WITHDRAW"};
+    evidence.outcome = "ACCEPTED";
+    evidence.source = "a statement";
+    assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
+    assert_int_equal(longest_hold_ms("e"), 2000);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+/* Asks and endings that share statements. */
+static void ask_in_crowd(void *context, int number)
+{
+    tl_lock_options options = of_hold(1000 + number);
+    char serial[24];
+    tl_status status;
+    tl_lock *lock;
+
+    (void)context;
+    for (int round = 0; round < 8; round++) {
+        snprintf(serial, sizeof serial, "g%d-%d", number, round);
+        lock = ask(f.client, serial, "c1", &options, &status);
+        CREW_STATUS(status, TL_GRANTED);
+        CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+}
+
+static void test_in_groups(void **state)
+{
+    (void)state;
+    crew_threads(THREADS, ask_in_crowd, NULL);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
+                                            "'g%%' AND longest_hold_ms = 1000 + "
+                                            "SUBSTRING_INDEX(SUBSTR(serial_no, 2), '-', 1)"),
+                     THREADS * 8);
+}
+
+/* ------------------------------------------------------------------ a migration -- */
+
+/* As a row that an older schema made, whose triggers knew nothing of it. */
+static void forget(const char *serial)
+{
+    database_run(f.sql, "DROP TRIGGER trade_lock_updated");
+    database_run(f.sql, "UPDATE trade_lock SET longest_hold_ms = NULL WHERE serial_no = '%s'",
+                 serial);
+}
+
+static void make_objects(void)
+{
+    for (size_t i = 0; i < sql_objects_count; i++)
+        database_run(f.sql, "%s", sql_objects[i].text);
+}
+
+/* While the rows are not looked through, a step of the same epoch does not make it known. */
+static void test_a_migration_looks_into_the_history(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    leave_in_doubt("old");
+    lock = claim("old", 5000);
+    assert_status(tl_lock_arm(lock, 90000), TL_OK);
+    forget("old");
+    make_objects();
+    assert_status(tl_lock_arm(lock, 1000), TL_OK);
+    assert_int_equal(longest_hold_ms("old"), -1);
+    database_run(f.sql, "%s", sql_migrate_holds.text);
+    /* Never less: a step waits a minute at most before it is logged. */
+    assert_in_range(longest_hold_ms("old"), 90000, 90000 + 60000);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    /* It looked once. */
+    database_run(f.sql, "%s", sql_migrate_holds.text);
+    assert_in_range(longest_hold_ms("old"), 90000, 90000 + 60000);
+    assert_log_whole(&f);
+}
+
+/* A history of two clocks tells nothing. */
+static void test_a_migration_after_a_jump_is_careful(void **state)
+{
+    (void)state;
+    leave_in_doubt("jumped");
+    database_run(f.sql, "UPDATE trade_lock SET step = 'clock', rev = rev + 1 WHERE serial_no = "
+                        "'jumped' AND lane = 'S'");
+    forget("jumped");
+    make_objects();
+    database_run(f.sql, "%s", sql_migrate_holds.text);
+    assert_int_equal(longest_hold_ms("jumped"), 7 * DAY_MS);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_it_rises_within_an_epoch),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_evidence_leaves_it_alone),
+        cmocka_unit_test(test_in_groups),
+        cmocka_unit_test(test_a_migration_looks_into_the_history),
+        cmocka_unit_test(test_a_migration_after_a_jump_is_careful),
+    };
+
+    crew_arguments(argc, argv);
+    return server_run_tests(tests, set_up, tear_down);
+}
