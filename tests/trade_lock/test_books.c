@@ -267,6 +267,30 @@ static void test_refused_by_the_server(void **state)
     check_sums();
 }
 
+/* A server that has no room is nobody's fault, least of all the books'. */
+static void test_no_room(void **state)
+{
+    static const int numbers[] = {1461, 1114};
+    tl_lock *lock = new_lock("a6", "c6");
+    tl_book *book = ask_book();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        database_run(SQL,
+                     "CREATE TRIGGER no_room BEFORE INSERT ON orders FOR EACH ROW SIGNAL"
+                     " SQLSTATE 'HY000' SET MYSQL_ERRNO = %d, MESSAGE_TEXT = 'no room'",
+                     numbers[i]);
+        assert_status(tl_lock_ask_book(lock, book, 0), TL_OVERLOADED);
+        assert_non_null(strstr(tl_error_message(), "no room"));
+        assert_row(&scene.f, "a6", "c6", "WITHDRAW", "-");
+        database_run(SQL, "DROP TRIGGER no_room");
+    }
+    assert_status(ask_with(lock, book), TL_GRANTED);
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    check_sums();
+}
+
 static void test_a_book_that_is_not_written(void **state)
 {
     tl_lock *lock = new_lock("a5", "c5");
@@ -726,6 +750,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_paid),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_refused_by_the_server),
         cmocka_unit_test(test_a_book_that_is_not_written),
         cmocka_unit_test(test_each_gets_its_own_answer),

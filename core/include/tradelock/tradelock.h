@@ -87,7 +87,8 @@
  *     TL_WRONG_STATE     The handle cannot do this now; the message says why.
  *     TL_IN_CALLBACK     Not allowed inside a database callback.
  *     TL_UNREACHABLE     The server cannot be reached.  Nothing was sent; call again later.
- *     TL_OVERLOADED      No connection became free within pool_wait.  Nothing was sent.
+ *     TL_OVERLOADED      No connection became free within pool_wait, or the server has no room
+ *                        (connections, disk, memory, prepared statements).  Nothing was done.
  *     TL_TRY_AGAIN       The server undid the work, as after a deadlock.  Call again.
  *     TL_READ_ONLY       The server takes no writes.  Nothing was written; call again later.
  *     TL_ACCESS_DENIED   The account lacks a right.  Grant it (sql/grants.sql).
