@@ -30,6 +30,9 @@ static const struct error_line {
     {1041, DB_KIND_OVERLOADED, TL_OVERLOADED, "the server is out of memory"},
     {1114, DB_KIND_OVERLOADED, TL_OVERLOADED, "the server has no room for another row"},
     {1206, DB_KIND_OVERLOADED, TL_OVERLOADED, "the server has no room for more locks"},
+    {ERROR_BROKEN_TRIGGER, DB_KIND_OVERLOADED, TL_TRY_AGAIN,
+     "the server keeps a broken copy of a trigger, since a statement was killed while it was read; "
+     "FLUSH TABLES mends that"},
     {1461, DB_KIND_OVERLOADED, TL_OVERLOADED, "the server has no room for a prepared statement"},
     {1044, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},
     {1045, DB_KIND_ACCESS, TL_ACCESS_DENIED, NULL},

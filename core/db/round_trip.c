@@ -39,6 +39,8 @@ int db_error_is_client(unsigned number)
 
 void db_keep_error(db *connection, unsigned number, const char *text)
 {
+    if (number == 1064 && strstr(text, "has an error in its body") != NULL)
+        number = ERROR_BROKEN_TRIGGER;
     connection->error_number = number;
     text_copy(connection->error_text, sizeof(connection->error_text), text);
 }

@@ -1,0 +1,159 @@
+/*
+ * Statements are killed while the server opens the table.  It keeps a copy of the table whose
+ * triggers are broken, and whoever gets that copy hears that "the trigger has an error in its body",
+ * until somebody flushes the table.  Whoever asks is told to try again, and what to do.
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS 8
+#define KILLER THREADS
+#define FLUSHER (THREADS + 1)
+#define PATIENCE_MS 120000
+#define TRADES 40
+
+static struct {
+    server *own;
+    fixture f;
+    atomic_ullong ids[THREADS];
+    atomic_int broken, over;
+    atomic_int granted, again, wrong;
+    int64_t end_ms;
+} scene;
+
+static int set_up(void **state)
+{
+    (void)state;
+    scene.own = server_start(NULL);
+    scene.f.db = database_new(scene.own, NULL);
+    scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
+    scene.f.sql = database_connect(scene.f.db);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&scene.f);
+    server_free(scene.own);
+    return 0;
+}
+
+static int goes_on(void)
+{
+    return !atomic_load(&scene.broken) && crew_now_ms() < scene.end_ms;
+}
+
+/* Writes a row by hand, as each step does, until it meets a broken trigger. */
+static void write_rows(int number)
+{
+    MYSQL *sql = database_connect(scene.f.db);
+    char text[160];
+
+    snprintf(text, sizeof text,
+             "UPDATE trade_lock SET rev = rev + 1, fence = fence + 1, token = RANDOM_BYTES(16)"
+             " WHERE cust_no = 'k%d'",
+             number);
+    atomic_store(&scene.ids[number], mysql_thread_id(sql));
+    while (goes_on())
+        if (mysql_query(sql, text) != 0 &&
+            strstr(mysql_error(sql), "has an error in its body") != NULL)
+            atomic_store(&scene.broken, 1);
+    mysql_close(sql);
+}
+
+static void kill_or_flush(int number)
+{
+    MYSQL *sql = database_connect(scene.f.db);
+    unsigned turn = 0;
+    char text[64];
+
+    while (goes_on()) {
+        snprintf(text, sizeof text,
+                 number == FLUSHER ? "FLUSH TABLES trade_lock" : "KILL QUERY %llu",
+                 (unsigned long long)atomic_load(&scene.ids[turn++ % THREADS]));
+        (void)mysql_query(sql, text);
+        usleep(number == FLUSHER ? 5000 : 50 + turn * 37 % 150);
+    }
+    mysql_close(sql);
+}
+
+static void break_or_be_broken(void *context, int number)
+{
+    (void)context;
+    if (number < THREADS)
+        write_rows(number);
+    else
+        kill_or_flush(number);
+}
+
+static void ask_again_and_again(void *context, int number)
+{
+    const int round = *(int *)context;
+
+    for (int i = 0; i < TRADES; i++) {
+        tl_lock_options options = sync_options("x");
+        char serial[32];
+        tl_status status;
+
+        snprintf(serial, sizeof serial, "t%d-%d-%d", round, number, i);
+        tl_lock_free(ask(scene.f.client, serial, "c1", &options, &status));
+        if (status == TL_GRANTED)
+            atomic_fetch_add(&scene.granted, 1);
+        else if (status == TL_TRY_AGAIN && strstr(tl_error_message(), "FLUSH TABLES") != NULL)
+            atomic_fetch_add(&scene.again, 1);
+        else if (atomic_fetch_add(&scene.wrong, 1) == 0)
+            print_message("%s: %s\n", tl_status_name(status), tl_error_message());
+    }
+}
+
+static void test_a_broken_trigger(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    int round;
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        char cust[8];
+
+        snprintf(cust, sizeof cust, "k%d", i);
+        tl_lock_free(granted(scene.f.client, "made", cust, &options));
+    }
+    scene.end_ms = crew_now_ms() + PATIENCE_MS;
+    for (round = 0; scene.again + scene.wrong == 0 && crew_now_ms() < scene.end_ms; round++) {
+        atomic_store(&scene.broken, 0);
+        crew_threads(THREADS + 2, break_or_be_broken, NULL);
+        crew_threads(THREADS, ask_again_and_again, &round);
+    }
+    print_message("  %d times broken; %d asks granted, %d told to try again\n", round,
+                  scene.granted, scene.again);
+    assert_int_equal(scene.wrong, 0);
+    assert_true(scene.again > 0);
+    database_run(scene.f.sql, "FLUSH TABLES trade_lock");
+    scene.again = scene.granted = 0;
+    crew_threads(THREADS, ask_again_and_again, &round);
+    assert_int_equal(scene.granted, THREADS * TRADES);
+    assert_log_whole(&scene.f); /* no copy left its triggers out without a word */
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger)};
+
+    crew_arguments(count, arguments);
+    return server_run_tests(tests, set_up, tear_down);
+}
