@@ -675,6 +675,7 @@ static void look(struct looking *l)
 static void look_or_kill(void *context, int number)
 {
     struct looking *l = context;
+    unsigned turn = 0;
     MYSQL *sql;
     unsigned long long id;
 
@@ -688,7 +689,7 @@ static void look_or_kill(void *context, int number)
 
         snprintf(kill, sizeof kill, "KILL QUERY %llu", id);
         (void)mysql_query(sql, kill); /* it may be gone */
-        usleep((useconds_t)(rand() % 1000));
+        usleep(turn++ * 137 % 1000);
     }
     mysql_close(sql);
 }
