@@ -102,6 +102,11 @@ int db_met_deadlock(const db *connection)
     return connection->mysql && mysql_errno(connection->mysql) == ERROR_DEADLOCK;
 }
 
+int db_met_broken_trigger(const db *connection)
+{
+    return connection->error_number == ERROR_BROKEN_TRIGGER;
+}
+
 int db_lost_in_transaction(db *connection, db_answer answer)
 {
     if (!db_in_transaction(connection) || db_wrong_process(connection))

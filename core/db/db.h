@@ -243,6 +243,9 @@ const char *db_error(const db *connection);
  * not wait for rows.  The server also answers 1205 while a table is altered or a backup holds back
  * commits, but only after lock_wait_timeout. */
 int db_row_is_taken(const db *connection);
+/* Whether the last error says that the server gave the statement a broken copy of a table's
+ * triggers, which a killed statement left.  The next statement may get another copy. */
+int db_met_broken_trigger(const db *connection);
 
 /* After 1062: the name of the key, "PRIMARY" or another; else "".  Valid until the thread's next
  * call. */

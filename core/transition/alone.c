@@ -46,7 +46,9 @@ int task_judge_passing(task *t, const db *connection)
 static void judge(task *t, db *connection, db_answer answer)
 {
     int lost = answer == DB_UNANSWERED || db_lost_in_transaction(connection, answer);
-    int repeats = answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
+    int repeats =
+        answer == DB_ERROR && (db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT ||
+                               db_met_broken_trigger(connection)); /* another copy may be whole */
 
     if (lost && !t->kind->reads) {
         task_doubt(t, connection);
