@@ -79,7 +79,7 @@ static tl_status take_turn(tl_client *client, db **out)
 /* Whether somebody used a table, and after a pause it can be tried again. */
 static int may_try_again(db *connection, db_answer answer, int64_t deadline_ms)
 {
-    if (answer != DB_ERROR || db_errno(connection) != ERROR_LOCK_WAIT ||
+    if (answer != DB_ERROR || db_error_kind_of(db_errno(connection)) != DB_KIND_REPEAT ||
         clock_left_ms(deadline_ms) == 0)
         return 0;
     clock_sleep_until_ms(clock_deadline(TABLE_PAUSE_MS));

@@ -151,7 +151,8 @@ unsigned db_failed_with(const db *connection)
 {
     unsigned number = connection->error_number;
 
-    if (db_error_kind_of(number) == DB_KIND_OVERLOADED)
+    if (db_error_kind_of(number) == DB_KIND_OVERLOADED ||
+        db_error_kind_of(number) == DB_KIND_REPEAT)
         return 0;
     return db_error_is_client(number) || statement_is_doubtful(connection) ? 0 : number;
 }

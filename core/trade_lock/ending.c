@@ -165,6 +165,10 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
     s->park_reason = ending->park_reason;
     if (findings != NULL)
         s->findings = *findings;
+    /* The grace would begin by the new clock, while the row said by the old one that every send was
+     * over. */
+    if (clock_was_set(lock))
+        s->findings.not_found_first = 0;
     if (ending->outcome == TL_OUTCOME_ACCEPTED || ending->outcome == TL_OUTCOME_PENDING ||
         ending->channel_ref != NULL)
         s->findings.seen_by_channel = 1;

@@ -135,6 +135,10 @@ BEGIN
     DECLARE op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE held_ms, locked_rev BIGINT UNSIGNED;
     DECLARE finished TINYINT DEFAULT 0;
+    -- By so much the clock may have been set within a step, to which no row is adjusted yet.
+    DECLARE jumped_ms BIGINT DEFAULT (SELECT LEAST(604800000,
+            COALESCE(SUM(GREATEST(s.size_us, 0)), 0) DIV 1000)
+        FROM tl_clock c JOIN tl_clock_step s ON s.step_no > c.settled WHERE c.one = 1);
     DECLARE not_known CURSOR FOR
         SELECT cust_no, serial_no, op_code FROM trade_lock
         WHERE longest_hold_ms IS NULL AND lane = 'S' AND status = 'P' AND repeatable = 0;
@@ -158,11 +162,12 @@ BEGIN
         -- Before its history is read, which no step changes then.
         SELECT t.rev INTO locked_rev FROM trade_lock t
             WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op FOR UPDATE;
-        SELECT IF(SUM(l.step = 'clock' OR c.steps > c.settled) > 0, 604800000,
-            LEAST(604800000, 60000 + GREATEST(0, COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND,
+        SET finished = 0; -- a row that is gone is not the last one
+        SELECT IF(SUM(l.step = 'clock') > 0, 604800000,
+            LEAST(604800000, 60000 + jumped_ms + GREATEST(0, COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND,
                 l.logged_at, GREATEST(COALESCE(l.max_hold_until, l.send_until),
                     COALESCE(l.send_until, l.max_hold_until)))), 0)) DIV 1000))
-            INTO held_ms FROM trade_lock_log l JOIN tl_clock c ON c.one = 1
+            INTO held_ms FROM trade_lock_log l
             WHERE l.cust_no = cust AND l.serial_no = serial AND l.op_code = op;
         UPDATE trade_lock t FORCE INDEX (PRIMARY) SET t.longest_hold_ms = held_ms
             WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op

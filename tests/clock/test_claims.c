@@ -112,6 +112,29 @@ static void a_settled_jump_ends_no_grace(void **state)
                      1);
 }
 
+/* The claim shows by the old clock that every send is over.  By the new one it is not, so "no such
+ * payment" begins no grace: it would be over with the send. */
+static void no_grace_begins_beside_a_jump(void **state)
+{
+    compensate_calls calls = {0};
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    database_run(self.sql, "UPDATE trade_lock SET not_found_since = NULL WHERE lane = 'S'");
+    stepping_set(server_here, JUMP_MS);
+    lock = claim_by_key();
+    record_and_settle();
+    assert_status(
+        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(calls.queries, 1);
+    assert_int_equal(database_number(self.sql, "SELECT not_found_since IS NULL FROM trade_lock"
+                                               " WHERE lane = 'S'"),
+                     1);
+}
+
 /* Every proof that is absence or age is refused; the lock stays held, and may succeed. */
 static void what_rests_on_moments_is_refused(void **state)
 {
@@ -402,6 +425,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_settled_jump_ends_no_grace),
+        TEST(no_grace_begins_beside_a_jump),
         TEST(what_rests_on_moments_is_refused),
         TEST(a_row_that_is_read_again_is_doubted),
         TEST(a_jump_there_and_back_is_remembered),
