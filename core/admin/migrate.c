@@ -2,10 +2,10 @@
  * Brings the schema up to this library's version.
  *
  * First it runs the missing migrations, which change tables and their rows.  Then it makes each
- * schema object that is missing or differs from this library's.  What rests on both comes then.  Last
- * it raises the version.  DDL commits by itself, so all of it can stop half way; each migration can be run again from its
- * start.  A named lock of the server admits one migrating process at a time, and ends with its
- * connection.
+ * schema object that is missing or differs from this library's.  What rests on both comes then.
+ * Last it raises the version.  DDL commits by itself, so all of it can stop half way; each
+ * migration can be run again from its start.  A named lock of the server admits one migrating
+ * process at a time, and ends with its connection.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,8 +26,8 @@
 /* How long to wait for another process that migrates: shorter than the time after which a silent
  * server counts as lost. */
 #define TURN_WAIT_S 25
-/* How long to wait for those who use a table, in all and at a time.  While this waits, whoever comes
- * to the table waits behind it, heartbeats too; in the pause they are through. */
+/* How long to wait for those who use a table, in all and at a time.  While this waits, whoever
+ * comes to the table waits behind it, heartbeats too; in the pause they are through. */
 #define TABLE_WAIT_MS 20000
 #define TABLE_WAIT_ONCE_S 1
 #define TABLE_PAUSE_MS 1000

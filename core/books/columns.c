@@ -3,8 +3,8 @@
  * puts there, and `column = :value` in SET and WHERE.  What stands in an expression is not judged.
  * Touches no state.
  *
- * A value of another type would not only be converted: a text that is compared with a number uses no
- * key, so that the statement locks every row of its table.
+ * A value of another type would not only be converted: a text that is compared with a number uses
+ * no key, so that the statement locks every row of its table.
  */
 #include "books/check.h"
 

@@ -427,9 +427,9 @@ static tl_status make_one(book_statement *to)
 }
 
 /*
- * The condition in parentheses: what is added belongs to all of it.  RAND() adds nothing to the text
- * but keeps the server from taking the condition for a constant: for the first line of an execution
- * it would compute that once, whether a row is found or not.
+ * The condition in parentheses: what is added belongs to all of it.  RAND() adds nothing to the
+ * text but keeps the server from taking the condition for a constant: for the first line of an
+ * execution it would compute that once, whether a row is found or not.
  */
 static tl_status make_many(book_statement *to)
 {

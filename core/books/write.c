@@ -2,10 +2,10 @@
  * Writes lines: those of one trade by a prepared statement each, those of a group by one execution
  * a statement, bound to all of them.  Touches what the statements name, on one connection.
  *
- * The server tells of an array-bound statement only how many rows were changed in all.  So an UPDATE
- * or DELETE of a group appends the number of a line to @tl_changed for each row that the line finds
- * (declare.c).  A line cannot change more rows than it finds.  If each line found as many as
- * declared, and all of them together changed as many as declared, then each changed its own.
+ * The server tells of an array-bound statement only how many rows were changed in all.  So an
+ * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the
+ * line finds (declare.c).  A line cannot change more rows than it finds.  If each line found as
+ * many as declared, and all of them together changed as many as declared, then each changed its own.
  */
 #include "books/write.h"
 
@@ -222,8 +222,8 @@ static void number(book_group *self, struct lines *lines)
 }
 
 /*
- * The server ran the lines in the order of their numbers, up to one whose row somebody else has. The
- * first one behind the last that found a row is that line, or is at fault too.
+ * The server ran the lines in the order of their numbers, up to one whose row somebody else has.
+ * The first one behind the last that found a row is that line, or is at fault too.
  */
 static db_answer find_blocked(book_group *self, size_t first)
 {

@@ -52,8 +52,8 @@ static tl_status read_clock(db *connection, const char *boot_id, store_clock *fo
                              : db_read_status(connection, answer, "looking at the server's clock");
 }
 
-/* Whoever learns of a jump here knows at once that rows are not adjusted to it.  Needs: watch->mutex
- * held. */
+/* Whoever learns of a jump here knows at once that rows are not adjusted to it.  Needs:
+ * watch->mutex held. */
 static void believe(tl_client *client, const store_clock *found, const steady_look *look)
 {
     clock_watch *watch = &client->clock;

@@ -23,8 +23,8 @@
  * the savepoint again.
  *
  * On a connection for declared books no callback runs, so it does without savepoint and telling:
- * autocommit is off, and the commit is prepared.  It looks for the name, since a stored function may
- * have released that.
+ * autocommit is off, and the commit is prepared.  It looks for the name, since a stored function
+ * may have released that.
  *
  * A callback can also SET variables that would govern the next trade's hold or grace: the clock,
  * the isolation, lock waits.  The server tells with its answers which variables were set, and that

@@ -201,8 +201,8 @@ char *db_literal(char *to, const db_value *value);
 
 db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
-/* Commits if the connection has its name and the server finds the condition true.  DB_DONE; db_in_transaction() still says yes if it
- * found it false. */
+/* Commits if the connection has its name and the server finds the condition true.  DB_DONE;
+ * db_in_transaction() still says yes if it found it false. */
 db_answer db_commit_if(db *connection, const char *condition);
 db_answer db_rollback(db *connection);
 /* After an error: rolls back, and keeps the error's number and words.  An error does not say

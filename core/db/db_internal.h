@@ -51,8 +51,8 @@ struct db_column {
 /* What the trigger of trade_lock says of a failure while a restore is open. */
 #define ERROR_RESTORED 31001
 /* A number of ours for 1064 of a trigger.  A statement that is killed while the server reads a
- * table's triggers leaves a copy of the table whose trigger "has an error in its body" (10.11).  The
- * server keeps it among the copies that it gives to statements. */
+ * table's triggers leaves a copy of the table whose trigger "has an error in its body" (10.11).
+ * The server keeps it among the copies that it gives to statements. */
 #define ERROR_BROKEN_TRIGGER 31002
 
 /* The state of the callback transaction (callback_tx.c).  What the server says of its own state is

@@ -49,8 +49,8 @@ typedef struct step {
     uint32_t sends;
     int64_t max_hold_ms, deadline_ms; /* deadline_ms < 0: none */
     int64_t least_us, most_us;        /* of ARM: the server's clock must be between these */
-    /* Of ARM: how many clock jumps its sender knows of.  Of FINISH_RETRY: how many were known before
-     * the row was claimed.  by_time: a failure that rests on moments in the row. */
+    /* Of ARM: how many clock jumps its sender knows of.  Of FINISH_RETRY: how many were known
+     * before the row was claimed.  by_time: a failure that rests on moments in the row. */
     uint32_t clock_jumps;
     int by_time;
     int exclusive, retryable;

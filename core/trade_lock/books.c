@@ -1,17 +1,17 @@
 /*
  * Business rows that are declared: the lines of a book, written with the step of its lock.  One
- * trade alone writes them in a callback transaction (with.c).  Trades that wait for each other write
- * in one transaction: their lock rows, each statement once for all of them, one commit.
+ * trade alone writes them in a callback transaction (with.c).  Trades that wait for each other
+ * write in one transaction: their lock rows, each statement once for all of them, one commit.
  *
  * A trade at fault, whose line changed another number of rows than declared, is not judged here.
- * The transaction is rolled back, the trade goes on alone, where it gets exactly its own answer, and
- * the others are written again without it.
+ * The transaction is rolled back, the trade goes on alone, where it gets exactly its own answer,
+ * and the others are written again without it.
  *
  * One thing is remembered.  Where statements refused trades lately (a customer has too little
  * money), the leading ones run before the lock rows: those that may refuse and are declared before
  * all others.  Then nothing of a refused trade was written, and nothing need be rolled back.  Where
- * lock rows were refused lately (a trade was asked for twice), those run first, for the same reason.
- * The lines keep their declared order either way.
+ * lock rows were refused lately (a trade was asked for twice), those run first, for the same
+ * reason. The lines keep their declared order either way.
  *
  * Nobody keeps a connection while he waits for somebody else's row: a trade alone tries again after
  * a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
@@ -179,8 +179,8 @@ static int is_given_up(const struct round *r)
     return r->undo || r->group.blocked || r->group.unexplained;
 }
 
-/* The lock rows of those that were not refused.  A lock row that is refused here comes too late: its
- * lines are written. */
+/* The lock rows of those that were not refused.  A lock row that is refused here comes too late:
+ * its lines are written. */
 static db_answer write_lock_rows_last(struct round *r)
 {
     db_answer answer = write_lock_rows(r);

@@ -122,8 +122,8 @@ static const char *open_word(tl_outcome outcome)
     }
 }
 
-/* Whether the clock jumped since the claim, or before and the row was not adjusted.  What it said of
- * moments is then worth nothing: what send_until was before an arming, or how long to wait. */
+/* Whether the clock jumped since the claim, or before and the row was not adjusted.  What it said
+ * of moments is then worth nothing: what send_until was before an arming, or how long to wait. */
 static int clock_was_set(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY && !lock_is_timely(lock);

@@ -1,7 +1,7 @@
 /*
  * Asks and endings with business rows, in a callback transaction (db/callback_tx.c).  The lock's
- * statement begins it, the callback's statements or the book's lines follow, and the commit fails if
- * a callback ended the transaction itself.  All of it is one task, which the engine repeats and
+ * statement begins it, the callback's statements or the book's lines follow, and the commit fails
+ * if a callback ended the transaction itself.  All of it is one task, which the engine repeats and
  * settles like any step.  Touches the lock's rows, its handle, and what the callback touches.
  */
 #include "trade_lock/with.h"

@@ -33,10 +33,10 @@
 #define LEADERS_OF_FEW 3
 #define FEW_TASKS 96
 
-/* While the peak is at most GROUP_ALONE, each task runs alone: the server lets their commits share a
- * sync, and a group of two or three saves less than its waiting costs.  The peak is the most tasks
- * at once in this span of tasks or in the one before it, since at any one moment some threads are
- * between two tasks. */
+/* While the peak is at most GROUP_ALONE, each task runs alone: the server lets their commits share
+ * a sync, and a group of two or three saves less than its waiting costs.  The peak is the most
+ * tasks at once in this span of tasks or in the one before it, since at any one moment some threads
+ * are between two tasks. */
 #define SPAN_TASKS 64
 /* Connections reserved for what takes no permit: reads, the janitor's rounds, leases. */
 #define SPARE 4

@@ -44,8 +44,8 @@ void stepping_set(stepping *self, int64_t ahead_ms)
 /* The server alone gets it, through the environment of what starts it. */
 stepping *stepping_start(void)
 {
-    /* A server that waits for a latch takes a clock that is set forward for a wait of that long, and
-     * ends itself. */
+    /* A server that waits for a latch takes a clock that is set forward for a wait of that long,
+     * and ends itself. */
     static const char *const options[] = {"--innodb-fatal-semaphore-wait-threshold=4294967295",
                                           NULL};
     stepping *self = calloc(1, sizeof *self);

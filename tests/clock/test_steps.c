@@ -437,8 +437,8 @@ static void *set_right(void *context)
 }
 
 /* Forward 700 s while a trade is asked for, and back before anybody looks.  Its holder and a worker
- * write its rows anew by the right clock, but its send would be over in 700 s, and its deadline with
- * it.  What was sent came too late for the channel. */
+ * write its rows anew by the right clock, but its send would be over in 700 s, and its deadline
+ * with it.  What was sent came too late for the channel. */
 static void a_trade_of_a_moment_is_found(void **state)
 {
     tl_reaped reaped;

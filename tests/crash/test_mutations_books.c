@@ -2,8 +2,8 @@
  * Fence and token switched off within a group of endings with declared books.  A holder stalls, its
  * trade fails by the retry lane and is tried anew by another; then the first one ends what it
  * believes to hold, over the payment under way.  With either rule on, nothing of its book is
- * written; with both off its book and its answer contradict the payment.  The neighbours of its group
- * are unharmed each time.
+ * written; with both off its book and its answer contradict the payment.  The neighbours of its
+ * group are unharmed each time.
  */
 #include "support/crew.h"
 #include "support/database.h"
@@ -202,8 +202,8 @@ static void begin(struct member *m)
     assert_int_equal(pthread_create(&m->thread, NULL, end_member, m), 0);
 }
 
-/* The blocker waits for the treasury, which the test has, with the one connection.  The leader waits
- * for that, and the others, in groups, for the leader. */
+/* The blocker waits for the treasury, which the test has, with the one connection.  The leader
+ * waits for that, and the others, in groups, for the leader. */
 static tl_status end_in_group(tl_lock *lock, tl_outcome outcome)
 {
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;

@@ -65,8 +65,8 @@ static const char *check_armed(scene *s)
 
 /* ------------------------------------------------------------- claiming many -- */
 
-/* Three trades of one customer; what earlier cases left due is no concern of this one.  The step that
- * is typed has a token of its own, as any step has. */
+/* Three trades of one customer; what earlier cases left due is no concern of this one.  The step
+ * that is typed has a token of its own, as any step has. */
 static void prepare_due(scene *s)
 {
     char serial[32];

@@ -330,8 +330,8 @@ static void test_a_second_time_changes_nothing(void **state)
 #define BACKUP_MS 6000
 #define BEAT_MS 2500
 
-/* A backup reads a table that is to be altered.  Whoever wants the table meanwhile stands behind the
- * migration, and so do heartbeats: for less time than makes a session uncertain. */
+/* A backup reads a table that is to be altered.  Whoever wants the table meanwhile stands behind
+ * the migration, and so do heartbeats: for less time than makes a session uncertain. */
 static void assert_beats_go_on(const char *table)
 {
     database *where = database_was(11);

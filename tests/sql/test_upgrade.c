@@ -1,7 +1,7 @@
 /*
  * Databases of earlier versions with trades in every state are brought to now, and their trades are
- * claimed, ended, audited and purged.  The trades are made by this library; then the schema is taken
- * back to what it was, which the first test compares with what that version had made.
+ * claimed, ended, audited and purged.  The trades are made by this library; then the schema is
+ * taken back to what it was, which the first test compares with what that version had made.
  */
 #include "was.h"
 

@@ -554,8 +554,8 @@ static void test_sums_of_deletes(void **state)
 
 /* ------------------------------------------------------------------- in declared order -- */
 
-/* Customers c180 to c188 have enough for one of the two: the fee is taken first, and then too little
- * is left.  A poor neighbour must not change that. */
+/* Customers c180 to c188 have enough for one of the two: the fee is taken first, and then too
+ * little is left.  A poor neighbour must not change that. */
 static void take_fee(void *context, int number)
 {
     const int poor = number % 2;

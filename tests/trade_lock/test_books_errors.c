@@ -2,8 +2,8 @@
  * What the server and other sessions do to transactions that many trades with books share: a
  * deadlock with a heavier transaction, rows that are held for longer than anybody waits, snapshots
  * that are too old, queries and connections that are killed, tables that are dropped, altered and
- * locked.  Each trade gets its own right answer, those that have nothing to do with it are unharmed,
- * the sums agree, and no transaction is left open.
+ * locked.  Each trade gets its own right answer, those that have nothing to do with it are
+ * unharmed, the sums agree, and no transaction is left open.
  */
 #include "fixture.h"
 
@@ -333,8 +333,8 @@ static void test_deadlocks(void **state)
 
 /* ------------------------------------------------------------------------ held rows -- */
 
-/* Lets the trades go, and waits until so many are through; then so long in all that everybody's wait
- * in the server has come to its end. */
+/* Lets the trades go, and waits until so many are through; then so long in all that everybody's
+ * wait in the server has come to its end. */
 static void hold_on(const char *what, atomic_int *through, int most)
 {
     const int64_t began_ms = crew_now_ms();

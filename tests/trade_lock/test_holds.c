@@ -201,8 +201,8 @@ static void test_a_migration_looks_into_the_history(void **state)
     assert_log_whole(&f);
 }
 
-/* Nor is it a week, for a jump to which no row is adjusted yet: it is as much longer as the clock may
- * have been set within a step. */
+/* Nor is it a week, for a jump to which no row is adjusted yet: it is as much longer as the clock
+ * may have been set within a step. */
 static void test_a_migration_beside_a_jump(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
  * Statements are killed while the server opens the table.  It keeps a copy of the table whose
- * triggers are broken, and whoever gets that copy hears that "the trigger has an error in its body",
- * until somebody flushes the table.  An ask is repeated, and gets another copy; one that does not is
- * told what to do.
+ * triggers are broken, and whoever gets that copy hears that "the trigger has an error in its
+ * body", until somebody flushes the table.  An ask is repeated, and gets another copy; one that
+ * does not is told what to do.
  */
 #include "fixture.h"
 

@@ -1,7 +1,7 @@
 /*
  * The operation PAYOUT in a payment house: its business rows are declared, and a script says what
- * its callbacks do.  A customer's purse is frozen, taken from or released, and each moment of a trade
- * is an entry, so that all of a moment's rows can be seen to be there, or none.
+ * its callbacks do.  A customer's purse is frozen, taken from or released, and each moment of a
+ * trade is an entry, so that all of a moment's rows can be seen to be there, or none.
  */
 #ifndef TESTS_WORKFLOWS_PAYOUT_H
 #define TESTS_WORKFLOWS_PAYOUT_H

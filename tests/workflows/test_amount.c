@@ -1,5 +1,5 @@
-/* What a request says of its amount reaches every callback of its trade: of the service, of a worker
- * in another process' place, and of the next epoch. */
+/* What a request says of its amount reaches every callback of its trade: of the service, of a
+ * worker in another process' place, and of the next epoch. */
 #include "house.h"
 
 #include "cmocka_all.h"

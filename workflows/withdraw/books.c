@@ -1,7 +1,7 @@
 /*
  * Statements are declared in the order in which they lock rows, account first, so that two
- * transactions can wait for each other only in one direction.  Each line must change one row: a book
- * that does not find what must be there has been tampered with, and the library says so.
+ * transactions can wait for each other only in one direction.  Each line must change one row: a
+ * book that does not find what must be there has been tampered with, and the library says so.
  *
  * Amount, currency and payee are those of the payload, which is what the channel is sent.
  */

@@ -79,8 +79,8 @@ extern "C" {
 #define TL_BOOK_STATEMENTS 64
 #define TL_BOOK_VALUES 64
 #define TL_BOOK_LINES 256
-/* The most rows that a line may be declared to change, and the most bytes of the values of all lines
- * of a transaction, of which a number has eight. */
+/* The most rows that a line may be declared to change, and the most bytes of the values of all
+ * lines of a transaction, of which a number has eight. */
 #define TL_BOOK_ROWS 1000
 #define TL_BOOK_BYTES 65536
 
