@@ -152,8 +152,8 @@ static void no_wait_is_longer_than_hold_and_grace(void **state)
     tl_lock_free(lock);
     assert_int_equal(calls.queries, 1);
     assert_int_equal(database_number(self.sql,
-                                     "SELECT next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 11 MINUTE "
-                                     "FROM trade_lock WHERE lane = 'R'"),
+                                     "SELECT next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 20 MINUTE "
+                                     "AND attempts = 0 FROM trade_lock WHERE lane = 'R'"),
                      1);
 }
 
