@@ -109,7 +109,6 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse)
 
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC SET @tl_changed = ''; START TRANSACTION; END";
     size_t lines = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -119,7 +118,7 @@ db_answer book_group_begin(book_group *self, db *connection, tl_book *const *boo
     self->written = memory_new_array(lines + 1, sizeof *self->written);
     if (self->states == NULL || self->written == NULL)
         return DB_NO_MEMORY;
-    return db_run_text(connection, "books", sql, sizeof sql - 1, NULL);
+    return db_group_tx_begin(connection);
 }
 
 void book_group_end(book_group *self)
@@ -358,20 +357,17 @@ static void append_right_finds(const book_group *self, struct text_buffer *to)
 
 db_answer book_group_commit(book_group *self, int *committed)
 {
-    struct text_buffer condition;
+    struct text_buffer finds;
     db_answer answer = DB_NO_MEMORY;
 
     *committed = 0;
     if (!book_group_sum_is_right(self))
         return DB_DONE;
-    text_buffer_init(&condition);
-    text_buffer_append_text(&condition, "@tl_changed = '");
-    append_right_finds(self, &condition);
-    text_buffer_append_text(&condition, "'");
-    if (!condition.failed)
-        answer = db_commit_if(self->connection, condition.data);
-    *committed = answer == DB_DONE && !db_in_transaction(self->connection);
-    text_buffer_free(&condition);
+    text_buffer_init(&finds);
+    append_right_finds(self, &finds);
+    if (!finds.failed)
+        answer = db_group_tx_commit(self->connection, text_buffer_text(&finds), committed);
+    text_buffer_free(&finds);
     return answer;
 }
 

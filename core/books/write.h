@@ -76,7 +76,7 @@ typedef struct book_group {
     int unexplained;   /* not committed, and no book is known to be at fault */
 } book_group;
 
-/* Begins a transaction.  DB_NO_MEMORY, or what came of that request. */
+/* Begins a transaction.  DB_NO_MEMORY, or what came of making the connection ready. */
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count);
 void book_group_end(book_group *self);
 void book_group_leave_out(book_group *self, size_t book);
