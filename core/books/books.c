@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "books/block.h"
 #include "client/client.h"
 #include "transition/group.h"
 
@@ -15,6 +16,7 @@ static void free_books(tl_books *books)
 {
     for (size_t i = 0; i < books->count; i++)
         book_statement_free(&books->statements[i]);
+    book_blocks_free(books);
     memory_free(books->statements);
     group_queue_free(books->groups);
     group_queue_free(books->waiting_groups);
@@ -65,6 +67,7 @@ static tl_status fill(tl_books *books, const tl_statement *statements, size_t co
         group_queue_new(&books->groups, connections, GROUP_ALONE) != TL_OK ||
         group_queue_new(&books->waiting_groups, connections, 0) != TL_OK)
         return error_set(TL_NO_MEMORY, "out of memory for the books");
+    group_queue_pair(books->groups, books->waiting_groups);
     for (size_t i = 0; status == TL_OK && i < count; i++)
         status = declare(books, &statements[i]);
     for (size_t i = 0; status == TL_OK && i < count; i++)

@@ -1,6 +1,7 @@
 /*
- * Writes lines: those of one trade by a prepared statement each, those of a group by one execution
- * a statement, bound to all of them.  Touches what the statements name, on one connection.
+ * Writes lines: those of one trade by a block or by a prepared statement each, those of a group by
+ * one execution a statement, bound to all of them.  Touches what the statements name, on one
+ * connection.
  *
  * The server tells of an array-bound statement only how many rows were changed in all.  So an
  * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "books/block.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,19 +50,46 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     return answer;
 }
 
-db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault)
+static db_answer write_one(db *connection, const tl_book *book, const book_line *line, int waits,
+                           book_fault *fault)
+{
+    db_answer answer = write_line(connection, book, line, waits, &fault->changed);
+
+    if (answer != DB_DONE || fault->changed != line->statement->rows)
+        fault->line = line;
+    return answer;
+}
+
+/* How many lines from this one on need not wait for their rows. */
+static size_t count_together(const tl_book *book, size_t first, int waits)
+{
+    size_t end = first;
+
+    while (end < book->count && !(waits && book->lines[end].statement->shared))
+        end++;
+    return end - first;
+}
+
+db_answer book_write(db *connection, const tl_book *book, enum book_way way, int waits,
+                     book_fault *fault)
 {
     db_answer answer = DB_DONE;
 
-    fault->line = NULL;
-    for (size_t i = 0; i < book->count && answer == DB_DONE; i++) {
-        const book_line *line = &book->lines[i];
+    *fault = (book_fault){.line = NULL};
+    for (size_t i = 0, count; i < book->count && answer == DB_DONE && fault->line == NULL;
+         i += count) {
+        const book_block *block = NULL;
 
-        answer = write_line(connection, book, line, waits, &fault->changed);
-        if (answer == DB_DONE && fault->changed == line->statement->rows)
-            continue;
-        fault->line = line;
-        break;
+        count = way == BOOK_SINGLY ? 1 : count_together(book, i, waits);
+        if (count > 1)
+            block = book_block_of(book, i, count);
+        if (block == NULL) {
+            count = 1;
+            answer = write_one(connection, book, &book->lines[i], waits, fault);
+        } else {
+            answer = book_block_run(connection, block, book, i);
+            fault->in_block = answer == DB_ERROR;
+        }
     }
     return answer;
 }
@@ -80,7 +109,6 @@ tl_status book_fault_status(const book_fault *fault, int may_refuse)
 
 db_answer book_group_begin(book_group *self, db *connection, tl_book *const *books, size_t count)
 {
-    static const char sql[] = "BEGIN NOT ATOMIC SET @tl_changed = ''; START TRANSACTION; END";
     size_t lines = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -90,7 +118,7 @@ db_answer book_group_begin(book_group *self, db *connection, tl_book *const *boo
     self->written = memory_new_array(lines + 1, sizeof *self->written);
     if (self->states == NULL || self->written == NULL)
         return DB_NO_MEMORY;
-    return db_run_text(connection, "books", sql, sizeof sql - 1, NULL);
+    return db_group_tx_begin(connection);
 }
 
 void book_group_end(book_group *self)
@@ -329,20 +357,17 @@ static void append_right_finds(const book_group *self, struct text_buffer *to)
 
 db_answer book_group_commit(book_group *self, int *committed)
 {
-    struct text_buffer condition;
+    struct text_buffer finds;
     db_answer answer = DB_NO_MEMORY;
 
     *committed = 0;
     if (!book_group_sum_is_right(self))
         return DB_DONE;
-    text_buffer_init(&condition);
-    text_buffer_append_text(&condition, "@tl_changed = '");
-    append_right_finds(self, &condition);
-    text_buffer_append_text(&condition, "'");
-    if (!condition.failed)
-        answer = db_commit_if(self->connection, condition.data);
-    *committed = answer == DB_DONE && !db_in_transaction(self->connection);
-    text_buffer_free(&condition);
+    text_buffer_init(&finds);
+    append_right_finds(self, &finds);
+    if (!finds.failed)
+        answer = db_group_tx_commit(self->connection, text_buffer_text(&finds), committed);
+    text_buffer_free(&finds);
     return answer;
 }
 

@@ -24,7 +24,9 @@
  *
  * On a connection for declared books no callback runs, so it does without savepoint and telling:
  * autocommit is off, and the commit is prepared.  It looks for the name, since a stored function
- * may have released that.
+ * may have released that.  A transaction of a group begins there with its first statement too, and
+ * commits only if @tl_changed is as it should be (books/write.c); whatever ends a transaction
+ * empties it for the next one.
  *
  * A callback can also SET variables that would govern the next trade's hold or grace: the clock,
  * the isolation, lock waits.  The server tells with its answers which variables were set, and that
@@ -57,6 +59,12 @@ static const struct sql_text books_commit = {
     .name = "COMMIT",
     .text = "BEGIN NOT ATOMIC IF IS_USED_LOCK(?) <=> CONNECTION_ID() THEN COMMIT; "
             "ELSE RELEASE SAVEPOINT tl_callback; END IF; END",
+};
+
+static const struct sql_text group_commit = {
+    .name = "COMMIT",
+    .text = "BEGIN NOT ATOMIC IF @tl_changed = ? AND IS_USED_LOCK(?) <=> CONNECTION_ID() "
+            "THEN COMMIT; SET @tl_changed = ''; END IF; END",
 };
 
 /* ------------------------------------------------ what became of the session -- */
@@ -148,14 +156,21 @@ static void ready_again(db *connection)
 
 /* ------------------------------------------------------------ the transaction -- */
 
+static int prepare_commit(db *connection)
+{
+    if (!connection->is_for_books)
+        return db_prepare(connection, &commit);
+    return db_prepare(connection, &books_commit) || db_prepare(connection, &group_commit);
+}
+
 static int set_savepoint(db *connection, void *what)
 {
-    const int books = connection->is_for_books;
-    const char *sql = books ? "SET autocommit=0" : "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
+    const char *sql = connection->is_for_books ? "SET autocommit=0, @tl_changed=''"
+                                               : "BEGIN NOT ATOMIC " TELL SET_SAVEPOINT "END";
 
     (void)what;
     connection->preparing = 1; /* nothing of the caller's is sent yet */
-    if (db_prepare(connection, books ? &books_commit : &commit))
+    if (prepare_commit(connection))
         return 1;
     if (mysql_real_query(connection->mysql, sql, strlen(sql))) {
         db_keep_error(connection, mysql_errno(connection->mysql), mysql_error(connection->mysql));
@@ -210,6 +225,15 @@ db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
     return db_run_first(connection, statement, values, count, nowait, result);
 }
 
+db_answer db_group_tx_begin(db *connection)
+{
+    db_answer answer = make_ready(connection);
+
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_BEGUN;
+    return answer;
+}
+
 /* A callback that ended the transaction may have changed more of the session. */
 static db_answer judge(db *connection, db_answer answer)
 {
@@ -254,9 +278,26 @@ db_answer db_callback_tx_commit(db *connection)
     return judge(connection, answer);
 }
 
+db_answer db_group_tx_commit(db *connection, const char *changed, int *committed)
+{
+    char name[DB_NAME_SIZE + 3];
+    db_value values[2];
+    db_answer answer;
+
+    lock_name(connection, name);
+    values[0] = db_text(changed);
+    values[1] = db_ascii(name);
+    answer = db_run_commit(connection, &group_commit, values, 2);
+    *committed = answer == DB_DONE && !db_server_in_transaction(connection);
+    if (*committed)
+        connection->callback_tx = CALLBACK_TX_READY;
+    return answer;
+}
+
 static db_answer rollback_books(db *connection)
 {
-    db_answer answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", "ROLLBACK");
+    static const char sql[] = "BEGIN NOT ATOMIC ROLLBACK; SET @tl_changed = ''; END";
+    db_answer answer = db_text_trip(connection, FAULT_ROLLBACK, "ROLLBACK", sql);
 
     if (answer == DB_DONE)
         connection->callback_tx = CALLBACK_TX_READY;

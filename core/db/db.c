@@ -277,23 +277,6 @@ db_answer db_commit(db *connection)
     return db_text_trip(connection, FAULT_COMMIT, "COMMIT", "COMMIT");
 }
 
-db_answer db_commit_if(db *connection, const char *condition)
-{
-    struct text_buffer sql;
-    db_answer answer = DB_NO_MEMORY;
-
-    text_buffer_init(&sql);
-    text_buffer_append_format(&sql,
-                              "BEGIN NOT ATOMIC IF IS_USED_LOCK('tl:%s') <=> CONNECTION_ID() AND ",
-                              connection->name);
-    text_buffer_append_text(&sql, condition);
-    text_buffer_append_text(&sql, " THEN COMMIT; END IF; END");
-    if (!sql.failed)
-        answer = db_text_trip(connection, FAULT_COMMIT, "COMMIT", sql.data);
-    text_buffer_free(&sql);
-    return answer;
-}
-
 db_answer db_rollback(db *connection)
 {
     return connection->callback_tx != CALLBACK_TX_NONE

@@ -201,9 +201,6 @@ char *db_literal(char *to, const db_value *value);
 
 db_answer db_begin(db *connection);
 db_answer db_commit(db *connection);
-/* Commits if the connection has its name and the server finds the condition true.  DB_DONE;
- * db_in_transaction() still says yes if it found it false. */
-db_answer db_commit_if(db *connection, const char *condition);
 db_answer db_rollback(db *connection);
 /* After an error: rolls back, and keeps the error's number and words.  An error does not say
  * whether a transaction is left open, and some errors bypass the handlers of a block or a
@@ -228,6 +225,11 @@ db_answer db_undo(db *connection);
 db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
                                const db_value *values, size_t count, int nowait, db_result *result);
 db_answer db_callback_tx_commit(db *connection);
+/* The same for a group with declared books, on a connection for those: it begins with whatever
+ * statement comes next, and @tl_changed is empty.  It commits if @tl_changed is what `changed` says
+ * and the connection has its name; else DB_DONE without *committed, and it is still open. */
+db_answer db_group_tx_begin(db *connection);
+db_answer db_group_tx_commit(db *connection, const char *changed, int *committed);
 /* Whether the savepoint is still there, for a callback that failed. */
 db_answer db_savepoint_release(db *connection);
 /* After the commit or the rollback: what the callback changed of the session, such as a variable's

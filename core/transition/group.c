@@ -27,11 +27,14 @@
 #include <stdatomic.h>
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
- * is worth what its statement costs as long as the groups are short: with 16 callers it makes a
- * fifth more cycles. */
+ * is worth what it costs as long as the groups are short and of one statement: with 16 callers it
+ * makes a fifth more cycles.  The dozen statements of a group with books cost more than it gives. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_TASKS 96
+/* While the queue beside it is used too: together they have as many as one queue.  More groups
+ * would only be smaller, and those of the one queue change the same rows. */
+#define LEADERS_BESIDE 1
 
 /* While the peak is at most GROUP_ALONE, each task runs alone: the server lets their commits share
  * a sync, and a group of two or three saves less than its waiting costs.  The peak is the most
@@ -67,8 +70,11 @@ struct group {
 };
 
 struct group_queue {
-    unsigned connections; /* at most so many groups can be under way */
-    unsigned alone;       /* the highest peak at which each task runs alone */
+    unsigned connections;      /* at most so many groups can be under way */
+    unsigned alone;            /* the highest peak at which each task runs alone */
+    const group_queue *beside; /* or NULL */
+    /* Atomic: tasks that came; changed under the mutex, and read by the queue beside this one. */
+    atomic_uint came;
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
@@ -76,6 +82,8 @@ struct group_queue {
     size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
     size_t most, most_before;  /* the peak of both together, in this span and in the one before */
     unsigned seen;             /* tasks, in this span */
+    unsigned came_beside;      /* `came` of the queue beside, when this span began */
+    int shares;                /* that queue was used in the span before */
 };
 
 tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone)
@@ -89,6 +97,12 @@ tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alon
     pthread_mutex_init(&queue->mutex, NULL);
     *out = queue;
     return TL_OK;
+}
+
+void group_queue_pair(group_queue *one, group_queue *other)
+{
+    one->beside = other;
+    other->beside = one;
 }
 
 void group_queue_free(group_queue *queue)
@@ -113,15 +127,24 @@ static void release(struct group *group)
 
 /* -------------------------------------------------------- the queue, under its mutex -- */
 
+static void begin_span(group_queue *queue)
+{
+    const unsigned came_beside = queue->beside != NULL ? atomic_load(&queue->beside->came) : 0;
+
+    queue->shares = came_beside - queue->came_beside > SPAN_TASKS / 4;
+    queue->came_beside = came_beside;
+    queue->seen = 1;
+    queue->most_before = queue->most;
+    queue->most = 0;
+}
+
 static void count_in(group_queue *queue)
 {
     const size_t all = queue->waiting + queue->under_way + 1;
 
-    if (++queue->seen > SPAN_TASKS) {
-        queue->seen = 1;
-        queue->most_before = queue->most;
-        queue->most = 0;
-    }
+    atomic_fetch_add(&queue->came, 1);
+    if (++queue->seen > SPAN_TASKS)
+        begin_span(queue);
     if (all > queue->most)
         queue->most = all;
 }
@@ -134,11 +157,18 @@ static unsigned most_alone(const group_queue *queue)
     return queue->alone < able ? queue->alone : able;
 }
 
+static unsigned most_groups(const group_queue *queue)
+{
+    const int few = queue->waiting + queue->under_way < FEW_TASKS && queue->beside == NULL;
+
+    if (queue->shares)
+        return LEADERS_BESIDE;
+    return few ? LEADERS_OF_FEW : LEADERS;
+}
+
 static unsigned permits(const group_queue *queue)
 {
-    const unsigned alone = most_alone(queue);
-    const int few = queue->waiting + queue->under_way < FEW_TASKS && queue->alone > 0;
-    unsigned wanted = few ? LEADERS_OF_FEW : LEADERS;
+    const unsigned alone = most_alone(queue), wanted = most_groups(queue);
 
     if (queue->most <= alone && queue->most_before <= alone && alone > wanted)
         return alone;

@@ -5,10 +5,12 @@
 #include "transition/engine.h"
 
 /* connections: at most so many groups can be under way.  alone: while the peak of tasks is at most
- * this, each runs alone; 0: all meet at one row, and a third group would only wait there.  TL_OK or
- * TL_NO_MEMORY. */
+ * this, each runs alone; 0: all meet at one row.  TL_OK or TL_NO_MEMORY. */
 #define GROUP_ALONE 8
 tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone);
+/* For the two queues of books, which are freed together: while both are used, each has one group
+ * under way at a time. */
+void group_queue_pair(group_queue *one, group_queue *other);
 void group_queue_free(group_queue *queue);
 
 /* Carries the task out: alone if a permit is free, else together with others that wait. */

@@ -559,9 +559,9 @@ static void death_within_a_group(void **state)
 static void death_within_books(void **state)
 {
     static const char *const undisturbed[] = {NULL};
-    static const char *const points[] = {"books",    "group", "finish_retry_many", "freeze",
-                                         "order",    "pay",   "unfreeze",          "end order",
-                                         "treasury", "COMMIT"};
+    static const char *const points[] = {"group", "finish_retry_many", "freeze",    "order",
+                                         "pay",   "unfreeze",          "end order", "treasury",
+                                         "COMMIT"};
     int deaths = 0, most = is_long() ? 12 : 1;
 
     (void)state;
