@@ -60,7 +60,7 @@ static store_list_filter asked_of(const struct list *list)
     asked.older_ms = asked.idle_ms = 0;
     if (!list_is_of_sync(list->source))
         return asked;
-    asked.lane = asked.channel = "";
+    asked.lane = asked.channel = asked.log_no = "";
     asked.amount_over = -1;
     asked.since_us = 0;
     asked.until_us = STRETCH_END_US;
@@ -449,6 +449,7 @@ static void prepare(struct list *list)
                                       .lane = list->lane,
                                       .status = list->status,
                                       .channel = or_empty(f->channel),
+                                      .log_no = or_empty(f->log_uuid),
                                       .amount_over = f->amount_over > 0 ? f->amount_over : -1,
                                       .since_us = f->since_us,
                                       .until_us = f->until_us != 0 ? f->until_us : STRETCH_END_US,

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* Rows whose history one statement looks at; many more take it longer each. */
+#define WORK_MOST 512
+
 /* Whether it is a sync row in process that neither its holder nor its retry row leads to.  Only SQL
  * typed by hand makes one. */
 static int is_astray(const struct list *list, const tl_view *view)
@@ -188,28 +191,41 @@ static int is_of_work(const struct list *list, const tl_key *key)
     return 0;
 }
 
-/* Leaves those of the rows that have a step under the log UUID, with one statement for all. */
+/* Moves those of some of the rows that have a step under the log UUID to the others that have. */
+static tl_status keep_some(struct list *list, size_t first, size_t count, size_t *kept)
+{
+    tl_status status;
+
+    db_result_free(&list->of_work);
+    status = read_status(list->connection,
+                         store_log_seen(list->connection, list->keys + first, count,
+                                        list->filter->log_uuid, &list->of_work),
+                         "looking for the log UUID in the history");
+    for (size_t i = first; status == TL_OK && i < first + count; i++)
+        if (is_of_work(list, &list->keys[i])) {
+            list->keys[*kept] = list->keys[i];
+            if (*kept != i)
+                list->found[*kept] = list->found[i];
+            if (list_is_of_sync(list->source))
+                list->keys[*kept].op_code = list->found[*kept].sync_op;
+            ++*kept;
+        }
+    return status;
+}
+
+/* Leaves those of the rows that have a step under the log UUID. */
 static tl_status keep_work(struct list *list, size_t *count)
 {
     size_t kept = 0;
-    tl_status status;
+    tl_status status = TL_OK;
 
-    if (list->filter->log_uuid == NULL || *count == 0)
+    if (list->filter->log_uuid == NULL)
         return TL_OK;
-    db_result_free(&list->of_work);
-    status = read_status(list->connection,
-                         store_log_seen(list->connection, list->keys, *count,
-                                        list->filter->log_uuid, &list->of_work),
-                         "looking for the log UUID in the history");
-    for (size_t i = 0; status == TL_OK && i < *count; i++)
-        if (is_of_work(list, &list->keys[i])) {
-            list->keys[kept] = list->keys[i];
-            if (kept != i)
-                list->found[kept] = list->found[i];
-            if (list_is_of_sync(list->source))
-                list->keys[kept].op_code = list->found[kept].sync_op;
-            kept++;
-        }
+    for (size_t first = 0; first < *count && status == TL_OK; first += WORK_MOST) {
+        const size_t left = *count - first;
+
+        status = keep_some(list, first, left < WORK_MOST ? left : WORK_MOST, &kept);
+    }
     *count = kept;
     return status;
 }

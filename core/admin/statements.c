@@ -15,9 +15,10 @@
 #define LIST_FILTER(f)                                                                             \
     .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
     .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \
-    .amount_over = db_int((f)->amount_over), .since_us = db_int((f)->since_us),                    \
-    .until_us = db_int((f)->until_us), .as_of_us = db_int((f)->as_of_us),                          \
-    .older_ms = db_int((f)->older_ms), .idle_ms = db_int((f)->idle_ms)
+    .log_no = db_text((f)->log_no), .amount_over = db_int((f)->amount_over),                       \
+    .since_us = db_int((f)->since_us), .until_us = db_int((f)->until_us),                          \
+    .as_of_us = db_int((f)->as_of_us), .older_ms = db_int((f)->older_ms),                          \
+    .idle_ms = db_int((f)->idle_ms)
 #define LIST_AFTER_KEY(place)                                                                      \
     .after_cust = db_text((place)->cust_no), .after_serial = db_text((place)->serial_no)
 

@@ -23,7 +23,7 @@ enum store_list_column {
 
 /* What list_columns.sql asks of a row; "" and 0 (amount_over: -1) for whatever is not asked. */
 typedef struct store_list_filter {
-    const char *cust, *op, *retry_op, *lane, *status, *channel;
+    const char *cust, *op, *retry_op, *lane, *status, *channel, *log_no;
     int64_t amount_over, since_us, until_us, as_of_us, older_ms, idle_ms;
 } store_list_filter;
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -580,7 +581,7 @@ static void test_as_of(void **state)
     EXPECT_ROWS(LS("--as-of", held, "--cust", "C1", "--status", "P"), "PAST/sync");
 }
 
-/* What was removed by hand has its history still; an account of a service may not read it. */
+/* What was removed by hand has its history still. */
 static void test_as_of_without_a_row(void **state)
 {
     char paid[64];
@@ -599,6 +600,49 @@ static void test_as_of_without_a_row(void **state)
     output_free(o);
 }
 
+/* The past is for those who may read history. */
+static void test_as_of_without_the_right(void **state)
+{
+    char words[512], path[] = "/tmp/tradelock-lists-XXXXXX";
+    const int file = mkstemp(path);
+    output *o;
+
+    (void)state;
+    assert_true(file >= 0);
+    make_paid("PAST", "C1", 1050, "EUR");
+    database_run(f.sql,
+                 "CREATE OR REPLACE USER lists_service@localhost IDENTIFIED BY 'a'; "
+                 "GRANT SELECT ON %1$s.trade_lock TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.trade_lock_state TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.trade_lock_low_water TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.tl_session TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.tl_restore TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.tl_clock TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.tl_clock_step TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.tl_schema TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.trade_evidence TO lists_service@localhost; "
+                 "GRANT SELECT ON %1$s.trade_resolution TO lists_service@localhost; "
+                 "GRANT EXECUTE ON FUNCTION %1$s.tl_restored TO lists_service@localhost; "
+                 "GRANT EXECUTE ON FUNCTION %1$s.tl_identity TO lists_service@localhost",
+                 database_name(f.db));
+    snprintf(words, sizeof words,
+             "[tradelock-client]\nsocket=%s\nuser=lists_service\npassword=a\ndatabase=%s\n",
+             server_socket(server_shared()), database_name(f.db));
+    assert_int_equal(write(file, words, strlen(words)), strlen(words));
+    close(file);
+    o = RUN("ls", "--json", "--config", path, "--cust", "C1");
+    EXPECT_ROWS(o, "PAST/sync");
+    o = RUN("show", "PAST", "C1", "WITHDRAW", "--as-of", "0s", "--config", path);
+    EXPECT_SENTENCE(o, 3, "the account lacks a right: SELECT command denied");
+    output_free(o);
+    o = RUN("ls", "--log", "11111111-1111-4111-8111-111111111111", "--cust", "C1", "--config",
+            path);
+    assert_int_equal(o->code, 0); /* no row that may be of it: nobody has to look */
+    output_free(o);
+    unlink(path);
+    database_run(f.sql, "DROP USER lists_service@localhost");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -615,6 +659,7 @@ int main(void)
         cmocka_unit_test_setup(test_show_by_serial, clear),
         cmocka_unit_test_setup(test_as_of, clear),
         cmocka_unit_test_setup(test_as_of_without_a_row, clear),
+        cmocka_unit_test_setup(test_as_of_without_the_right, clear),
     };
 
     return server_run_tests(tests, set_up, tear_down);

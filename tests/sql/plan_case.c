@@ -68,8 +68,8 @@
 /* The values of list_columns.sql of a list that asks for nothing. */
 #define LIST_ALL                                                                                   \
     .cust = S(""), .op = S(""), .retry_op = S(""), .lane = S(""), .status = S(""),                 \
-    .channel = S(""), .amount_over = N(-1), .since_us = N(0), .until_us = N(NEVER),                \
-    .as_of_us = N(0), .older_ms = N(0), .idle_ms = N(0)
+    .channel = S(""), .log_no = S(""), .amount_over = N(-1), .since_us = N(0),                     \
+    .until_us = N(NEVER), .as_of_us = N(0), .older_ms = N(0), .idle_ms = N(0)
 
 /* What a statement by key may read: the row, what is joined to it, and the unique checks and
  * triggers beside it. */
