@@ -498,6 +498,15 @@ CALL(tl_list)
     return (int)tl_list(N(1, have.client), N(2, &filter), N(3, each_view), MAY(4, &have));
 }
 
+CALL(tl_list_page)
+{
+    tl_filter filter = {.version = TL_FILTER_VERSION};
+    tl_list_end end;
+
+    return (int)tl_list_page(N(1, have.client), N(2, &filter), N(3, each_view), MAY(4, &have),
+                             MAY(5, &end));
+}
+
 CALL(tl_lock_arm)
 {
     return (int)tl_lock_arm(N(1, have.retry), 1000);
@@ -950,6 +959,12 @@ CALL(tl_rw_write)
     return (int)tl_rw_write(N(1, have.rw), 0);
 }
 
+CALL(tl_show_as_of)
+{
+    return (int)tl_show_as_of(N(1, have.client), N(2, &key), TL_LANE_SYNC, 1, N(3, each_view),
+                              MAY(4, &have));
+}
+
 CALL(tl_show)
 {
     return (int)tl_show(N(1, have.client), N(2, &key), TL_LANE_SYNC, N(3, each_view),
@@ -1385,6 +1400,7 @@ static const struct entry {
     FUNCTION(tl_holder_state_name, 0),
     FUNCTION(tl_holder_unlock, 4),
     FUNCTION(tl_list, 4),
+    FUNCTION(tl_list_page, 5),
     FUNCTION(tl_lock_arm, 1),
     FUNCTION(tl_lock_ask, 1),
     FUNCTION(tl_lock_ask_book, 2),
@@ -1459,6 +1475,7 @@ static const struct entry {
     FUNCTION(tl_rw_view, 1),
     FUNCTION(tl_rw_write, 1),
     FUNCTION(tl_show, 4),
+    FUNCTION(tl_show_as_of, 4),
     FUNCTION(tl_state_name, 0),
     FUNCTION(tl_status_class, 0),
     FUNCTION(tl_status_name, 0),

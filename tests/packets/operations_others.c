@@ -377,8 +377,17 @@ static tl_status call_looks(scene *s)
     filter.log_uuid = "11111111-1111-4111-8111-111111111111";
     if (status == TL_OK)
         status = tl_list(s->far, &filter, each_view, NULL);
+    filter = (tl_filter){.version = TL_FILTER_VERSION, .serial = s->serial};
+    if (status == TL_OK)
+        status = tl_list_page(s->far, &filter, each_view, NULL, NULL);
+    filter = (tl_filter){.version = TL_FILTER_VERSION};
+    if (status == TL_OK)
+        status = tl_list(s->far, &filter, each_view, NULL);
     if (status == TL_OK)
         status = tl_show(s->far, &key, TL_LANE_SYNC, each_view, NULL);
+    if (status == TL_OK)
+        status =
+            tl_show_as_of(s->far, &key, TL_LANE_SYNC, INT64_C(4000000000000000), each_view, NULL);
     if (status == TL_OK)
         status = tl_timeline(s->far, &key, each_step, NULL);
     if (status == TL_OK)

@@ -34,15 +34,34 @@ int usage_error(const struct command *self, const char *format, ...)
     return EXIT_USAGE;
 }
 
-static int bad_option(const struct command *self, char **argv)
+static int bad_option(const struct command *self, char **argv, const struct option *options)
 {
     const char *name = optind > 0 ? argv[optind - 1] : "";
 
+    for (; optopt > 0 && options->name != NULL; options++)
+        if (options->val == optopt && optopt < OPTION_CONFIG)
+            return usage_error(self, "option -%c: a value is missing", optopt);
     if (optopt > 0 && optopt < OPTION_CONFIG)
         return usage_error(self, "unknown option -%c", optopt);
     if (optopt >= OPTION_CONFIG)
         return usage_error(self, "option %s: a value is missing or not expected", name);
     return usage_error(self, "unknown option %s", name);
+}
+
+/* The short options among them, as getopt() wants them. */
+static const char *short_options(const struct option *options)
+{
+    static char letters[32];
+    size_t size = 0;
+
+    for (; options->name != NULL && size + 3 < sizeof letters; options++)
+        if (options->val > 0 && options->val < OPTION_CONFIG) {
+            letters[size++] = (char)options->val;
+            if (options->has_arg == required_argument)
+                letters[size++] = ':';
+        }
+    letters[size] = '\0';
+    return letters;
 }
 
 int common_next(const struct command *self, struct common *common, int argc, char **argv,
@@ -53,7 +72,7 @@ int common_next(const struct command *self, struct common *common, int argc, cha
 
         opterr = 0;
         optopt = 0;
-        option = getopt_long(argc, argv, "", options, NULL);
+        option = getopt_long(argc, argv, short_options(options), options, NULL);
         switch (option) {
         case OPTION_CONFIG:
             common->config_file = optarg;
@@ -67,7 +86,7 @@ int common_next(const struct command *self, struct common *common, int argc, cha
             return COMMON_STOP;
         case '?':
         case ':':
-            *code = bad_option(self, argv);
+            *code = bad_option(self, argv, options);
             return COMMON_STOP;
         default:
             return option;
