@@ -136,7 +136,8 @@ static tl_status read_operation(metrics_operation *o, db *connection)
 static tl_status read_rest(metrics_rows *rows, db *connection)
 {
     tl_status status = read_status(
-        connection, db_run(connection, &sql_metrics_conflicts, NULL, 0, &rows->conflicts),
+        connection,
+        SQL_RUN(connection, &rows->conflicts, metrics_conflicts, .most = db_uint(METRICS_ROWS)),
         "counting conflicts");
 
     if (status == TL_OK)
