@@ -1,491 +1,390 @@
 /*
- * Lists rows, those in process first, so that a limit cuts off what nobody has to look at.  Reads
- * only.
+ * Lists rows, those that somebody has to look at first, so that a limit cuts off what nobody has to.
+ * Reads only.
  *
- * No statement reads more than one page, however large the table is: a scan in one statement would
- * make the server keep a view of the past for it.  Rows are found
- *   - by customer, in the order of the primary key, or
- *   - by operation, in the order of the index of due work: first rows with a next moment, then
- *     rows that are merely held, then rows that nobody works on.
+ * A list is a row of sources (list.h), each of which is read by an index in pages, from the last
+ * row of the page before on.  So no statement reads more than a page, however large the table is: a
+ * scan in one statement would make the server keep a view of the past for it.  A page says which of
+ * its rows pass the filter; those are read whole, a few dozen at a time, and shown.
  *
- * Rows in process stand in the first two groups.  Finished trades keep their moment, so looking for
- * rows in process reads only the finished ones from the low-water mark on.
- *
- * A sync row without a holder has no next moment of its own, and is found through its retry row.  A
- * repeatable trade in doubt has none; it stands at a moment that is never due.  A retry row has a
- * next moment, or is parked, or is a standalone lock in doubt.  The last two stand in the third
- * group, among the closed retry rows of trades that once needed one.
+ * Rows in process are found
+ *   - in conflict, and parked, by the index `serial`,
+ *   - waiting, by the moment at which their retry row is due, and
+ *   - held, by the moment at which the hold ends, from the low-water mark on: finished trades keep
+ *     that moment, so before the mark stand only those.
+ * What is finished comes last, the latest first: by that same moment.  So do rows in process that
+ * only SQL typed by hand makes.
  */
+#include "admin/list.h"
+
 #include "client/read.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "store/store.h"
-#include "admin/statements.h"
 #include "store/view.h"
 
-#include <tradelock/admin/trades.h>
-
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define LIST_DEFAULT 100
-#define LIST_PAGE 512
+#define PAGE_MOST 4096
+/* Behind the last row that is shown, so many are looked at for one more. */
+#define LOOK_BEHIND 2000
 
-struct list {
-    const tl_filter *filter;
-    tl_view_fn each;
-    void *context;
-    db *connection;
-    unsigned left;
-    int stopped;
-    /* Read once: a mark that moves between the two halves of a list would hide a row from both. */
-    store_operation *operations;
-    size_t operation_count, operation_space;
-    int64_t low_water_us; /* of the operation that is being listed */
-    db_result row;        /* the row that is shown */
-    db_result of_work;    /* keys of the page's rows that the log UUID leads to */
+#define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
+/* After every key and every reason. */
+#define LAST_TEXT "\x7f"
+
+/* The next rows of one operation, of several that are merged. */
+struct stream {
+    const store_operation *operation;
+    db_result page;
+    size_t next;
+    store_list_place place; /* of the page's last row */
+    int is_last;
 };
-
-/* ------------------------------------------------------------------ filter -- */
-
-/* Whether op_code is the filter's operation, on either lane. */
-static int op_matches(const char *wanted, const char *op_code)
-{
-    const size_t size = strlen(wanted);
-
-    return strncmp(op_code, wanted, size) == 0 &&
-           (op_code[size] == '\0' || strcmp(op_code + size, TL_RETRY_SUFFIX) == 0);
-}
-
-/* Whether only trades in process can pass. */
-static int wants_open(const tl_filter *filter)
-{
-    return filter->status == 'P' || filter->parked || filter->in_doubt;
-}
-
-/* Whether only finished trades can pass.  A retry row that waits is F too. */
-static int wants_finished(const tl_filter *filter, int retry)
-{
-    return filter->status == 'Y' || (filter->status == 'F' && !retry);
-}
-
-/* The first half of a list, or the second. */
-enum half { HALF_OPEN, HALF_FINISHED };
-
-static int is_open(const tl_view *view)
-{
-    return view->state != TL_STATE_SUCCEEDED && view->state != TL_STATE_FAILED &&
-           view->state != TL_STATE_CLOSED;
-}
-
-/* Whether it is a sync row in process that neither its holder nor its retry row leads to.  Only SQL
- * typed by hand makes one. */
-static int is_astray(const tl_view *view, int64_t low_water_us)
-{
-    if (view->status == 'P' && view->lane == 'S' && view->session_id[0] != '\0')
-        return view->next_run_us != 0 && view->next_run_us < low_water_us;
-    return view->status == 'P' && view->lane == 'S' && view->session_id[0] == '\0' &&
-           view->next_run_us == 0 && view->parked[0] == '\0' && !view->repeatable &&
-           view->retry_status != 'P';
-}
-
-static int page_row_passes(const tl_filter *f, const db_result *page, size_t row)
-{
-    return (f->lane == 0 || f->lane == db_get_text(page, row, LIST_LANE)[0]) &&
-           (f->status == 0 || f->status == db_get_text(page, row, LIST_STATUS)[0]) &&
-           (f->op == NULL || op_matches(f->op, db_get_text(page, row, LIST_OP))) &&
-           (f->serial == NULL || strcmp(f->serial, db_get_text(page, row, LIST_SERIAL)) == 0) &&
-           db_get_int(page, row, LIST_AGE_MS) >= f->older_ms &&
-           (!f->conflict || db_get_int(page, row, LIST_CONFLICT));
-}
-
-/* Whether the row is shown.  It may have changed since its page was read; what counts is the row as
- * it is shown. */
-static int view_passes(const tl_filter *f, const tl_view *view)
-{
-    return (f->status == 0 || f->status == view->status) &&
-           (f->lane == 0 || f->lane == view->lane) &&
-           (f->serial == NULL || strcmp(f->serial, view->serial_no) == 0) &&
-           (view->now_us - view->updated_us) / 1000 >= f->older_ms &&
-           (!f->parked || view->parked[0] != '\0') &&
-           (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) && (!f->conflict || view->conflict);
-}
-
-static tl_status filter_check(const tl_filter *filter)
-{
-    uint8_t uuid[TEXT_UUID];
-    tl_status status = TL_OK;
-
-    if (filter == NULL || filter->version != TL_FILTER_VERSION)
-        return error_set(TL_INVALID, "the filter is NULL or its version is not set");
-    if (filter->lane != 0 && filter->lane != 'S' && filter->lane != 'R')
-        return error_set(TL_INVALID, "the lane is S (sync) or R (retry)");
-    if (filter->status != 0 && strchr("PFY", filter->status) == NULL)
-        return error_set(TL_INVALID, "the status is P, F or Y");
-    if (filter->older_ms < 0)
-        return error_set(TL_INVALID, "an age is not negative");
-    if (filter->op != NULL)
-        status = text_check_name("operation", filter->op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
-    if (status == TL_OK && filter->op != NULL && text_is_retry_op(filter->op))
-        status = error_set(TL_INVALID,
-                           "operation %s: name the business operation, without "
-                           "%s",
-                           filter->op, TL_RETRY_SUFFIX);
-    if (status == TL_OK && filter->cust != NULL)
-        status = text_check_name("customer", filter->cust, TL_CUST_MAX);
-    if (status == TL_OK && filter->serial != NULL)
-        status = text_check_name("serial number", filter->serial, TL_SERIAL_MAX);
-    if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
-        status = error_set(TL_INVALID, "the log UUID is not a UUID as log lines and rows have it");
-    return status;
-}
-
-/* --------------------------------------------------------- by log UUID -- */
-
-/* Writes the operation code of a retry row's trade: that without "_RETRY". */
-static const char *sync_op_of(char to[TL_OP_MAX + 1], const db_result *page, size_t row)
-{
-    text_copy(to, TL_OP_MAX + 1, db_get_text(page, row, LIST_OP));
-    to[strlen(to) - strlen(TL_RETRY_SUFFIX)] = '\0';
-    return to;
-}
-
-/* Whether the row is of that piece of work, or has a history that may be. */
-static int may_be_of_work(const tl_filter *f, const db_result *page, size_t row)
-{
-    return strcasecmp(f->log_uuid, db_get_text(page, row, LIST_LOG)) == 0 ||
-           strcasecmp(f->log_uuid, db_get_text(page, row, LIST_FIRST_LOG)) == 0 ||
-           db_get_int(page, row, LIST_HAS_PAST);
-}
-
-/* Collects the keys of the page's rows that may be of the work, and of their retry rows' sync
- * rows. */
-static size_t put_keys(const struct list *list, const db_result *page, tl_key *keys,
-                       char (*sync_ops)[TL_OP_MAX + 1])
-{
-    size_t count = 0;
-
-    for (size_t row = 0; row < page->rows; row++) {
-        tl_key key = {.cust_no = db_get_text(page, row, LIST_CUST),
-                      .serial_no = db_get_text(page, row, LIST_SERIAL),
-                      .op_code = db_get_text(page, row, LIST_OP)};
-
-        if (may_be_of_work(list->filter, page, row))
-            keys[count++] = key;
-        if (text_is_retry_op(key.op_code)) {
-            key.op_code = sync_op_of(sync_ops[row], page, row);
-            keys[count++] = key;
-        }
-    }
-    return count;
-}
-
-/* Reads with one statement which rows of a page are of the work, however many have a history. */
-static tl_status read_work(struct list *list, const db_result *page)
-{
-    tl_key *keys = memory_new_array(page->rows, 2 * sizeof *keys);
-    char(*sync_ops)[TL_OP_MAX + 1] = memory_new_array(page->rows, sizeof *sync_ops);
-    tl_status status = TL_OK;
-    size_t count;
-
-    db_result_free(&list->of_work);
-    if (keys == NULL || sync_ops == NULL) {
-        status = error_set(TL_NO_MEMORY, "out of memory for looking for a log UUID");
-    } else if ((count = put_keys(list, page, keys, sync_ops)) > 0) {
-        status = read_status(
-            list->connection,
-            store_log_seen(list->connection, keys, count, list->filter->log_uuid, &list->of_work),
-            "looking for the log UUID in the history");
-    }
-    memory_free(sync_ops);
-    memory_free(keys);
-    return status;
-}
-
-static int is_of_work(const struct list *list, const char *cust_no, const char *serial_no,
-                      const char *op_code)
-{
-    const db_result *keys = &list->of_work;
-
-    if (list->filter->log_uuid == NULL)
-        return 1;
-    for (size_t row = 0; row < keys->rows; row++)
-        if (strcmp(db_get_text(keys, row, LIST_SERIAL), serial_no) == 0 &&
-            strcmp(db_get_text(keys, row, LIST_CUST), cust_no) == 0 &&
-            strcmp(db_get_text(keys, row, LIST_OP), op_code) == 0)
-            return 1;
-    return 0;
-}
-
-/* ----------------------------------------------------------------- showing -- */
-
-/* Which rows are shown, of those that pass the filter. */
-enum which {
-    ANY,
-    UNHELD,   /* without a holder: the others are found by their own next moment */
-    OPEN,     /* in process */
-    FINISHED, /* not in process */
-    ASTRAY    /* not in process, or else not found */
-};
-
-static int is_wanted(const struct list *list, const tl_view *view, enum which which)
-{
-    switch (which) {
-    case UNHELD:
-        return view->session_id[0] == '\0';
-    case OPEN:
-        return is_open(view);
-    case FINISHED:
-        return !is_open(view);
-    case ASTRAY:
-        return !is_open(view) || is_astray(view, list->low_water_us);
-    default:
-        return 1;
-    }
-}
-
-static tl_status show(struct list *list, const char *cust_no, const char *serial_no,
-                      const char *op_code, enum which which)
-{
-    view_inside inside;
-    tl_view view;
-    tl_status status;
-
-    if (!is_of_work(list, cust_no, serial_no, op_code))
-        return TL_OK;
-    status = read_status(list->connection,
-                         store_view(list->connection, cust_no, serial_no, op_code, &list->row),
-                         "reading a row");
-
-    if (status != TL_OK || list->row.rows == 0)
-        return status;
-    view_read(&view, &inside, &list->row, 0);
-    if (!is_wanted(list, &view, which) || !view_passes(list->filter, &view))
-        return TL_OK;
-    if (list->each(list->context, &view) != 0 || --list->left == 0)
-        list->stopped = 1;
-    return TL_OK;
-}
-
-/* Shows the sync row of an open retry row. */
-static tl_status show_sync_of(struct list *list, const db_result *page, size_t row)
-{
-    char op_code[TL_OP_MAX + 1];
-
-    return show(list, db_get_text(page, row, LIST_CUST), db_get_text(page, row, LIST_SERIAL),
-                sync_op_of(op_code, page, row), UNHELD);
-}
-
-static tl_status show_row(struct list *list, const db_result *page, size_t row, enum which which)
-{
-    return show(list, db_get_text(page, row, LIST_CUST), db_get_text(page, row, LIST_SERIAL),
-                db_get_text(page, row, LIST_OP), which);
-}
-
-/* What is shown of a page. */
-enum use {
-    USE_ROWS,       /* its rows */
-    USE_BOTH_LANES, /* its retry rows, and their sync rows */
-    USE_PARKED,     /* the same, only of parked rows and of rows with status P */
-    USE_REST,       /* the rows that HALF_OPEN did not show */
-    USE_CUSTOMER_OPEN,
-    USE_CUSTOMER_FINISHED
-};
-
-/* Whether the row can belong to this half, by its status alone: F may be a retry row that waits, Y
- * is finished. */
-static int page_row_may_be(enum half half, const db_result *page, size_t row)
-{
-    const char status = db_get_text(page, row, LIST_STATUS)[0];
-    const int retry = db_get_text(page, row, LIST_LANE)[0] == 'R';
-
-    return half == HALF_OPEN ? status == 'P' || (status == 'F' && retry) : status != 'P';
-}
-
-static tl_status use_row(struct list *list, const db_result *page, size_t row, enum use use)
-{
-    const int parked = db_get_int(page, row, LIST_PARKED) != 0;
-    tl_status status = TL_OK;
-
-    if (use == USE_PARKED && !parked && db_get_text(page, row, LIST_STATUS)[0] != 'P')
-        return TL_OK;
-    if ((use == USE_BOTH_LANES || (use == USE_PARKED && parked)) && list->filter->lane != 'R')
-        status = show_sync_of(list, page, row);
-    if (status != TL_OK || list->stopped || !page_row_passes(list->filter, page, row))
-        return status;
-    switch (use) {
-    case USE_REST:
-        return show_row(list, page, row, ASTRAY);
-    case USE_CUSTOMER_OPEN:
-        return page_row_may_be(HALF_OPEN, page, row) ? show_row(list, page, row, OPEN) : TL_OK;
-    case USE_CUSTOMER_FINISHED:
-        return page_row_may_be(HALF_FINISHED, page, row) ? show_row(list, page, row, FINISHED)
-                                                         : TL_OK;
-    default:
-        return show_row(list, page, row, ANY);
-    }
-}
-
-static tl_status show_page(struct list *list, const db_result *page, enum use use)
-{
-    tl_status status =
-        list->filter->log_uuid != NULL && page->rows > 0 ? read_work(list, page) : TL_OK;
-
-    for (size_t row = 0; row < page->rows && status == TL_OK && !list->stopped; row++)
-        status = use_row(list, page, row, use);
-    return status;
-}
 
 /* ----------------------------------------------------------------- walking -- */
 
-typedef db_answer (*page_fn)(db *connection, const char *op_code, const store_list_start *start,
-                             unsigned limit, db_result *page);
-
-static db_answer customer_page(db *connection, const char *op_code, const store_list_start *start,
-                               unsigned limit, db_result *page)
+/* What a page asks of its rows.  A retry row knows neither state, amount nor age of the sync row to
+ * which it leads; nor does a row know what it was. */
+static store_list_filter asked_of(const struct list *list)
 {
-    (void)op_code;
-    return store_list_customer(connection, start, limit, page);
+    store_list_filter asked = list->asked;
+
+    if (!list_is_of_sync(list->source) && list->filter->as_of_us == 0)
+        return asked;
+    asked.status = "";
+    asked.older_ms = asked.idle_ms = 0;
+    if (!list_is_of_sync(list->source))
+        return asked;
+    asked.lane = asked.channel = asked.log_no = "";
+    asked.amount_over = -1;
+    asked.since_us = 0;
+    asked.until_us = STRETCH_END_US;
+    return asked;
 }
 
-/* Moves the start behind the page.  If many rows share a moment or a session, the next page begins
- * there and skips those that were seen. */
-static void advance(store_list_start *start, const db_result *page)
+static db_answer read_page(struct list *list, const store_operation *operation,
+                           const store_list_place *after, db_result *rows)
 {
-    const size_t last = page->rows - 1;
-    const char *place;
-    unsigned same = 0;
+    const store_list_filter asked = asked_of(list);
+    const store_list_page page = {&asked, after, list->page};
+    const char *op_code = operation != NULL ? operation->op_code : "";
+    db *connection = list->connection;
 
-    text_copy(start->cust_no, sizeof start->cust_no, db_get_text(page, last, LIST_CUST));
-    text_copy(start->serial_no, sizeof start->serial_no, db_get_text(page, last, LIST_SERIAL));
-    text_copy(start->op_code, sizeof start->op_code, db_get_text(page, last, LIST_OP));
-    if (page->columns <= LIST_PLACE)
-        return;
-    place = db_get_text(page, last, LIST_PLACE);
-    while (same < page->rows && strcmp(db_get_text(page, last - same, LIST_PLACE), place) == 0)
-        same++;
-    if (same == page->rows && strcmp(start->place, place) == 0)
-        start->skip += same;
-    else
-        start->skip = same;
-    text_copy(start->place, sizeof start->place, place);
+    switch (list->source) {
+    case LIST_CONFLICT:
+    case LIST_BY_SERIAL:
+        return store_list_serial(connection, &page, &list->serials, list->source == LIST_CONFLICT,
+                                 rows);
+    case LIST_CONFLICT_PARKED:
+    case LIST_PARKED_SYNC:
+    case LIST_PARKED:
+        return store_list_parked(connection, &page, &list->serials,
+                                 list->source == LIST_CONFLICT_PARKED, rows);
+    case LIST_HELD_REST:
+        return store_list_held(connection, &page, op_code, rows);
+    case LIST_RECENT:
+        return store_list_recent(connection, &page, op_code, rows);
+    case LIST_IDLE:
+        return store_list_idle(connection, &page, op_code, rows);
+    case LIST_CUSTOMER_OPEN:
+    case LIST_CUSTOMER_REST:
+        return store_list_customer(connection, &page, rows);
+    default:
+        return store_list_due(connection, &page, op_code,
+                              list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
+    }
 }
 
-static tl_status walk_from(struct list *list, const char *op_code, store_list_start *start,
-                           page_fn read, enum use use)
+/* The place before the source's first row. */
+static void place_first(const struct list *list, const store_operation *operation,
+                        store_list_place *place)
+{
+    memset(place, 0, sizeof *place);
+    switch (list->source) {
+    case LIST_CONFLICT:
+    case LIST_BY_SERIAL:
+        text_copy(place->serial_no, sizeof place->serial_no, LAST_TEXT);
+        break;
+    case LIST_CONFLICT_PARKED:
+    case LIST_PARKED_SYNC:
+    case LIST_PARKED:
+        text_copy(place->text, sizeof place->text, LAST_TEXT);
+        break;
+    case LIST_HELD:
+        place->us = operation->low_water_us;
+        break;
+    case LIST_HELD_REST:
+        text_copy(place->text, sizeof place->text, FIRST_SESSION);
+        break;
+    case LIST_RECENT:
+        place->us = STRETCH_END_US;
+        break;
+    case LIST_CUSTOMER_OPEN:
+    case LIST_CUSTOMER_REST:
+        text_copy(place->cust_no, sizeof place->cust_no, list->filter->cust);
+        text_copy(place->serial_no, sizeof place->serial_no, LAST_TEXT);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Pages grow, so that the first rows come soon and many cost few statements. */
+static void grow_page(struct list *list, size_t rows)
+{
+    if (list->left == 0 && !list->stopped) {
+        list->behind += (unsigned)rows;
+        if (list->behind > LOOK_BEHIND)
+            list->end->more = list->stopped = 1;
+    }
+    if (list->page < PAGE_MOST)
+        list->page *= 2;
+}
+
+static tl_status make_space(struct list *list, size_t rows)
+{
+    if (list->space >= rows)
+        return TL_OK;
+    memory_free(list->rows);
+    memory_free(list->keys);
+    memory_free(list->found);
+    list->space = 0;
+    list->rows = memory_new_array(rows, sizeof *list->rows);
+    list->keys = memory_new_array(rows, sizeof *list->keys);
+    list->found = memory_new_array(rows, sizeof *list->found);
+    if (list->rows == NULL || list->keys == NULL || list->found == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for a page of rows");
+    list->space = rows;
+    return TL_OK;
+}
+
+/* Reads the page behind the place, and moves the place behind it. */
+static tl_status next_page(struct list *list, const store_operation *operation,
+                           store_list_place *place, db_result *page, int *is_last)
+{
+    const unsigned most = list->page;
+    tl_status status = read_status(list->connection, read_page(list, operation, place, page),
+                                   "reading a page of rows");
+
+    *is_last = status != TL_OK || page->rows < most;
+    if (status == TL_OK && page->rows > 0)
+        list_place_of(place, page, page->rows - 1);
+    return status;
+}
+
+static tl_status walk(struct list *list, const store_operation *operation)
 {
     db_result page = DB_RESULT_INIT;
+    store_list_place place;
     tl_status status;
+    int is_last;
 
+    if (list->resumes)
+        place = list->from;
+    else
+        place_first(list, operation, &place);
+    list->resumes = 0;
     do {
-        status =
-            read_status(list->connection, read(list->connection, op_code, start, LIST_PAGE, &page),
-                        "reading a page of rows");
+        status = next_page(list, operation, &place, &page, &is_last);
         if (status == TL_OK)
-            status = show_page(list, &page, use);
-        if (status == TL_OK && page.rows > 0)
-            advance(start, &page);
-    } while (status == TL_OK && !list->stopped && page.rows == LIST_PAGE);
+            status = make_space(list, page.rows);
+        for (size_t row = 0; status == TL_OK && row < page.rows; row++)
+            list->rows[row] = (struct list_row){&page, row};
+        if (status == TL_OK)
+            status = list_show_rows(list, page.rows);
+        grow_page(list, page.rows);
+    } while (!is_last && !list->stopped && status == TL_OK);
     db_result_free(&page);
     return status;
 }
 
-static tl_status walk(struct list *list, const char *op_code, page_fn read, enum use use)
-{
-    store_list_start start = {.skip = 0};
+/* ----------------------------------------------------------------- merging -- */
 
-    if (list->filter->cust != NULL)
-        text_copy(start.cust_no, sizeof start.cust_no, list->filter->cust);
-    return walk_from(list, op_code, &start, read, use);
+/* Whether the next row of a stands before that of b: it is later, or else by its operation. */
+static int is_before(const struct stream *a, const struct stream *b)
+{
+    const int64_t a_us = db_get_int(&a->page, a->next, LIST_PLACE_US);
+    const int64_t b_us = db_get_int(&b->page, b->next, LIST_PLACE_US);
+
+    return a_us > b_us ||
+           (a_us == b_us && strcmp(a->operation->op_code, b->operation->op_code) > 0);
 }
 
-/* Lists the rows whose next moment is from_us or later, and before end_us. */
-static tl_status walk_due(struct list *list, const char *op_code, int64_t from_us, int64_t end_us,
-                          enum use use)
+static int has_next(const struct stream *stream)
 {
-    store_stretch stretch = {.from_us = from_us};
+    return stream->next < stream->page.rows;
+}
+
+static tl_status refill(struct list *list, struct stream *streams, size_t count)
+{
     tl_status status = TL_OK;
-    int empty;
+    size_t rows = 0;
 
-    while (status == TL_OK && !list->stopped && stretch.from_us < end_us) {
-        store_list_start start = {.finished = use == USE_REST,
-                                  .open = use != USE_REST || end_us <= list->low_water_us};
+    for (size_t i = 0; i < count && status == TL_OK; i++) {
+        struct stream *stream = &streams[i];
 
-        stretch.to_us = end_us;
-        status = read_status(list->connection,
-                             store_low_water_stretch(list->connection, op_code, &stretch, &empty),
-                             "looking for rows");
-        if (status != TL_OK || empty)
-            break;
-        start.end_us = stretch.to_us;
-        snprintf(start.place, sizeof start.place, "%lld", (long long)stretch.from_us);
-        status = walk_from(list, op_code, &start, store_list_due, use);
-        stretch.from_us = stretch.to_us;
+        if (!has_next(stream) && !stream->is_last) {
+            status =
+                next_page(list, stream->operation, &stream->place, &stream->page, &stream->is_last);
+            stream->next = 0;
+        }
+        rows += stream->page.rows;
+    }
+    return status == TL_OK ? make_space(list, rows) : status;
+}
+
+/* Takes rows in their order until a stream has to be read on. */
+static size_t merge(struct list *list, struct stream *streams, size_t count)
+{
+    size_t rows = 0;
+
+    for (;;) {
+        struct stream *first = NULL;
+
+        for (size_t i = 0; i < count; i++) {
+            if (!has_next(&streams[i]) && !streams[i].is_last)
+                return rows;
+            if (has_next(&streams[i]) && (first == NULL || is_before(&streams[i], first)))
+                first = &streams[i];
+        }
+        if (first == NULL)
+            return rows;
+        list->rows[rows++] = (struct list_row){&first->page, first->next++};
+    }
+}
+
+static int are_over(const struct stream *streams, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (has_next(&streams[i]) || !streams[i].is_last)
+            return 0;
+    return 1;
+}
+
+static tl_status walk_streams(struct list *list, struct stream *streams, size_t count)
+{
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && !list->stopped && !are_over(streams, count)) {
+        size_t rows = 0;
+
+        status = refill(list, streams, count);
+        if (status == TL_OK) {
+            rows = merge(list, streams, count);
+            status = list_show_rows(list, rows);
+        }
+        grow_page(list, rows);
     }
     return status;
 }
 
-/* Lists the rows of a retry lane that are in process, and their sync rows. */
-static tl_status list_open_retry(struct list *list, const char *op_code)
-{
-    tl_status status = walk_due(list, op_code, 0, STRETCH_END_US, USE_BOTH_LANES);
-
-    if (status == TL_OK && !list->stopped)
-        status = walk(list, op_code, store_list_held, USE_ROWS);
-    if (status == TL_OK && !list->stopped)
-        status = walk(list, op_code, store_list_idle, USE_PARKED);
-    return status;
-}
-
-/* Lists what is in process under one operation code, which is of one lane. */
-static tl_status list_open(struct list *list, const char *op_code)
+/* Whether the source has rows under this operation code, which is of one lane. */
+static int is_of_operation(const struct list *list, const char *op_code)
 {
     const int retry = text_is_retry_op(op_code);
-    tl_status status;
-
-    if (wants_finished(list->filter, retry) || (list->filter->lane == 'R' && !retry))
-        return TL_OK;
-    if (retry)
-        return list_open_retry(list, op_code);
-    /* First the repeatable trades in doubt, which stand at a moment that is never due. */
-    status = walk_due(list, op_code, 0, 1, USE_ROWS);
-    if (status == TL_OK)
-        status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_ROWS);
-    return status == TL_OK && !list->stopped ? walk(list, op_code, store_list_held, USE_ROWS)
-                                             : status;
-}
-
-static tl_status list_finished(struct list *list, const char *op_code)
-{
     const char lane = list->filter->lane;
-    const int retry = text_is_retry_op(op_code);
-    tl_status status = TL_OK;
 
-    if (lane != 0 && (lane == 'R') != retry)
-        return TL_OK;
-    if (!retry)
-        status = walk_due(list, op_code, 1, list->low_water_us, USE_REST);
-    if (status == TL_OK && !retry)
-        status = walk_due(list, op_code, list->low_water_us, STRETCH_END_US, USE_REST);
-    return status == TL_OK && !list->stopped ? walk(list, op_code, store_list_idle, USE_REST)
-                                             : status;
+    switch (list->source) {
+    case LIST_LEFT:
+    case LIST_HELD:
+    case LIST_RECENT:
+        return !retry;
+    case LIST_WAITING_SYNC:
+    case LIST_WAITING:
+        return retry;
+    default:
+        return (lane == 0 || (lane == 'R') == retry) && !(retry && list->filter->in_doubt);
+    }
 }
 
-static tl_status list_half(struct list *list, enum half half)
+static tl_status walk_operations(struct list *list)
 {
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < list->operation_count && status == TL_OK && !list->stopped; i++) {
-        const char *op_code = list->operations[i].op_code;
+        const store_operation *operation = &list->operations[i];
 
-        list->low_water_us = list->operations[i].low_water_us;
-        status = half == HALF_OPEN ? list_open(list, op_code) : list_finished(list, op_code);
+        if (list->resumes) {
+            const int order = strcmp(operation->op_code, list->from.op_code);
+
+            if (order < 0)
+                continue;
+            list->resumes = order == 0;
+        }
+        if (is_of_operation(list, operation->op_code))
+            status = walk(list, operation);
     }
+    list->resumes = 0;
     return status;
 }
+
+/* Where an operation's rows go on behind a row that may be another's: of two at one moment the one
+ * with the greater operation stands first. */
+static void place_stream(const struct list *list, struct stream *stream)
+{
+    const int order = strcmp(stream->operation->op_code, list->from.op_code);
+
+    if (!list->resumes) {
+        place_first(list, stream->operation, &stream->place);
+    } else if (order == 0) {
+        stream->place = list->from;
+    } else {
+        memset(&stream->place, 0, sizeof stream->place);
+        stream->place.us = list->from.us + (order < 0);
+    }
+}
+
+/* The rows of all operations, the latest first: each is read by itself, and they are merged. */
+static tl_status walk_merged(struct list *list)
+{
+    struct stream *streams = memory_new_array(list->operation_count + 1, sizeof *streams);
+    tl_status status = TL_OK;
+    size_t count = 0;
+
+    if (streams == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for listing operations");
+    for (size_t i = 0; i < list->operation_count; i++)
+        if (is_of_operation(list, list->operations[i].op_code)) {
+            struct stream *stream = &streams[count++];
+
+            stream->operation = &list->operations[i];
+            place_stream(list, stream);
+        }
+    list->resumes = 0;
+    status = walk_streams(list, streams, count);
+    for (size_t i = 0; i < count; i++)
+        db_result_free(&streams[i].page);
+    memory_free(streams);
+    return status;
+}
+
+static tl_status walk_source(struct list *list)
+{
+    if (list->source == LIST_RECENT)
+        return walk_merged(list);
+    return list_is_by_operation(list->source) ? walk_operations(list) : walk(list, NULL);
+}
+
+static int list_all(void *context)
+{
+    struct list *list = context;
+    const int from = list->resumes ? (int)list->resumed : 0;
+    tl_status status = TL_OK;
+
+    for (int source = from; source < LIST_SOURCES && status == TL_OK && !list->stopped; source++) {
+        list->source = (enum list_source)source;
+        if (list_filter_uses(list->filter, list->source))
+            status = walk_source(list);
+    }
+    return (int)status;
+}
+
+/* ------------------------------------------------------------------ a list -- */
 
 static tl_status keep_operation(struct list *list, const store_operation *operation)
 {
@@ -508,59 +407,111 @@ static tl_status read_operations(struct list *list)
     store_operation operation = {.op_code = ""};
     tl_status status;
 
+    if (!list_filter_uses(list->filter, LIST_HELD) && !list_filter_uses(list->filter, LIST_IDLE) &&
+        !list_filter_uses(list->filter, LIST_WAITING) &&
+        !list_filter_uses(list->filter, LIST_HELD_REST))
+        return TL_OK;
     do {
         status = read_status(list->connection, store_operation_next(list->connection, &operation),
                              "reading the operations");
         if (status == TL_OK && operation.op_code[0] != '\0' &&
-            (wanted == NULL || op_matches(wanted, operation.op_code)))
+            (wanted == NULL || list_op_matches(wanted, operation.op_code)))
             status = keep_operation(list, &operation);
     } while (status == TL_OK && operation.op_code[0] != '\0');
     return status;
 }
 
-static tl_status list_operations(struct list *list)
+static const char *or_empty(const char *text)
 {
-    tl_status status = read_operations(list);
+    return text != NULL ? text : "";
+}
 
+static void prepare(struct list *list)
+{
+    const tl_filter *f = list->filter;
+
+    list->left = f->limit > 0 ? f->limit : LIST_DEFAULT;
+    list->page = list->left < 240 ? list->left + 16 : 256;
+    list->lane[0] = f->lane;
+    list->status[0] = f->status;
+    if (f->op != NULL)
+        snprintf(list->retry_op, sizeof list->retry_op, "%s%s", f->op, TL_RETRY_SUFFIX);
+    list->serials = (store_serials){"", LAST_TEXT};
+    if (f->serial != NULL) {
+        list->serials = (store_serials){f->serial, f->serial};
+    } else if (f->serial_prefix != NULL) {
+        snprintf(list->last_serial, sizeof list->last_serial, "%s%s", f->serial_prefix, LAST_TEXT);
+        list->serials = (store_serials){f->serial_prefix, list->last_serial};
+    }
+    list->asked = (store_list_filter){.cust = or_empty(f->cust),
+                                      .op = or_empty(f->op),
+                                      .retry_op = list->retry_op,
+                                      .lane = list->lane,
+                                      .status = list->status,
+                                      .channel = or_empty(f->channel),
+                                      .log_no = or_empty(f->log_uuid),
+                                      .amount_over = f->amount_over > 0 ? f->amount_over : -1,
+                                      .since_us = f->since_us,
+                                      .until_us = f->until_us != 0 ? f->until_us : STRETCH_END_US,
+                                      .as_of_us = f->as_of_us,
+                                      .older_ms = f->older_ms,
+                                      .idle_ms = f->idle_ms};
+    list->resumes = f->after != NULL && list_next_read(f->after, &list->resumed, &list->from);
+}
+
+static tl_status run(tl_client *client, struct list *list)
+{
+    tl_status status;
+
+    prepare(list);
+    status = read_operations(list);
     if (status == TL_OK)
-        status = list_half(list, HALF_OPEN);
-    if (status == TL_OK && !list->stopped && !wants_open(list->filter))
-        status = list_half(list, HALF_FINISHED);
+        status = read_and_show(client, list->connection, list_all, list);
+    if (status != TL_OK && list->end->rows > 0)
+        list->end->more = 1;
+    if (list->end->more && list->end->rows > 0)
+        list_next_write(list->end->next, list->last_source, &list->last);
     memory_free(list->operations);
+    memory_free(list->rows);
+    memory_free(list->keys);
+    memory_free(list->found);
+    db_result_free(&list->views);
+    db_result_free(&list->of_work);
     return status;
 }
 
-static tl_status list_customer(struct list *list)
+tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context,
+                       tl_list_end *end)
 {
-    tl_status status = walk(list, NULL, customer_page, USE_CUSTOMER_OPEN);
+    tl_list_end *unasked = NULL;
+    struct list *list = memory_new(sizeof *list);
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
 
-    return status == TL_OK && !list->stopped && !wants_open(list->filter)
-               ? walk(list, NULL, customer_page, USE_CUSTOMER_FINISHED)
-               : status;
-}
-
-static int list_all(void *context)
-{
-    struct list *list = context;
-
-    return (int)(list->filter->cust != NULL ? list_customer(list) : list_operations(list));
+    if (end == NULL)
+        end = unasked = memory_new(sizeof *unasked);
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = list_filter_check(filter);
+    if (status == TL_OK && (list == NULL || end == NULL))
+        status = error_set(TL_NO_MEMORY, "out of memory for a list");
+    if (status == TL_OK) {
+        *end = (tl_list_end){.version = TL_LIST_END_VERSION};
+        list->filter = filter;
+        list->each = each;
+        list->context = context;
+        list->connection = connection;
+        list->end = end;
+        status = run(client, list);
+    }
+    memory_free(unasked);
+    memory_free(list);
+    read_end(client, connection);
+    return status;
 }
 
 tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context)
 {
-    struct list list = {.filter = filter, .each = each, .context = context};
-    tl_status status = read_begin(client, &list.connection);
-
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = filter_check(filter);
-    if (status == TL_OK) {
-        list.left = filter->limit > 0 ? filter->limit : LIST_DEFAULT;
-        status = read_and_show(client, list.connection, list_all, &list);
-    }
-    db_result_free(&list.row);
-    db_result_free(&list.of_work);
-    read_end(client, list.connection);
-    return status;
+    return tl_list_page(client, filter, each, context, NULL);
 }

@@ -27,7 +27,7 @@
 
 /* Where the last page ended. */
 struct place {
-    store_list_start trade;
+    store_list_place trade;
     char name[TL_RESOURCE_MAX + 1];
 };
 
@@ -100,7 +100,7 @@ static tl_status purge_page(db *connection, const struct purging *p, int64_t old
 static tl_status purge_kind(db *connection, const struct purging *p, int64_t older_ms,
                             tl_purged *purged)
 {
-    struct place after = {.trade = {.skip = 0}};
+    struct place after = {.trade = {.us = 0}};
     unsigned seen = PAGE;
     tl_status status = TL_OK;
 

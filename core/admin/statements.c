@@ -11,7 +11,93 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
+/* The values of list_columns.sql. */
+#define LIST_FILTER(f)                                                                             \
+    .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
+    .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \
+    .log_no = db_text((f)->log_no), .amount_over = db_int((f)->amount_over),                       \
+    .since_us = db_int((f)->since_us), .until_us = db_int((f)->until_us),                          \
+    .as_of_us = db_int((f)->as_of_us), .older_ms = db_int((f)->older_ms),                          \
+    .idle_ms = db_int((f)->idle_ms)
+#define LIST_AFTER_KEY(place)                                                                      \
+    .after_cust = db_text((place)->cust_no), .after_serial = db_text((place)->serial_no)
+
+db_answer store_list_serial(db *connection, const store_list_page *page,
+                            const store_serials *serials, int conflict, db_result *result)
+{
+    return SQL_RUN(connection, result, list_serial, LIST_FILTER(page->filter),
+                   .conflict = db_int(conflict), .first_serial = db_text(serials->first),
+                   .last_serial = db_text(serials->last), LIST_AFTER_KEY(page->after),
+                   .after_op = db_text(page->after->op_code), .most = db_uint(page->most));
+}
+
+db_answer store_list_parked(db *connection, const store_list_page *page,
+                            const store_serials *serials, int conflict, db_result *result)
+{
+    return SQL_RUN(connection, result, list_parked, LIST_FILTER(page->filter),
+                   .conflict = db_int(conflict), .first_serial = db_text(serials->first),
+                   .last_serial = db_text(serials->last), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .after_op = db_text(page->after->op_code),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
+                            db_result *result)
+{
+    return SQL_RUN(connection, result, list_recent, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), .after_us = db_int(page->after->us),
+                   .after_text = db_text(page->after->text), LIST_AFTER_KEY(page->after),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
+                         int64_t end_us, db_result *result)
+{
+    return SQL_RUN(connection, result, list_due, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), .end_us = db_int(end_us),
+                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+}
+
+db_answer store_list_held(db *connection, const store_list_page *page, const char *op_code,
+                          db_result *result)
+{
+    return SQL_RUN(connection, result, list_held, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+}
+
+db_answer store_list_idle(db *connection, const store_list_page *page, const char *op_code,
+                          db_result *result)
+{
+    return SQL_RUN(connection, result, list_idle, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), LIST_AFTER_KEY(page->after),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_customer(db *connection, const store_list_page *page, db_result *result)
+{
+    return SQL_RUN(connection, result, list_customer, LIST_FILTER(page->filter),
+                   LIST_AFTER_KEY(page->after), .after_op = db_text(page->after->op_code),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result)
+{
+    struct sql_list_views_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            SQL_ROW(list_views, .cust_no = db_ascii(keys[i].cust_no),
+                    .serial_no = db_ascii(keys[i].serial_no), .op_code = db_ascii(keys[i].op_code));
+    answer = store_run_rows(connection, &sql_list_views, &rows, result);
+    memory_free(values);
+    return answer;
+}
 
 db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result)
@@ -33,38 +119,9 @@ db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const
     return answer;
 }
 
-db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
-                              db_result *result)
+db_answer store_session_was(db *connection, const char *session_id, db_result *result)
 {
-    return SQL_RUN(connection, result, list_customer, .cust_no = db_text(start->cust_no),
-                   .serial_no = db_text(start->serial_no), .op_code = db_text(start->op_code),
-                   .most = db_uint(limit));
-}
-
-db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
-                         unsigned limit, db_result *result)
-{
-    return SQL_RUN(connection, result, list_due, .op_code = db_text(op_code),
-                   .from_us = db_int(strtoll(start->place, NULL, 10)),
-                   .to_us = db_int(start->end_us), .finished = db_int(start->finished),
-                   .open = db_int(start->open), .most = db_uint(limit),
-                   .skip = db_uint(start->skip));
-}
-
-db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
-                          unsigned limit, db_result *result)
-{
-    return SQL_RUN(connection, result, list_held, .op_code = db_text(op_code),
-                   .session_id = db_text(start->place[0] != '\0' ? start->place : FIRST_SESSION),
-                   .most = db_uint(limit), .skip = db_uint(start->skip));
-}
-
-db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
-                          unsigned limit, db_result *result)
-{
-    return SQL_RUN(connection, result, list_idle, .op_code = db_text(op_code),
-                   .cust_no = db_text(start->cust_no), .serial_no = db_text(start->serial_no),
-                   .most = db_uint(limit));
+    return SQL_RUN(connection, result, session_was, .session_id = db_text(session_id));
 }
 
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
@@ -158,7 +215,7 @@ db_answer store_doctor_grants(db *connection, db_result *result)
 }
 
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
-                      const store_list_start *after)
+                      const store_list_place *after)
 {
     return SQL_RUN(connection, NULL, purge, .older_ms = db_int(older_ms), .most = db_uint(most),
                    .cust_no = db_text(after->cust_no), .serial_no = db_text(after->serial_no),

@@ -8,43 +8,65 @@
 
 #include <tradelock/tradelock.h>
 
-/* The first columns of every page of a list. */
+/* The columns of every page of a list. */
 enum store_list_column {
     LIST_CUST,
     LIST_SERIAL,
     LIST_OP,
-    LIST_LANE,
     LIST_STATUS,
-    LIST_CONFLICT,
-    LIST_PARKED,
-    LIST_AGE_MS,
-    LIST_LOG,
-    LIST_FIRST_LOG,
-    LIST_HAS_PAST,
-    LIST_PLACE /* due: next_run in microseconds; held: the session */
+    LIST_REV,
+    LIST_LOGGED,
+    LIST_PASSES,
+    LIST_PLACE_US,
+    LIST_PLACE_TEXT
 };
 
-/* Where a page starts; which fields count depends on the list. */
-typedef struct store_list_start {
-    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
-    char place[TL_UUID_TEXT]; /* due and held: LIST_PLACE; "" for the first */
-    unsigned skip;            /* rows at exactly this place that were seen */
-    int64_t end_us;           /* due: before this moment */
-    int finished, open;       /* due: show finished sync rows; show rows in process */
-} store_list_start;
+/* What list_columns.sql asks of a row; "" and 0 (amount_over: -1) for whatever is not asked. */
+typedef struct store_list_filter {
+    const char *cust, *op, *retry_op, *lane, *status, *channel, *log_no;
+    int64_t amount_over, since_us, until_us, as_of_us, older_ms, idle_ms;
+} store_list_filter;
 
+/* A row's place in a list; the next page starts behind it.  What `us` and `text` are depends on the
+ * list: the next moment; the reason why it is parked, or the holder's session. */
+typedef struct store_list_place {
+    int64_t us;
+    char text[64];
+    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
+} store_list_place;
+
+typedef struct store_list_page {
+    const store_list_filter *filter;
+    const store_list_place *after;
+    unsigned most;
+} store_list_page;
+
+/* Serial numbers from one to another. */
+typedef struct store_serials {
+    const char *first, *last;
+} store_serials;
+db_answer store_list_serial(db *connection, const store_list_page *page,
+                            const store_serials *serials, int conflict, db_result *result);
+db_answer store_list_parked(db *connection, const store_list_page *page,
+                            const store_serials *serials, int conflict, db_result *result);
+db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
+                            db_result *result);
+db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
+                         int64_t end_us, db_result *result);
+db_answer store_list_held(db *connection, const store_list_page *page, const char *op_code,
+                          db_result *result);
+db_answer store_list_idle(db *connection, const store_list_page *page, const char *op_code,
+                          db_result *result);
+db_answer store_list_customer(db *connection, const store_list_page *page, db_result *result);
+
+/* These rows, in the columns of view_columns.sql. */
+db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result);
 /* The keys of those of these rows that have a step written under the log UUID. */
 db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result);
 
-db_answer store_list_customer(db *connection, const store_list_start *start, unsigned limit,
-                              db_result *result);
-db_answer store_list_due(db *connection, const char *op_code, const store_list_start *start,
-                         unsigned limit, db_result *result);
-db_answer store_list_held(db *connection, const char *op_code, const store_list_start *start,
-                          unsigned limit, db_result *result);
-db_answer store_list_idle(db *connection, const char *op_code, const store_list_start *start,
-                          unsigned limit, db_result *result);
+/* ("program pid@host", the end of its life in microseconds or NULL); no row: it is forgotten. */
+db_answer store_session_was(db *connection, const char *session_id, db_result *result);
 
 enum store_timeline_column {
     STEP_OP,
@@ -159,7 +181,7 @@ db_answer store_doctor_grants(db *connection, db_result *result);
 
 /* Purges one page behind the key.  The result is then the text "removed seen key", or none. */
 db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
-                      const store_list_start *after);
+                      const store_list_place *after);
 db_answer store_purge_result(db *connection, db_result *result);
 /* The same for lease mutexes and read-write locks, behind the name. */
 db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after);

@@ -1,8 +1,7 @@
--- A page of one customer's rows, in the order of the primary key, after the row named by the second
--- to fourth parameter.
-SELECT /*include list_columns*/
+-- A page of one customer's rows, the highest serial number first, after the named row.
+SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
 FROM trade_lock
-WHERE cust_no = :cust_no AND (serial_no > :serial_no OR (serial_no = :serial_no
-    AND op_code > :op_code))
-ORDER BY cust_no, serial_no, op_code
+WHERE cust_no = :after_cust AND (serial_no < :after_serial OR (serial_no = :after_serial
+    AND op_code < :after_op))
+ORDER BY cust_no DESC, serial_no DESC, op_code DESC
 LIMIT :most

@@ -344,7 +344,7 @@ static void test_amounts(void **state)
 
 static void test_ls_table(void **state)
 {
-    output *o = RUN("ls", "--config", w.config);
+    output *o = RUN("ls", "--config", w.config, "-o", "wide");
 
     (void)state;
     EXPECT_CODE(o, 0);

@@ -34,15 +34,34 @@ int usage_error(const struct command *self, const char *format, ...)
     return EXIT_USAGE;
 }
 
-static int bad_option(const struct command *self, char **argv)
+static int bad_option(const struct command *self, char **argv, const struct option *options)
 {
     const char *name = optind > 0 ? argv[optind - 1] : "";
 
+    for (; optopt > 0 && options->name != NULL; options++)
+        if (options->val == optopt && optopt < OPTION_CONFIG)
+            return usage_error(self, "option -%c: a value is missing", optopt);
     if (optopt > 0 && optopt < OPTION_CONFIG)
         return usage_error(self, "unknown option -%c", optopt);
     if (optopt >= OPTION_CONFIG)
         return usage_error(self, "option %s: a value is missing or not expected", name);
     return usage_error(self, "unknown option %s", name);
+}
+
+/* The short options among them, as getopt() wants them. */
+static const char *short_options(const struct option *options)
+{
+    static char letters[32];
+    size_t size = 0;
+
+    for (; options->name != NULL && size + 3 < sizeof letters; options++)
+        if (options->val > 0 && options->val < OPTION_CONFIG) {
+            letters[size++] = (char)options->val;
+            if (options->has_arg == required_argument)
+                letters[size++] = ':';
+        }
+    letters[size] = '\0';
+    return letters;
 }
 
 int common_next(const struct command *self, struct common *common, int argc, char **argv,
@@ -53,7 +72,7 @@ int common_next(const struct command *self, struct common *common, int argc, cha
 
         opterr = 0;
         optopt = 0;
-        option = getopt_long(argc, argv, "", options, NULL);
+        option = getopt_long(argc, argv, short_options(options), options, NULL);
         switch (option) {
         case OPTION_CONFIG:
             common->config_file = optarg;
@@ -67,7 +86,7 @@ int common_next(const struct command *self, struct common *common, int argc, cha
             return COMMON_STOP;
         case '?':
         case ':':
-            *code = bad_option(self, argv);
+            *code = bad_option(self, argv, options);
             return COMMON_STOP;
         default:
             return option;
@@ -151,6 +170,17 @@ static void log_to_stderr(void *context, const tl_log_line *line)
         fprintf(stderr, "tradelock: %s\n", line->message);
 }
 
+const char *command_config(const struct common *common)
+{
+    const char *file = find_config(common);
+
+    if (file == NULL)
+        fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
+              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
+              stderr);
+    return file;
+}
+
 static int open_with(tl_client **client, const struct common *common, unsigned flags,
                      const char *program)
 {
@@ -158,15 +188,11 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
     tl_status status;
 
     options.flags = flags;
-    options.config_file = find_config(common);
+    options.config_file = command_config(common);
     options.program = program;
     options.log = log_to_stderr;
-    if (options.config_file == NULL) {
-        fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
-              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
-              stderr);
+    if (options.config_file == NULL)
         return EXIT_USAGE;
-    }
     status = tl_client_open(client, &options);
     return status == TL_OK ? EXIT_DONE : report(status);
 }

@@ -157,7 +157,7 @@ static size_t harmless(const char *text, size_t size)
     return c >= L' ' && c != 0x7f && !(c >= 0x80 && c < 0xa0) ? used : 0;
 }
 
-static void print_harmless(const char *text, size_t size)
+void print_harmless(const char *text, size_t size)
 {
     while (size > 0) {
         const size_t used = harmless(text, size);
@@ -169,6 +169,21 @@ static void print_harmless(const char *text, size_t size)
         text += used > 0 ? used : 1;
         size -= used > 0 ? used : 1;
     }
+}
+
+int text_width(const char *text)
+{
+    size_t size = strlen(text);
+    int width = 0;
+
+    while (size > 0) {
+        const size_t used = harmless(text, size);
+
+        width += used > 0 ? 1 : 4;
+        text += used > 0 ? used : 1;
+        size -= used > 0 ? used : 1;
+    }
+    return width;
 }
 
 void print_pair(const char *name, const char *value)

@@ -31,6 +31,10 @@ void table_print(struct table *table);
 void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
 
+/* The text, with bytes that a terminal would obey as \x1b, and how many characters that are. */
+void print_harmless(const char *text, size_t size);
+int text_width(const char *text);
+
 /* "name: value" with the names in one column; nothing for an empty value. */
 void print_pair(const char *name, const char *value);
 void print_pair_format(const char *name, const char *format, ...)

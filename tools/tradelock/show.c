@@ -2,6 +2,8 @@
 #include "command.h"
 
 #include "explain.h"
+#include "find.h"
+#include "moment.h"
 #include "print.h"
 #include "said.h"
 
@@ -22,6 +24,7 @@ struct shown {
     json_t *evidence, *resolutions;
     json_t *timeline; /* NULL when the log may not be read */
     struct table *evidence_table, *resolution_table, *steps;
+    int64_t as_of_us; /* 0: now */
     int64_t first_us;
     char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
     char by[2][BY_TEXT];               /* who did it */
@@ -39,6 +42,12 @@ static const void *keep(struct shown *shown, const void *data, size_t size)
     memcpy(copy, data, size);
     shown->kept[shown->kept_count++] = copy;
     return copy;
+}
+
+/* Whether this was not there yet. */
+static int is_later(const struct shown *shown, int64_t us)
+{
+    return shown->as_of_us != 0 && us > shown->as_of_us;
 }
 
 static int take_view(void *context, const tl_view *view)
@@ -60,6 +69,8 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     struct shown *shown = context;
     char filed[TIME_TEXT], epoch[16];
 
+    if (is_later(shown, row->filed_us))
+        return 0;
     snprintf(epoch, sizeof epoch, "%u", row->epoch);
     json_array_append_new(shown->evidence, json_evidence(row));
     table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
@@ -72,6 +83,8 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     struct shown *shown = context;
     char when[TIME_TEXT], fence[24];
 
+    if (is_later(shown, row->decided_us))
+        return 0;
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     json_array_append_new(shown->resolutions, json_resolution(row));
     table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
@@ -109,6 +122,8 @@ static int take_step(void *context, const tl_step *step)
                              TL_RETRY_SUFFIX) == 0;
     char when[TIME_TEXT], since[TIME_TEXT], counts[48], fence[24];
 
+    if (is_later(shown, step->logged_us))
+        return 0;
     if (shown->first_us == 0)
         shown->first_us = step->logged_us;
     if (!retry)
@@ -185,12 +200,14 @@ static void print_row(const tl_view *view, const char *by)
 
 static int print_shown(struct shown *shown, const char *sentence, int code)
 {
-    char said[SAID_SENTENCE];
+    char said[SAID_SENTENCE], as_of[TIME_TEXT];
     const tl_view *main_view =
         &shown->view[shown->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
-    printf("%s %s %s\n%s\n\n", main_view->serial_no, main_view->cust_no, main_view->op_code,
-           sentence);
+    printf("%s %s %s\n", main_view->serial_no, main_view->cust_no, main_view->op_code);
+    if (shown->as_of_us != 0)
+        printf("As it was at %s, by its history:\n", time_text(as_of, shown->as_of_us));
+    printf("%s\n\n", sentence);
     print_row(main_view, shown->by[main_view->lane == 'R']);
     if (shown->said.text[0] != '\0')
         print_pair("channel said", said_text(said, &shown->said));
@@ -223,23 +240,31 @@ static json_t *or_null(json_t *value)
 static int print_shown_json(const struct shown *shown, const char *sentence, int code)
 {
     return print_json(
-        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "sync",
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "sync",
                   or_null(shown->rows[TL_LANE_SYNC]), "retry", or_null(shown->rows[TL_LANE_RETRY]),
                   "explanation", sentence, "evidence", or_null(shown->evidence), "resolutions",
                   or_null(shown->resolutions), "timeline", or_null(shown->timeline), "channel_said",
-                  json_text(shown->said.text), "channel_said_at", json_time(shown->said.when_us)),
+                  json_text(shown->said.text), "channel_said_at", json_time(shown->said.when_us),
+                  "as_of", json_time(shown->as_of_us)),
         code);
 }
 
 /* ----------------------------------------------------------------- reading -- */
 
+static tl_status read_row(tl_client *client, const tl_key *key, tl_lane lane, struct shown *shown)
+{
+    return shown->as_of_us == 0
+               ? tl_show(client, key, lane, take_view, shown)
+               : tl_show_as_of(client, key, lane, shown->as_of_us, take_view, shown);
+}
+
 static tl_status read_rows(tl_client *client, const tl_key *key, struct shown *shown)
 {
-    tl_status status = tl_show(client, key, TL_LANE_RETRY, take_view, shown);
+    tl_status status = read_row(client, key, TL_LANE_RETRY, shown);
 
     /* Last, so that the sentence about a trade that is not there names it as asked. */
     if (status == TL_OK || status == TL_NOT_FOUND)
-        status = tl_show(client, key, TL_LANE_SYNC, take_view, shown);
+        status = read_row(client, key, TL_LANE_SYNC, shown);
     if (status == TL_NOT_FOUND && shown->has[TL_LANE_RETRY])
         status = TL_OK;
     return status;
@@ -261,9 +286,10 @@ static tl_status read_timeline(tl_client *client, const tl_key *key, struct show
     return TL_OK;
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key)
+static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t as_of_us)
 {
     struct shown shown = {
+        .as_of_us = as_of_us,
         .evidence = json_array(),
         .resolutions = json_array(),
         .timeline = json_array(),
@@ -306,21 +332,55 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+/* The operands, from the serial number on, as far as they were given. */
+static int read_operands(const struct command *self, tl_filter *filter, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    tl_client *client = NULL;
-    tl_key key;
+    if (argc - optind < 1 || argc - optind > 3)
+        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d",
+                           argc - optind);
+    filter->serial = argv[optind];
+    filter->cust = argc - optind > 1 ? argv[optind + 1] : NULL;
+    filter->op = argc - optind > 2 ? argv[optind + 2] : NULL;
+    return EXIT_DONE;
+}
+
+static int find_and_work(tl_client *client, const struct common *common, tl_filter *filter,
+                         int64_t as_of_us)
+{
+    struct found_trade found = {.count = 0};
     int code = EXIT_DONE;
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
+    if (filter->cust != NULL && filter->op != NULL)
+        found.key =
+            (tl_key){.serial_no = filter->serial, .cust_no = filter->cust, .op_code = filter->op};
+    else
+        code = find_trade(client, common, filter, &found);
+    return code == EXIT_DONE ? work(client, common, &found.key, as_of_us) : code;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"as-of", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    tl_filter filter = {.version = TL_FILTER_VERSION};
+    struct common common = {0};
+    tl_client *client = NULL;
+    int64_t as_of_us = 0;
+    int code = EXIT_DONE, option;
+
+    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
+        if (!read_moment_us(optarg, &as_of_us))
+            return usage_error(self,
+                               "--as-of is a moment as 2026-03-01T09:30, in UTC, or how long ago, "
+                               "as 2h, not %s",
+                               optarg);
+    if (option == COMMON_STOP)
         return code;
-    if (!read_key(self, &key, argc, argv, &code))
-        return code;
-    code = open_client(&client, &common, 0);
+    code = read_operands(self, &filter, argc, argv);
     if (code == EXIT_DONE)
-        code = work(client, &common, &key);
+        code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = find_and_work(client, &common, &filter, as_of_us);
     tl_client_close(client);
     return code;
 }
@@ -328,10 +388,13 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_show = {
     .name = "show",
     .summary = "show one trade, why it is where it is, and its whole history",
-    .arguments = "SERIAL CUST OP [--json]",
+    .arguments = "SERIAL [CUST [OP]] [--as-of MOMENT] [--json]",
     .text = "Shows both rows of a trade, what its state means and what happens next, the\n"
             "evidence that was filed, and every committed step from the log.  OP is the\n"
-            "business operation.  Exit code 6 when the trade is in doubt or parked.\n",
-    .options = "",
+            "business operation.  A serial number alone, or its beginning, finds the trade; if\n"
+            "several match, they are listed.  Exit code 6 when the trade is in doubt or\n"
+            "parked.\n",
+    .options = "  --as-of MOMENT  as it was then, by its history: 2026-03-01T09:30, in UTC, or\n"
+               "                  how long ago, as 2h\n",
     .run = run,
 };

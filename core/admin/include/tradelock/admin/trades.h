@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* Which rows a list shows: those that match every field that is given. */
+/* Which rows a list shows: those that match every field that is given.  Moments are the server's, in
+ * microseconds since 1970. */
 typedef struct tl_filter {
     unsigned version; /* TL_FILTER_VERSION */
     char lane;        /* 'S', 'R'; 0: both */
@@ -20,21 +21,85 @@ typedef struct tl_filter {
     const char *op;   /* business operation; its retry rows too, unless lane says S */
     const char *cust;
     const char *serial;
-    int64_t older_ms; /* not changed for that long; 0: all */
+    int64_t older_ms; /* made that long ago, or longer; 0: all */
     int parked, in_doubt, conflict;
     unsigned limit; /* 0: 100 */
     /* Rows of which a step was written under this log UUID; needs an operator's or reader's
      * account. */
     const char *log_uuid;
+    int64_t idle_ms;           /* not changed for that long, or longer; 0: all */
+    const char *serial_prefix; /* serial numbers that begin with it; not together with serial */
+    /* Of these a row on the retry lane has none; so both find sync rows alone. */
+    const char *channel;
+    int64_t amount_over;        /* more than so many minor units, of whatever currency; 0: all */
+    int64_t since_us, until_us; /* made at this moment or later; made before this one; 0: all */
+    /* Rows as they were at this moment, by their history; 0: as they are.  Needs an operator's or
+     * reader's account. */
+    int64_t as_of_us;
+    const char *after; /* the `next` of a list with the same filter, which goes on behind it */
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
 #define TL_FILTER_INIT TL_INITIAL(tl_filter, TL_FILTER_VERSION)
 
-/* Shows rows, those in process first, so that a limit cuts off what nobody has to look at.  TL_OK
- * also when there are none. */
+/* The money that sync rows of one currency told. */
+typedef struct tl_money {
+    char currency[TL_CURRENCY + 1];
+    uint64_t trades;
+    char sum_minor[40]; /* digits, since it may be beyond INT64_MAX */
+} tl_money;
+
+#define TL_MONEY_MAX 200
+#define TL_NEXT_TEXT 640
+
+/* What was shown.  `next` names the last row that was shown, in printable ASCII that needs no quotes
+ * in a shell or a URL.  It holds a customer's and a serial number, so it is as confidential. */
+typedef struct tl_list_end {
+    unsigned version; /* TL_LIST_END_VERSION */
+    uint64_t rows;
+    uint64_t trades; /* of them, those on the sync lane */
+    int more; /* there are more rows, or may be: the limit was reached, or each() stopped it */
+    char next[TL_NEXT_TEXT]; /* "" unless more */
+    unsigned money_count;    /* further currencies are left out */
+    tl_money money[TL_MONEY_MAX];
+} tl_list_end;
+
+#define TL_LIST_END_VERSION 1u
+#define TL_LIST_END_INIT TL_INITIAL(tl_list_end, TL_LIST_END_VERSION)
+
+/*
+ * Shows rows: those in conflict and parked ones, then what else is in process, then what is
+ * finished, the newest first.  So a limit cuts off what nobody has to look at.  Waiting lanes come
+ * in the order in which they are due, held rows by when their hold ends, a customer's rows and those
+ * of a prefix by serial number.  TL_OK also when there are none.
+ *
+ * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
+ * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
+ * amount, log UUID, an operation that is rare), many are looked at: a moment to begin at
+ * (since_us) ends that.
+ *
+ * `as_of_us` shows rows in the same order, by what they are now.  What a purge removed is not among
+ * them, and of a session that is forgotten it counts as alive until its max_hold was over.
+ *
+ * `end` is filled in also when the list broke off; NULL: nobody asks.
+ */
+TL_EXPORT tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn each,
+                                 void *context, tl_list_end *end);
+/* The same without an end. */
 TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
                             void *context);
+
+/*
+ * As tl_show(), but as the row was at a moment, by its history.  The view's now_us is that moment.
+ * What no history keeps is as it is now (contents, amount, channel, deadline), or empty where it may
+ * have changed since (result, retryable, what compensating attempts found).  Needs an operator's or
+ * a reader's account.
+ *
+ *     TL_OK          each() was called once.
+ *     TL_NOT_FOUND   There was no such row then, or a purge has removed it since.
+ */
+TL_EXPORT tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane,
+                                  int64_t as_of_us, tl_view_fn each, void *context);
 
 /* One committed step of a row: its last one, or one before it, which no application account can
  * alter.  A text may be NULL where the step says nothing. */

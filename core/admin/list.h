@@ -1,0 +1,108 @@
+/* What a list is made of: which rows pass its filter, how they were at a moment, where it stopped. */
+#ifndef TL_ADMIN_LIST_H
+#define TL_ADMIN_LIST_H
+
+#include "admin/statements.h"
+
+#include <tradelock/admin/trades.h>
+
+/* Where rows come from, in the order in which a list shows them. */
+enum list_source {
+    LIST_CONFLICT,
+    LIST_CONFLICT_PARKED, /* a parked retry row in conflict, which only SQL typed by hand makes */
+    LIST_PARKED_SYNC,     /* the sync rows of parked retry rows */
+    LIST_PARKED,
+    /* Of each operation: */
+    LIST_LEFT,         /* repeatable trades in doubt, which stand at a moment that is never due */
+    LIST_WAITING_SYNC, /* the sync rows of retry rows that wait */
+    LIST_WAITING,
+    LIST_HELD,      /* from the low-water mark on */
+    LIST_HELD_REST, /* held without a next moment */
+    LIST_RECENT,    /* the latest first; those of all operations are merged */
+    LIST_IDLE,      /* neither held nor with a next moment */
+    LIST_CUSTOMER_OPEN,
+    LIST_CUSTOMER_REST,
+    LIST_BY_SERIAL,
+    LIST_SOURCES
+};
+
+/* Rows read whole in one statement. */
+#define LIST_BATCH 64
+
+/* A row of a page. */
+struct list_row {
+    const db_result *page;
+    size_t row;
+};
+
+/* One that passes. */
+struct list_found {
+    struct list_row on;
+    char sync_op[TL_OP_MAX + 1]; /* of a retry row that leads to its sync row */
+};
+
+/* A list under way. */
+struct list {
+    const tl_filter *filter;
+    tl_view_fn each;
+    void *context;
+    db *connection;
+    store_list_filter asked;
+    char retry_op[TL_OP_MAX + 1], lane[2], status[2];
+    char last_serial[TL_SERIAL_MAX + 2];
+    store_serials serials;
+    unsigned left, behind, page;
+    size_t space;
+    int stopped;
+    /* Read once: a mark that moves meanwhile would hide a row. */
+    store_operation *operations;
+    size_t operation_count, operation_space;
+    int resumes; /* `from` is where the list goes on */
+    enum list_source resumed, source, last_source;
+    store_list_place from, last;
+    tl_list_end *end;
+    /* Of the rows that are shown together. */
+    struct list_row *rows;
+    tl_key *keys;
+    struct list_found *found;
+    db_result views, of_work;
+    tl_view view[LIST_BATCH];
+};
+
+/* Shows the first so many of list->rows that pass, as long as the list is not stopped. */
+tl_status list_show_rows(struct list *list, size_t rows);
+void list_place_of(store_list_place *place, const db_result *page, size_t row);
+
+static inline int list_is_by_operation(enum list_source source)
+{
+    return source >= LIST_LEFT && source <= LIST_IDLE;
+}
+
+/* Whether the rows of a page lead to the sync rows beside them. */
+static inline int list_is_of_sync(enum list_source source)
+{
+    return source == LIST_PARKED_SYNC || source == LIST_WAITING_SYNC;
+}
+
+tl_status list_filter_check(const tl_filter *filter);
+/* Whether rows from there can pass. */
+int list_filter_uses(const tl_filter *filter, enum list_source source);
+/* Whether the row passes.  Its page may be older than it; what counts is the row that is shown. */
+int list_filter_passes(const tl_filter *filter, const tl_view *view);
+
+/* Whether op_code is that operation, on either lane. */
+int list_op_matches(const char *op, const char *op_code);
+int list_is_open(const tl_view *view);
+
+/* A row shown: counts it. */
+void list_end_add(tl_list_end *end, const tl_view *view);
+void list_next_write(char to[TL_NEXT_TEXT], enum list_source source, const store_list_place *place);
+/* 1: that was written by list_next_write(). */
+int list_next_read(const char *next, enum list_source *source, store_list_place *place);
+
+/* Makes the view what it was at that moment.  *there: 0, and the view is undefined, when there was
+ * no such row.  The view names a key and a lane at least; the rest is empty where there is no row
+ * any more. */
+tl_status list_as_of(db *connection, tl_view *view, int64_t as_of_us, int *there);
+
+#endif

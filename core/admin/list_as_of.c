@@ -1,0 +1,270 @@
+/* What a row was at a moment, by its history.  Reads only. */
+#include "admin/list.h"
+
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "store/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The last steps of a trade up to a moment; NO_STEP: there was none. */
+#define NO_STEP SIZE_MAX
+struct last_steps {
+    db_result rows;
+    size_t own, retry;
+};
+
+static void find_last(struct last_steps *last, const tl_view *view, int64_t as_of_us)
+{
+    uint64_t own_rev = 0, retry_rev = 0;
+
+    last->own = last->retry = NO_STEP;
+    for (size_t row = 0; row < last->rows.rows; row++) {
+        const char *op_code = db_get_text(&last->rows, row, STEP_OP);
+        const uint64_t rev = db_get_uint(&last->rows, row, STEP_REV);
+
+        if (db_get_int(&last->rows, row, STEP_LOGGED) > as_of_us)
+            continue;
+        if (strcmp(op_code, view->op_code) == 0 && rev >= own_rev) {
+            last->own = row;
+            own_rev = rev;
+        }
+        if (view->lane == 'S' && text_is_retry_op(op_code) && rev >= retry_rev) {
+            last->retry = row;
+            retry_rev = rev;
+        }
+    }
+}
+
+static int is_deleted(const struct last_steps *last, size_t row)
+{
+    return strcmp(db_get_text(&last->rows, row, STEP_STEP), "deleted") == 0;
+}
+
+#define TAKE_TEXT(field, row, column)                                                              \
+    text_copy(view->field, sizeof view->field, db_get_text(&last->rows, row, column))
+
+/* What no history keeps may have changed since. */
+static void forget(tl_view *view)
+{
+    view->retryable = view->seen_by_channel = view->cancel_tried = 0;
+    view->not_found_since_us = 0;
+    view->result = NULL;
+    view->result_size = 0;
+}
+
+static void take_own(tl_view *view, const struct last_steps *last)
+{
+    const db_result *rows = &last->rows;
+    const size_t row = last->own;
+
+    if (view->rev != db_get_uint(rows, row, STEP_REV))
+        forget(view);
+    view->status = db_get_text(rows, row, STEP_STATUS)[0];
+    view->rev = db_get_uint(rows, row, STEP_REV);
+    view->fence = db_get_uint(rows, row, STEP_FENCE);
+    view->epoch = (uint32_t)db_get_uint(rows, row, STEP_EPOCH);
+    view->attempts = (uint32_t)db_get_uint(rows, row, STEP_ATTEMPTS);
+    view->claims = (uint32_t)db_get_uint(rows, row, STEP_CLAIMS);
+    view->sends = (uint32_t)db_get_uint(rows, row, STEP_SENDS);
+    view->conflict = db_get_int(rows, row, STEP_CONFLICT) != 0;
+    view->proof = db_get_text(rows, row, STEP_PROOF)[0];
+    TAKE_TEXT(thread_no, row, STEP_THREAD);
+    TAKE_TEXT(log_no, row, STEP_LOG);
+    TAKE_TEXT(parked, row, STEP_PARKED);
+    TAKE_TEXT(channel_key, row, STEP_CHANNEL_KEY);
+    TAKE_TEXT(channel_ref, row, STEP_CHANNEL_REF);
+    TAKE_TEXT(remark, row, STEP_REMARK);
+    TAKE_TEXT(actor, row, STEP_ACTOR);
+    text_copy(view->session_id, sizeof view->session_id,
+              view->status == 'P' ? db_get_text(rows, row, STEP_SESSION) : "");
+    view->updated_us = db_get_int(rows, row, STEP_LOGGED);
+    view->send_until_us = db_get_int(rows, row, STEP_SEND_UNTIL);
+    view->max_hold_until_us = db_get_int(rows, row, STEP_MAX_HOLD);
+    view->next_run_us = db_get_int(rows, row, STEP_NEXT_RUN);
+}
+
+/* A sync row's view tells of its retry row, too. */
+static void take_retry(tl_view *view, const struct last_steps *last)
+{
+    const size_t row = last->retry;
+
+    view->has_retry_row = row != NO_STEP && !is_deleted(last, row);
+    view->retry_status = ' ';
+    if (view->lane != 'S')
+        return;
+    view->attempts = view->claims = 0;
+    if (!view->has_retry_row)
+        return;
+    view->retry_status = db_get_text(&last->rows, row, STEP_STATUS)[0];
+    view->attempts = (uint32_t)db_get_uint(&last->rows, row, STEP_ATTEMPTS);
+    view->claims = (uint32_t)db_get_uint(&last->rows, row, STEP_CLAIMS);
+    if (!db_is_null(&last->rows, row, STEP_PARKED))
+        TAKE_TEXT(parked, row, STEP_PARKED);
+    if (!db_is_null(&last->rows, row, STEP_NEXT_RUN))
+        view->next_run_us = db_get_int(&last->rows, row, STEP_NEXT_RUN);
+}
+
+/* Who held it then, and whether that one lived.  A session that is forgotten counts as alive. */
+static tl_status read_holder(db *connection, tl_view *view, int *alive)
+{
+    db_result process = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+
+    view->holder[0] = '\0';
+    view->holder_silent_ms = -1;
+    *alive = view->session_id[0] != '\0' && view->max_hold_until_us > view->now_us;
+    if (view->session_id[0] != '\0')
+        status = read_status(connection, store_session_was(connection, view->session_id, &process),
+                             "reading the holder's session");
+    if (status == TL_OK && process.rows > 0) {
+        text_copy(view->holder, sizeof view->holder, db_get_text(&process, 0, 0));
+        if (!db_is_null(&process, 0, 1) && db_get_int(&process, 0, 1) <= view->now_us)
+            *alive = 0;
+    }
+    db_result_free(&process);
+    return status;
+}
+
+static tl_state retry_state(const tl_view *view)
+{
+    if (view->status == 'P')
+        return TL_STATE_WORKING;
+    if (view->status == 'Y')
+        return TL_STATE_SUCCEEDED;
+    if (view->parked[0] != '\0')
+        return TL_STATE_PARKED;
+    return view->next_run_us != 0 ? TL_STATE_WAITING : TL_STATE_CLOSED;
+}
+
+/* As the view trade_lock_state derives it (sql/object/trade_lock.sql). */
+static tl_state sync_state(const tl_view *view, const struct last_steps *last, int alive)
+{
+    const int same =
+        view->has_retry_row && db_get_uint(&last->rows, last->retry, STEP_EPOCH) == view->epoch;
+
+    if (view->status == 'Y')
+        return TL_STATE_SUCCEEDED;
+    if (view->status == 'F')
+        return TL_STATE_FAILED;
+    if (alive)
+        return same && view->retry_status == 'P' ? TL_STATE_WORKING : TL_STATE_LIVE;
+    if (same && view->retry_status == 'F' && !db_is_null(&last->rows, last->retry, STEP_PARKED))
+        return TL_STATE_PARKED;
+    return view->sends > 0 ? TL_STATE_IN_DOUBT : TL_STATE_QUEUED;
+}
+
+static tl_status take_steps(db *connection, tl_view *view, const struct last_steps *last)
+{
+    tl_status status;
+    int alive;
+
+    take_own(view, last);
+    take_retry(view, last);
+    status = read_holder(connection, view, &alive);
+    view->state = view->lane == 'R' ? retry_state(view) : sync_state(view, last, alive);
+    return status;
+}
+
+/* The trade of a row of either lane. */
+static tl_key trade_of(const tl_view *view, char op_code[TL_OP_MAX + 1])
+{
+    text_copy(op_code, TL_OP_MAX + 1, view->op_code);
+    if (text_is_retry_op(op_code))
+        op_code[strlen(op_code) - strlen(TL_RETRY_SUFFIX)] = '\0';
+    return (tl_key){.cust_no = view->cust_no, .serial_no = view->serial_no, .op_code = op_code};
+}
+
+tl_status list_as_of(db *connection, tl_view *view, int64_t as_of_us, int *there)
+{
+    struct last_steps last = {.rows = DB_RESULT_INIT};
+    char op_code[TL_OP_MAX + 1];
+    const tl_key key = trade_of(view, op_code);
+    tl_status status = read_status(connection, store_timeline(connection, &key, &last.rows),
+                                   "reading the log of a trade");
+
+    *there = 0;
+    if (status == TL_OK) {
+        find_last(&last, view, as_of_us);
+        *there = last.own != NO_STEP && !is_deleted(&last, last.own);
+    }
+    if (*there) {
+        view->now_us = as_of_us;
+        if (view->created_us == 0)
+            view->created_us = db_get_int(&last.rows, 0, STEP_LOGGED);
+        status = take_steps(connection, view, &last);
+    }
+    db_result_free(&last.rows);
+    return status;
+}
+
+/* ------------------------------------------------------------------- a row -- */
+
+struct showing {
+    const tl_view *view;
+    tl_view_fn each;
+    void *context;
+};
+
+static int show(void *context)
+{
+    const struct showing *showing = context;
+
+    (void)showing->each(showing->context, showing->view);
+    return TL_OK;
+}
+
+static tl_status read_row(db *connection, const tl_key *key, const char *op_code, int64_t as_of_us,
+                          tl_view *view, db_result *row)
+{
+    view_inside inside;
+    int there = 0;
+    tl_status status =
+        read_status(connection, store_view(connection, key->cust_no, key->serial_no, op_code, row),
+                    "reading a row");
+
+    if (status != TL_OK)
+        return status;
+    view_clear(view, &inside);
+    if (row->rows > 0)
+        view_read(view, &inside, row, 0);
+    text_copy(view->cust_no, sizeof view->cust_no, key->cust_no);
+    text_copy(view->serial_no, sizeof view->serial_no, key->serial_no);
+    text_copy(view->op_code, sizeof view->op_code, op_code);
+    view->lane = text_is_retry_op(op_code) ? 'R' : 'S';
+    status = list_as_of(connection, view, as_of_us, &there);
+    if (status == TL_OK && !there)
+        status = error_set(TL_NOT_FOUND,
+                           "there was no row %s %s %s at that moment, or a purge has removed it",
+                           key->serial_no, key->cust_no, op_code);
+    return status;
+}
+
+tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int64_t as_of_us,
+                        tl_view_fn each, void *context)
+{
+    db_result row = DB_RESULT_INIT;
+    char retry_op[TL_OP_MAX + 1];
+    tl_view view;
+    struct showing showing = {&view, each, context};
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK && (as_of_us <= 0 || as_of_us > STRETCH_END_US))
+        status = error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
+    if (status == TL_OK)
+        status = read_row(connection, key, lane == TL_LANE_RETRY ? retry_op : key->op_code,
+                          as_of_us, &view, &row);
+    if (status == TL_OK)
+        status = read_and_show(client, connection, show, &showing);
+    db_result_free(&row);
+    read_end(client, connection);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* What a list ends with: how many rows, how much money, and from where to go on.  Pure. */
+#include "admin/list.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- money -- */
+
+/* Adds a number to digits, from the last on, as by hand. */
+static void add_digits(char digits[40], uint64_t number)
+{
+    char sum[40];
+    size_t from = strlen(digits), to = sizeof sum - 1;
+    unsigned carry = 0;
+
+    sum[to] = '\0';
+    while (from > 0 || number > 0 || carry > 0) {
+        const unsigned digit =
+            (from > 0 ? (unsigned)(digits[--from] - '0') : 0) + (unsigned)(number % 10) + carry;
+
+        number /= 10;
+        sum[--to] = (char)('0' + digit % 10);
+        carry = digit / 10;
+    }
+    memmove(digits, sum + to, sizeof sum - to);
+}
+
+static tl_money *money_of(tl_list_end *end, const char *currency)
+{
+    tl_money *money;
+
+    for (unsigned i = 0; i < end->money_count; i++)
+        if (strcmp(end->money[i].currency, currency) == 0)
+            return &end->money[i];
+    if (end->money_count == TL_MONEY_MAX)
+        return NULL;
+    money = &end->money[end->money_count++];
+    *money = (tl_money){.sum_minor = "0"};
+    text_copy(money->currency, sizeof money->currency, currency);
+    return money;
+}
+
+void list_end_add(tl_list_end *end, const tl_view *view)
+{
+    tl_money *money = NULL;
+
+    end->rows++;
+    if (view->lane != 'S')
+        return;
+    end->trades++;
+    if (view->currency[0] != '\0')
+        money = money_of(end, view->currency);
+    if (money == NULL)
+        return;
+    money->trades++;
+    if (view->amount_minor > 0)
+        add_digits(money->sum_minor, (uint64_t)view->amount_minor);
+}
+
+/* -------------------------------------------------------------------- next -- */
+
+/* "c.1795175922322971.text.CUST.SERIAL.OP": the source as a letter, then the place.  Whatever is no
+ * letter, digit, '-' or '_' is two digits behind a '~'. */
+static char *put(char *to, const char *from)
+{
+    *to++ = '.';
+    for (; *from != '\0'; from++) {
+        if (isalnum((unsigned char)*from) || *from == '-' || *from == '_')
+            *to++ = *from;
+        else
+            to += sprintf(to, "~%02x", (unsigned)(unsigned char)*from);
+    }
+    *to = '\0';
+    return to;
+}
+
+void list_next_write(char to[TL_NEXT_TEXT], enum list_source source, const store_list_place *place)
+{
+    char *end = to + sprintf(to, "%c.%" PRId64, 'a' + (int)source, place->us);
+
+    _Static_assert(1 + 21 + 4 + 3 * (63 + TL_CUST_MAX + TL_SERIAL_MAX + TL_OP_MAX) < TL_NEXT_TEXT,
+                   "there is room for every byte as three");
+    end = put(end, place->text);
+    end = put(end, place->cust_no);
+    end = put(end, place->serial_no);
+    put(end, place->op_code);
+}
+
+static int hex_digit(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads up to the next '.', or to the end; NULL: it is none of ours. */
+static const char *take(const char *from, char *to, size_t space)
+{
+    size_t size = 0;
+
+    if (from == NULL || *from != '.')
+        return NULL;
+    for (from++; *from != '\0' && *from != '.'; from++) {
+        int c = (unsigned char)*from;
+
+        if (c == '~') {
+            const int high = hex_digit(from[1]), low = high < 0 ? -1 : hex_digit(from[2]);
+
+            if (low < 0)
+                return NULL;
+            c = high * 16 + low;
+            from += 2;
+        }
+        if (size + 1 >= space || c == '\0')
+            return NULL;
+        to[size++] = (char)c;
+    }
+    to[size] = '\0';
+    return from;
+}
+
+int list_next_read(const char *next, enum list_source *source, store_list_place *place)
+{
+    const char letter = next[0];
+    char *end;
+
+    memset(place, 0, sizeof *place);
+    if (letter < 'a' || letter >= 'a' + (int)LIST_SOURCES || next[1] != '.' ||
+        !isdigit((unsigned char)next[2]))
+        return 0;
+    *source = (enum list_source)(letter - 'a');
+    place->us = strtoll(next + 2, &end, 10);
+    next = take(end, place->text, sizeof place->text);
+    next = take(next, place->cust_no, sizeof place->cust_no);
+    next = take(next, place->serial_no, sizeof place->serial_no);
+    next = take(next, place->op_code, sizeof place->op_code);
+    return next != NULL && *next == '\0' && place->us <= STRETCH_END_US;
+}

@@ -1,0 +1,211 @@
+/* Which rows a list shows.  Looks at filters and views only. */
+#include "admin/list.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
+
+int list_op_matches(const char *op, const char *op_code)
+{
+    const size_t size = strlen(op);
+
+    return strncmp(op_code, op, size) == 0 &&
+           (op_code[size] == '\0' || strcmp(op_code + size, TL_RETRY_SUFFIX) == 0);
+}
+
+int list_is_open(const tl_view *view)
+{
+    return view->state != TL_STATE_SUCCEEDED && view->state != TL_STATE_FAILED &&
+           view->state != TL_STATE_CLOSED;
+}
+
+static tl_status check_op(const char *op)
+{
+    tl_status status = text_check_name("operation", op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
+
+    if (status == TL_OK && text_is_retry_op(op))
+        status = error_set(TL_INVALID, "operation %s: name the business operation, without %s", op,
+                           TL_RETRY_SUFFIX);
+    return status;
+}
+
+static tl_status check_name(const char *what, const char *value, size_t max)
+{
+    return value != NULL ? text_check_name(what, value, max) : TL_OK;
+}
+
+static tl_status check_letters(const tl_filter *filter)
+{
+    if (filter->lane != 0 && filter->lane != 'S' && filter->lane != 'R')
+        return error_set(TL_INVALID, "the lane is S (sync) or R (retry)");
+    if (filter->status != 0 && strchr("PFY", filter->status) == NULL)
+        return error_set(TL_INVALID, "the status is P, F or Y");
+    return TL_OK;
+}
+
+static tl_status check_numbers(const tl_filter *filter)
+{
+    if (filter->older_ms < 0 || filter->idle_ms < 0)
+        return error_set(TL_INVALID, "an age is not negative");
+    if (filter->since_us < 0 || filter->until_us < 0 || filter->as_of_us < 0 ||
+        filter->since_us > STRETCH_END_US || filter->until_us > STRETCH_END_US ||
+        filter->as_of_us > STRETCH_END_US)
+        return error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
+    if (filter->amount_over < 0)
+        return error_set(TL_INVALID, "an amount is not negative");
+    return TL_OK;
+}
+
+static tl_status check_names(const tl_filter *filter)
+{
+    uint8_t uuid[TEXT_UUID];
+    tl_status status = filter->op != NULL ? check_op(filter->op) : TL_OK;
+
+    if (status == TL_OK)
+        status = check_name("customer", filter->cust, TL_CUST_MAX);
+    if (status == TL_OK)
+        status = check_name("serial number", filter->serial, TL_SERIAL_MAX);
+    if (status == TL_OK)
+        status = check_name("beginning of serial numbers", filter->serial_prefix, TL_SERIAL_MAX);
+    if (status == TL_OK)
+        status = check_name("channel", filter->channel, TL_CHANNEL_MAX);
+    if (status == TL_OK && filter->serial != NULL && filter->serial_prefix != NULL)
+        status = error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
+    if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
+        status = error_set(TL_INVALID, "the log UUID is not a UUID as log lines and rows have it");
+    return status;
+}
+
+static tl_status check_after(const tl_filter *filter)
+{
+    enum list_source source;
+    store_list_place place;
+
+    if (filter->after == NULL)
+        return TL_OK;
+    if (!list_next_read(filter->after, &source, &place) || !list_filter_uses(filter, source))
+        return error_set(TL_INVALID, "the place to go on from is not one that a list with this "
+                                     "filter ended with");
+    return TL_OK;
+}
+
+tl_status list_filter_check(const tl_filter *filter)
+{
+    tl_status status;
+
+    if (filter == NULL || filter->version != TL_FILTER_VERSION)
+        return error_set(TL_INVALID, "the filter is NULL or its version is not set");
+    status = check_letters(filter);
+    if (status == TL_OK)
+        status = check_numbers(filter);
+    if (status == TL_OK)
+        status = check_names(filter);
+    return status == TL_OK ? check_after(filter) : status;
+}
+
+/* ----------------------------------------------------------------- sources -- */
+
+/* A retry row that waits or is parked is F, too. */
+static int may_be(const tl_filter *filter, char lane, char status)
+{
+    return (filter->lane == 0 || filter->lane == lane) &&
+           (filter->status == 0 || filter->status == status);
+}
+
+static int uses_parked(const tl_filter *filter, enum list_source source)
+{
+    if (filter->in_doubt)
+        return 0;
+    return source == LIST_PARKED_SYNC ? may_be(filter, 'S', 'P') : may_be(filter, 'R', 'F');
+}
+
+static int uses_open(const tl_filter *filter, enum list_source source)
+{
+    if (filter->parked)
+        return 0;
+    switch (source) {
+    case LIST_WAITING:
+        return may_be(filter, 'R', 'F') && !filter->in_doubt;
+    case LIST_HELD_REST:
+        return may_be(filter, 'S', 'P') || may_be(filter, 'R', 'P');
+    default:
+        return may_be(filter, 'S', 'P');
+    }
+}
+
+static int wants_open(const tl_filter *filter)
+{
+    return filter->status == 'P' || filter->parked || filter->in_doubt;
+}
+
+/* A parked retry row stands apart from the others of its serial number. */
+static int uses_serial(const tl_filter *filter, enum list_source source)
+{
+    return source == LIST_CONFLICT || source == LIST_BY_SERIAL ||
+           ((source == LIST_CONFLICT_PARKED || source == LIST_PARKED) && filter->lane != 'S');
+}
+
+/* A row is found by where it stands now, whatever it was. */
+static int uses_as_of(const tl_filter *filter, enum list_source source)
+{
+    if (filter->cust != NULL)
+        return source == LIST_CUSTOMER_REST;
+    return source == LIST_WAITING || source == LIST_HELD_REST || source == LIST_RECENT ||
+           source == LIST_IDLE;
+}
+
+int list_filter_uses(const tl_filter *filter, enum list_source source)
+{
+    if (filter->serial != NULL || filter->serial_prefix != NULL)
+        return uses_serial(filter, source);
+    if (filter->as_of_us != 0)
+        return uses_as_of(filter, source);
+    if (filter->cust != NULL)
+        return source == LIST_CUSTOMER_OPEN ||
+               (source == LIST_CUSTOMER_REST && !wants_open(filter));
+    switch (source) {
+    case LIST_CONFLICT:
+        return filter->conflict || !filter->parked;
+    case LIST_CONFLICT_PARKED:
+        return uses_parked(filter, source);
+    case LIST_PARKED_SYNC:
+    case LIST_PARKED:
+        return !filter->conflict && uses_parked(filter, source);
+    case LIST_RECENT:
+        return !filter->conflict && !wants_open(filter) && filter->lane != 'R';
+    case LIST_IDLE:
+        return !filter->conflict && !wants_open(filter);
+    default:
+        return list_is_by_operation(source) && !filter->conflict && uses_open(filter, source);
+    }
+}
+
+/* -------------------------------------------------------------------- rows -- */
+
+static int passes_names(const tl_filter *f, const tl_view *view)
+{
+    return (f->op == NULL || list_op_matches(f->op, view->op_code)) &&
+           (f->cust == NULL || strcmp(f->cust, view->cust_no) == 0) &&
+           (f->serial == NULL || strcmp(f->serial, view->serial_no) == 0) &&
+           (f->serial_prefix == NULL ||
+            strncmp(f->serial_prefix, view->serial_no, strlen(f->serial_prefix)) == 0) &&
+           (f->channel == NULL || strcmp(f->channel, view->channel) == 0);
+}
+
+static int passes_times(const tl_filter *f, const tl_view *view)
+{
+    return (f->older_ms == 0 || (view->now_us - view->created_us) / 1000 >= f->older_ms) &&
+           (f->idle_ms == 0 || (view->now_us - view->updated_us) / 1000 >= f->idle_ms) &&
+           (f->since_us == 0 || view->created_us >= f->since_us) &&
+           (f->until_us == 0 || view->created_us < f->until_us);
+}
+
+int list_filter_passes(const tl_filter *f, const tl_view *view)
+{
+    return (f->status == 0 || f->status == view->status) &&
+           (f->lane == 0 || f->lane == view->lane) && passes_names(f, view) &&
+           passes_times(f, view) && (f->amount_over == 0 || view->amount_minor > f->amount_over) &&
+           (!f->parked || view->parked[0] != '\0') &&
+           (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) && (!f->conflict || view->conflict);
+}

@@ -1,0 +1,246 @@
+/* Shows the rows of a page that pass: a few dozen are read whole in one statement.  Reads only. */
+#include "admin/list.h"
+
+#include "client/read.h"
+
+#include "base/text.h"
+#include "store/view.h"
+
+#include <string.h>
+
+/* Rows whose history one statement looks at; many more take it longer each. */
+#define WORK_MOST 512
+
+/* Whether it is a sync row in process that neither its holder nor its retry row leads to.  Only SQL
+ * typed by hand makes one. */
+static int is_astray(const struct list *list, const tl_view *view)
+{
+    if (view->status != 'P' || view->lane != 'S')
+        return 0;
+    if (view->session_id[0] == '\0')
+        return view->next_run_us == 0 && view->parked[0] == '\0' && !view->repeatable &&
+               view->retry_status != 'P';
+    for (size_t i = 0; i < list->operation_count; i++)
+        if (strcmp(list->operations[i].op_code, view->op_code) == 0)
+            return view->next_run_us != 0 && view->next_run_us < list->operations[i].low_water_us;
+    return 0;
+}
+
+/* Whether the row belongs to the source from which it was found, and not to one before. */
+static int is_wanted(const struct list *list, const tl_view *view)
+{
+    if (list->filter->as_of_us != 0)
+        return 1;
+    switch (list->source) {
+    case LIST_CONFLICT:
+    case LIST_CONFLICT_PARKED:
+        return view->conflict;
+    case LIST_PARKED_SYNC:
+        return view->status == 'P' && view->parked[0] != '\0' &&
+               !(view->conflict && list_filter_uses(list->filter, LIST_CONFLICT));
+    case LIST_PARKED:
+        return view->parked[0] != '\0';
+    case LIST_LEFT:
+    case LIST_WAITING_SYNC:
+        return view->status == 'P' && view->session_id[0] == '\0' && !view->conflict;
+    case LIST_HELD:
+        return view->status == 'P' && view->session_id[0] != '\0' && !view->conflict;
+    case LIST_WAITING:
+    case LIST_HELD_REST:
+    case LIST_CUSTOMER_OPEN:
+        return list_is_open(view);
+    case LIST_RECENT:
+    case LIST_IDLE:
+        return !view->conflict && (!list_is_open(view) || is_astray(list, view));
+    case LIST_CUSTOMER_REST:
+        return !list_is_open(view);
+    default:
+        return 1;
+    }
+}
+
+void list_place_of(store_list_place *place, const db_result *page, size_t row)
+{
+    text_copy(place->cust_no, sizeof place->cust_no, db_get_text(page, row, LIST_CUST));
+    text_copy(place->serial_no, sizeof place->serial_no, db_get_text(page, row, LIST_SERIAL));
+    text_copy(place->op_code, sizeof place->op_code, db_get_text(page, row, LIST_OP));
+    text_copy(place->text, sizeof place->text, db_get_text(page, row, LIST_PLACE_TEXT));
+    place->us = db_get_int(page, row, LIST_PLACE_US);
+}
+
+/* A row that passes when the limit is reached is not shown; it tells that there is more. */
+static void show_view(struct list *list, const struct list_row *on, const tl_view *view)
+{
+    if (!is_wanted(list, view) || !list_filter_passes(list->filter, view))
+        return;
+    if (list->left == 0) {
+        list->end->more = list->stopped = 1;
+        return;
+    }
+    list->left--;
+    list_end_add(list->end, view);
+    list_place_of(&list->last, on->page, on->row);
+    list->last_source = list->source;
+    if (list->each(list->context, view) != 0)
+        list->end->more = list->stopped = 1;
+}
+
+static tl_view *view_of(struct list *list, const tl_key *key)
+{
+    for (size_t i = 0; i < list->views.rows; i++)
+        if (strcmp(list->view[i].serial_no, key->serial_no) == 0 &&
+            strcmp(list->view[i].cust_no, key->cust_no) == 0 &&
+            strcmp(list->view[i].op_code, key->op_code) == 0)
+            return &list->view[i];
+    return NULL;
+}
+
+/* Whether the row of the page is a trade that was over at the moment, and has not changed since. */
+static int was_finished(const struct list *list, const struct list_row *on)
+{
+    return list->filter->as_of_us != 0 && db_get_text(on->page, on->row, LIST_STATUS)[0] != 'P' &&
+           !text_is_retry_op(db_get_text(on->page, on->row, LIST_OP)) &&
+           db_get_int(on->page, on->row, LIST_LOGGED) <= list->filter->as_of_us;
+}
+
+/* Makes the view what the row was at the moment, if the list asks for one.  A trade that was over is
+ * what it is, and costs no look at its history. */
+static tl_status make_past(struct list *list, const struct list_row *on, tl_view *view, int *there)
+{
+    *there = view != NULL;
+    if (view == NULL || list->filter->as_of_us == 0)
+        return TL_OK;
+    if (!was_finished(list, on) || view->rev != db_get_uint(on->page, on->row, LIST_REV))
+        return list_as_of(list->connection, view, list->filter->as_of_us, there);
+    view->now_us = list->filter->as_of_us;
+    return TL_OK;
+}
+
+/* Shows some of the rows that were found. */
+static tl_status show_batch(struct list *list, size_t first, size_t count)
+{
+    view_inside inside;
+    tl_status status =
+        read_status(list->connection,
+                    store_list_views(list->connection, list->keys + first, count, &list->views),
+                    "reading rows");
+
+    for (size_t i = 0; status == TL_OK && i < list->views.rows; i++)
+        view_read(&list->view[i], &inside, &list->views, i);
+    for (size_t i = first; status == TL_OK && i < first + count && !list->stopped; i++) {
+        tl_view *view = view_of(list, &list->keys[i]);
+        int there;
+
+        status = make_past(list, &list->found[i].on, view, &there);
+        if (status == TL_OK && there)
+            show_view(list, &list->found[i].on, view);
+    }
+    return status;
+}
+
+static int is_looked_for(const struct list *list, const struct list_row *on)
+{
+    const tl_filter *f = list->filter;
+
+    return db_get_int(on->page, on->row, LIST_PASSES) &&
+           !((f->in_doubt || f->parked || f->status == 'P') && was_finished(list, on));
+}
+
+/* Leads from a retry row to its sync row; 0: it is none. */
+static int lead_to_sync(tl_key *key, char sync_op[TL_OP_MAX + 1])
+{
+    if (!text_is_retry_op(key->op_code))
+        return 0;
+    text_copy(sync_op, TL_OP_MAX + 1, key->op_code);
+    sync_op[strlen(sync_op) - strlen(TL_RETRY_SUFFIX)] = '\0';
+    key->op_code = sync_op;
+    return 1;
+}
+
+/* Names those of the rows that pass, or the sync rows to which they lead. */
+static size_t find_rows(struct list *list, size_t rows)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        const struct list_row *on = &list->rows[i];
+        tl_key *key = &list->keys[count];
+        struct list_found *found = &list->found[count];
+
+        if (!is_looked_for(list, on))
+            continue;
+        *key = (tl_key){.cust_no = db_get_text(on->page, on->row, LIST_CUST),
+                        .serial_no = db_get_text(on->page, on->row, LIST_SERIAL),
+                        .op_code = db_get_text(on->page, on->row, LIST_OP)};
+        found->on = *on;
+        if (!list_is_of_sync(list->source) || lead_to_sync(key, found->sync_op))
+            count++;
+    }
+    return count;
+}
+
+static int is_of_work(const struct list *list, const tl_key *key)
+{
+    const db_result *keys = &list->of_work;
+
+    for (size_t row = 0; row < keys->rows; row++)
+        if (strcmp(db_get_text(keys, row, LIST_SERIAL), key->serial_no) == 0 &&
+            strcmp(db_get_text(keys, row, LIST_CUST), key->cust_no) == 0 &&
+            strcmp(db_get_text(keys, row, LIST_OP), key->op_code) == 0)
+            return 1;
+    return 0;
+}
+
+/* Moves those of some of the rows that have a step under the log UUID to the others that have. */
+static tl_status keep_some(struct list *list, size_t first, size_t count, size_t *kept)
+{
+    tl_status status;
+
+    db_result_free(&list->of_work);
+    status = read_status(list->connection,
+                         store_log_seen(list->connection, list->keys + first, count,
+                                        list->filter->log_uuid, &list->of_work),
+                         "looking for the log UUID in the history");
+    for (size_t i = first; status == TL_OK && i < first + count; i++)
+        if (is_of_work(list, &list->keys[i])) {
+            list->keys[*kept] = list->keys[i];
+            if (*kept != i)
+                list->found[*kept] = list->found[i];
+            if (list_is_of_sync(list->source))
+                list->keys[*kept].op_code = list->found[*kept].sync_op;
+            ++*kept;
+        }
+    return status;
+}
+
+/* Leaves those of the rows that have a step under the log UUID. */
+static tl_status keep_work(struct list *list, size_t *count)
+{
+    size_t kept = 0;
+    tl_status status = TL_OK;
+
+    if (list->filter->log_uuid == NULL)
+        return TL_OK;
+    for (size_t first = 0; first < *count && status == TL_OK; first += WORK_MOST) {
+        const size_t left = *count - first;
+
+        status = keep_some(list, first, left < WORK_MOST ? left : WORK_MOST, &kept);
+    }
+    *count = kept;
+    return status;
+}
+
+tl_status list_show_rows(struct list *list, size_t rows)
+{
+    size_t count = find_rows(list, rows), first = 0;
+    tl_status status = keep_work(list, &count);
+
+    while (status == TL_OK && first < count && !list->stopped) {
+        const size_t wanted = list->left < LIST_BATCH ? list->left + 1 : LIST_BATCH;
+        const size_t some = count - first < wanted ? count - first : wanted;
+
+        status = show_batch(list, first, some);
+        first += some;
+    }
+    return status;
+}

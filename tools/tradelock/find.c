@@ -1,0 +1,62 @@
+/* Finds a trade by its serial number, or by how that begins.  Only reads. */
+#include "find.h"
+
+#include "list_print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Either of a trade's rows names it. */
+static int take(void *context, const tl_view *view)
+{
+    struct found_trade *found = context;
+    const size_t size = strlen(view->op_code);
+    char op_code[TL_OP_MAX + 1];
+
+    memcpy(op_code, view->op_code, size + 1);
+    if (view->lane == 'R' && size > strlen(TL_RETRY_SUFFIX))
+        op_code[size - strlen(TL_RETRY_SUFFIX)] = '\0';
+    if (found->count == 1 && strcmp(found->serial_no, view->serial_no) == 0 &&
+        strcmp(found->cust_no, view->cust_no) == 0 && strcmp(found->op_code, op_code) == 0)
+        return 0;
+    found->count++;
+    memcpy(found->serial_no, view->serial_no, sizeof found->serial_no);
+    memcpy(found->cust_no, view->cust_no, sizeof found->cust_no);
+    memcpy(found->op_code, op_code, sizeof found->op_code);
+    return found->count > 1;
+}
+
+static int say_which(tl_client *client, const struct common *common, const tl_filter *filter)
+{
+    const struct list_form_options form = {.form = common->json ? LIST_JSON : LIST_NARROW};
+    const int code = list_print(client, filter, &form);
+
+    fprintf(stderr, "tradelock: several trades match %s: name one, by SERIAL CUST OP\n",
+            filter->serial != NULL ? filter->serial : filter->serial_prefix);
+    return code == EXIT_DONE ? EXIT_REFUSED : code;
+}
+
+int find_trade(tl_client *client, const struct common *common, tl_filter *filter,
+               struct found_trade *found)
+{
+    const char *serial = filter->serial;
+    tl_status status = tl_list(client, filter, take, found);
+
+    if (status == TL_OK && found->count == 0) {
+        filter->serial_prefix = serial;
+        filter->serial = NULL;
+        status = tl_list(client, filter, take, found);
+    }
+    if (status != TL_OK)
+        return report(status);
+    if (found->count > 1)
+        return say_which(client, common, filter);
+    if (found->count == 0) {
+        fprintf(stderr, "tradelock: there is no trade %s, and none whose serial number begins so\n",
+                serial);
+        return EXIT_REFUSED;
+    }
+    found->key = (tl_key){
+        .serial_no = found->serial_no, .cust_no = found->cust_no, .op_code = found->op_code};
+    return EXIT_DONE;
+}

@@ -1,0 +1,509 @@
+/*
+ * Prints lists.  Nothing is collected but the first rows, by which the columns get their widths; a
+ * longer value later moves what stands behind it.
+ */
+#include "list_print.h"
+
+#include "moment.h"
+#include "print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELL 1100
+/* Rows by which columns get their widths. */
+#define FIRST_ROWS 100
+
+/* ----------------------------------------------------------------- columns -- */
+
+typedef void (*cell_fn)(char to[CELL], const tl_view *view, int raw);
+
+#define TEXT_CELL(name, value)                                                                     \
+    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
+    {                                                                                              \
+        (void)raw;                                                                                 \
+        snprintf(to, CELL, "%s", value);                                                           \
+    }
+#define NUMBER_CELL(name, format, value)                                                           \
+    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
+    {                                                                                              \
+        (void)raw;                                                                                 \
+        snprintf(to, CELL, format, value);                                                         \
+    }
+#define TIME_CELL(name, value)                                                                     \
+    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
+    {                                                                                              \
+        (void)raw;                                                                                 \
+        time_text(to, value);                                                                      \
+    }
+
+TEXT_CELL(serial, view->serial_no)
+TEXT_CELL(customer, view->cust_no)
+TEXT_CELL(operation, view->op_code)
+TEXT_CELL(lane, view->lane == 'R' ? "retry" : "sync")
+NUMBER_CELL(status, "%c", view->status)
+TEXT_CELL(conflict, view->conflict ? "yes" : "")
+TEXT_CELL(currency, view->currency)
+NUMBER_CELL(epoch, "%" PRIu32, view->epoch)
+NUMBER_CELL(sends, "%" PRIu32, view->sends)
+NUMBER_CELL(attempts, "%" PRIu32, view->attempts)
+NUMBER_CELL(claims, "%" PRIu32, view->claims)
+NUMBER_CELL(fence, "%" PRIu64, view->fence)
+NUMBER_CELL(rev, "%" PRIu64, view->rev)
+TIME_CELL(created, view->created_us)
+TIME_CELL(updated, view->updated_us)
+TIME_CELL(next_at, view->next_run_us)
+TIME_CELL(deadline, view->deadline_us)
+TEXT_CELL(parked, view->parked)
+TEXT_CELL(holder, view->holder)
+TEXT_CELL(reason, view->parked[0] != '\0' ? view->parked : view->holder)
+TEXT_CELL(channel, view->channel)
+TEXT_CELL(channel_key, view->channel_key)
+TEXT_CELL(channel_ref, view->channel_ref)
+TEXT_CELL(proof, view->proof == TL_PROOF_NONE ? "" : tl_proof_name((tl_proof)view->proof))
+TEXT_CELL(remark, view->remark)
+TEXT_CELL(actor, view->actor)
+TEXT_CELL(log, view->log_no)
+TEXT_CELL(session, view->session_id)
+
+static void cell_state(char to[CELL], const tl_view *view, int raw)
+{
+    snprintf(to, CELL, "%s%s", tl_state_name(view->state),
+             view->conflict && !raw ? ", conflict" : "");
+}
+
+static void cell_amount(char to[CELL], const tl_view *view, int raw)
+{
+    to[0] = '\0';
+    if (view->currency[0] != '\0')
+        snprintf(to, CELL, "%" PRId64 "%s%s", view->amount_minor, raw ? "" : " ",
+                 raw ? "" : view->currency);
+}
+
+static void cell_counts(char to[CELL], const tl_view *view, int raw)
+{
+    (void)raw;
+    snprintf(to, CELL, "%" PRIu32 "/%" PRIu32 "/%" PRIu32, view->epoch, view->sends,
+             view->attempts);
+}
+
+static void put_distance(char to[CELL], int64_t us, int raw)
+{
+    if (raw)
+        snprintf(to, CELL, "%" PRId64, us / 1000000);
+    else
+        short_duration(to, us);
+}
+
+static void cell_age(char to[CELL], const tl_view *view, int raw)
+{
+    put_distance(to, view->now_us - view->created_us, raw);
+}
+
+static void cell_idle(char to[CELL], const tl_view *view, int raw)
+{
+    put_distance(to, view->now_us - view->updated_us, raw);
+}
+
+static void cell_next(char to[CELL], const tl_view *view, int raw)
+{
+    to[0] = '\0';
+    if (view->next_run_us != 0)
+        put_distance(to, view->next_run_us - view->now_us, raw);
+}
+
+struct column {
+    const char *name, *title;
+    cell_fn cell;
+    int right; /* numbers stand below each other */
+};
+
+static const struct column columns[] = {
+    {"serial", "SERIAL", cell_serial, 0},
+    {"customer", "CUSTOMER", cell_customer, 0},
+    {"operation", "OPERATION", cell_operation, 0},
+    {"lane", "LANE", cell_lane, 0},
+    {"status", "ST", cell_status, 0},
+    {"state", "STATE", cell_state, 0},
+    {"conflict", "CONFLICT", cell_conflict, 0},
+    {"amount", "MINOR UNITS", cell_amount, 1},
+    {"currency", "CURRENCY", cell_currency, 0},
+    {"age", "AGE", cell_age, 1},
+    {"idle", "IDLE", cell_idle, 1},
+    {"next", "DUE IN", cell_next, 1},
+    {"counts", "EPOCH/SENDS/TRIES", cell_counts, 0},
+    {"epoch", "EPOCH", cell_epoch, 1},
+    {"sends", "SENDS", cell_sends, 1},
+    {"attempts", "TRIES", cell_attempts, 1},
+    {"claims", "CLAIMS", cell_claims, 1},
+    {"fence", "FENCE", cell_fence, 1},
+    {"rev", "REVISION", cell_rev, 1},
+    {"created", "CREATED", cell_created, 0},
+    {"updated", "UPDATED", cell_updated, 0},
+    {"next_at", "NEXT", cell_next_at, 0},
+    {"deadline", "DEADLINE", cell_deadline, 0},
+    {"reason", "HOLDER OR REASON", cell_reason, 0},
+    {"parked", "PARKED", cell_parked, 0},
+    {"holder", "HOLDER", cell_holder, 0},
+    {"channel", "CHANNEL", cell_channel, 0},
+    {"channel_key", "CHANNEL KEY", cell_channel_key, 0},
+    {"channel_ref", "CHANNEL REF", cell_channel_ref, 0},
+    {"proof", "PROOF", cell_proof, 0},
+    {"remark", "REMARK", cell_remark, 0},
+    {"actor", "ACTOR", cell_actor, 0},
+    {"log", "LOG", cell_log, 0},
+    {"session", "SESSION", cell_session, 0},
+};
+
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+_Static_assert(COLUMNS <= LIST_COLUMNS_MOST, "there is room for each column once");
+
+static const char *const of_form[] = {
+    [LIST_NARROW] = "serial,customer,operation,state,age,next,amount",
+    [LIST_WIDE] = "serial,customer,operation,status,state,conflict,amount,counts,fence,updated,"
+                  "next_at,reason",
+    [LIST_CSV] = "serial,customer,operation,lane,status,state,conflict,amount,currency,epoch,sends,"
+                 "attempts,fence,created,updated,next_at,parked,holder",
+};
+
+static const struct column *find_column(const char *name, size_t size)
+{
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (strlen(columns[i].name) == size && strncmp(columns[i].name, name, size) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+const char *list_column_names(void)
+{
+    static char names[512];
+
+    names[0] = '\0';
+    for (size_t i = 0; i < COLUMNS; i++)
+        strcat(strcat(names, i > 0 ? "," : ""), columns[i].name);
+    return names;
+}
+
+/* How many there are, or 0: *wrong, of *size letters, is none, or one too many. */
+static size_t choose(const struct column **to, const char *names, const char **wrong, int *size)
+{
+    size_t count = 0;
+
+    for (;;) {
+        const size_t length = strcspn(names, ",");
+        const struct column *column = find_column(names, length);
+
+        *wrong = names;
+        *size = (int)length;
+        if (column == NULL || count == LIST_COLUMNS_MOST)
+            return 0;
+        to[count++] = column;
+        if (names[length] == '\0')
+            return count;
+        names += length + 1;
+    }
+}
+
+int list_columns_check(const char *names, const char **wrong, int *size)
+{
+    const struct column *chosen[LIST_COLUMNS_MOST];
+
+    return choose(chosen, names, wrong, size) > 0;
+}
+
+/* ------------------------------------------------------------------- lines -- */
+
+struct output {
+    enum list_form form;
+    const struct column *chosen[LIST_COLUMNS_MOST];
+    size_t count;                 /* of columns */
+    int width[LIST_COLUMNS_MOST]; /* on the terminal */
+    char *first[FIRST_ROWS];      /* rows that are not printed yet, cell by cell */
+    size_t kept, rows;
+    const struct list_form_options *options;
+    int begun;
+};
+
+static void out_of_memory(void)
+{
+    fputs("tradelock: out of memory\n", stderr);
+    exit(EXIT_INTERNAL);
+}
+
+/* One line; the last column is not padded. */
+static void print_line(const struct output *output, const char *const *cells)
+{
+    for (size_t i = 0; i < output->count; i++) {
+        const int gap = output->width[i] - text_width(cells[i]);
+
+        if (output->chosen[i]->right && (cells[i][0] != '\0' || i + 1 < output->count))
+            printf("%*s", gap > 0 ? gap : 0, "");
+        print_harmless(cells[i], strlen(cells[i]));
+        if (i + 1 < output->count)
+            printf("%*s", (output->chosen[i]->right || gap < 0 ? 0 : gap) + 1, "");
+    }
+    putchar('\n');
+}
+
+/* The cells of a row in one block, each ended by NUL. */
+static char *make_cells(const struct output *output, const tl_view *view)
+{
+    char *block = malloc(output->count * CELL), *end = block, *smaller;
+
+    if (block == NULL)
+        out_of_memory();
+    for (size_t i = 0; i < output->count; i++) {
+        output->chosen[i]->cell(end, view, output->form == LIST_CSV);
+        end += strlen(end) + 1;
+    }
+    smaller = realloc(block, (size_t)(end - block));
+    return smaller != NULL ? smaller : block;
+}
+
+static void find_cells(const struct output *output, char *block,
+                       const char *cells[LIST_COLUMNS_MOST])
+{
+    for (size_t i = 0; i < output->count; i++) {
+        cells[i] = block;
+        block += strlen(block) + 1;
+    }
+}
+
+static void print_block(const struct output *output, char *block)
+{
+    const char *cells[LIST_COLUMNS_MOST];
+
+    find_cells(output, block, cells);
+    print_line(output, cells);
+    free(block);
+}
+
+static void widen(struct output *output, const char *const *cells)
+{
+    for (size_t i = 0; i < output->count; i++)
+        if (text_width(cells[i]) > output->width[i])
+            output->width[i] = text_width(cells[i]);
+}
+
+static void print_first(struct output *output)
+{
+    const char *cells[LIST_COLUMNS_MOST];
+
+    if (output->kept == 0)
+        return;
+    for (size_t i = 0; i < output->count; i++)
+        cells[i] = output->chosen[i]->title;
+    widen(output, cells);
+    for (size_t row = 0; row < output->kept; row++) {
+        find_cells(output, output->first[row], cells);
+        widen(output, cells);
+    }
+    for (size_t i = 0; i < output->count; i++)
+        cells[i] = output->chosen[i]->title;
+    print_line(output, cells);
+    for (size_t row = 0; row < output->kept; row++)
+        print_block(output, output->first[row]);
+    output->kept = 0;
+}
+
+static void add_line(struct output *output, const tl_view *view)
+{
+    char *block = make_cells(output, view);
+
+    if (output->rows <= FIRST_ROWS) {
+        output->first[output->kept++] = block;
+        if (output->kept < FIRST_ROWS)
+            return;
+        print_first(output);
+    } else {
+        print_block(output, block);
+    }
+}
+
+/* --------------------------------------------------------------------- CSV -- */
+
+static void print_csv(const char *const *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int quoted = strpbrk(cells[i], ",\"\r\n") != NULL;
+
+        if (i > 0)
+            putchar(',');
+        if (!quoted) {
+            fputs(cells[i], stdout);
+            continue;
+        }
+        putchar('"');
+        for (const char *c = cells[i]; *c != '\0'; c++) {
+            if (*c == '"')
+                putchar('"');
+            putchar(*c);
+        }
+        putchar('"');
+    }
+    putchar('\n');
+}
+
+static void begin_csv(const struct output *output)
+{
+    const char *cells[LIST_COLUMNS_MOST];
+
+    for (size_t i = 0; i < output->count; i++)
+        cells[i] = output->chosen[i]->name;
+    print_csv(cells, output->count);
+}
+
+static void add_csv(const struct output *output, const tl_view *view)
+{
+    const char *cells[LIST_COLUMNS_MOST];
+    char *block = make_cells(output, view);
+
+    find_cells(output, block, cells);
+    print_csv(cells, output->count);
+    free(block);
+}
+
+/* -------------------------------------------------------------------- JSON -- */
+
+static void add_json(const struct output *output, const tl_view *view)
+{
+    json_t *row = json_view(view);
+
+    fputs(output->rows > 1 ? ",\n    " : "\n    ", stdout);
+    if (row == NULL || json_dumpf(row, stdout, 0) != 0)
+        out_of_memory();
+    json_decref(row);
+}
+
+static json_t *json_money(const tl_list_end *end)
+{
+    json_t *money = json_array();
+
+    for (unsigned i = 0; i < end->money_count; i++)
+        json_array_append_new(
+            money, json_pack("{s:s, s:s, s:I}", "currency", end->money[i].currency, "sum_minor",
+                             end->money[i].sum_minor, "trades", (json_int_t)end->money[i].trades));
+    return money;
+}
+
+static void end_json(const tl_filter *filter, const tl_list_end *end)
+{
+    json_t *rest =
+        json_pack("{s:I, s:I, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows, "trades",
+                  (json_int_t)end->trades, "money", json_money(end), "as_of",
+                  json_time(filter->as_of_us), "more", end->more, "next", json_text(end->next));
+    char *text = rest != NULL ? json_dumps(rest, 0) : NULL;
+
+    if (text == NULL)
+        out_of_memory();
+    /* Without its first brace it goes on with the document. */
+    printf("\n  ],\n  %s\n", text + 1);
+    free(text);
+    json_decref(rest);
+}
+
+/* -------------------------------------------------------------------- a list -- */
+
+static const char *many(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_totals(const tl_list_end *end)
+{
+    uint64_t told = 0;
+
+    printf("\n%" PRIu64 " trade%s", end->trades, many(end->trades));
+    if (end->rows != end->trades)
+        printf(" (%" PRIu64 " row%s)", end->rows, many(end->rows));
+    for (unsigned i = 0; i < end->money_count; i++) {
+        printf("%s %s %s in %" PRIu64, i == 0 ? ":" : ",", end->money[i].sum_minor,
+               end->money[i].currency, end->money[i].trades);
+        told += end->money[i].trades;
+    }
+    if (end->money_count > 0 && told < end->trades)
+        printf(", no amount told in %" PRIu64, end->trades - told);
+    fputs(end->money_count > 0 ? " (minor units)\n" : "\n", stdout);
+}
+
+static void say_the_rest(const tl_filter *filter, const tl_list_end *end)
+{
+    if (filter->as_of_us != 0)
+        fputs("tradelock: by the history that is there: what a purge has removed since is not in "
+              "this list\n",
+              stderr);
+    if (end->more)
+        fprintf(stderr,
+                "tradelock: these are the first %" PRIu64 " rows, there are more: the same with "
+                "--after %s\n",
+                end->rows, end->next);
+}
+
+/* Nothing is printed before the first row, so that an error is alone. */
+static void begin(struct output *output)
+{
+    const char *names = output->options->columns, *wrong;
+    int size;
+
+    if (output->begun)
+        return;
+    output->begun = 1;
+    if (output->form == LIST_JSON)
+        fputs("{\n  \"rows\": [", stdout);
+    else
+        output->count =
+            choose(output->chosen, names != NULL ? names : of_form[output->form], &wrong, &size);
+    if (output->form == LIST_CSV)
+        begin_csv(output);
+}
+
+static int add_row(void *context, const tl_view *view)
+{
+    struct output *output = context;
+
+    begin(output);
+    output->rows++;
+    if (output->form == LIST_JSON)
+        add_json(output, view);
+    else if (output->form == LIST_CSV)
+        add_csv(output, view);
+    else
+        add_line(output, view);
+    return ferror(stdout);
+}
+
+static void print_end(struct output *output, const tl_filter *filter, const tl_list_end *end)
+{
+    begin(output);
+    if (output->form == LIST_JSON)
+        end_json(filter, end);
+    print_first(output);
+    if (output->form == LIST_NARROW || output->form == LIST_WIDE) {
+        if (output->rows > 0)
+            print_totals(end);
+        else
+            fputs("tradelock: no lock passes these filters\n", stderr);
+    }
+    fflush(stdout);
+    say_the_rest(filter, end);
+}
+
+int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options)
+{
+    struct output output = {.form = options->form, .options = options};
+    tl_list_end *end = calloc(1, sizeof *end);
+    tl_status status;
+    int code;
+
+    if (end == NULL)
+        out_of_memory();
+    status = tl_list_page(client, filter, add_row, &output, end);
+    code = status == TL_OK ? EXIT_DONE : report(status);
+    if (status == TL_OK || output.rows > 0)
+        print_end(&output, filter, end);
+    free(end);
+    return finish_output(code);
+}

@@ -1,0 +1,26 @@
+/* Prints the rows of a list as they come: as columns, as JSON or as CSV. */
+#ifndef TRADELOCK_LIST_PRINT_H
+#define TRADELOCK_LIST_PRINT_H
+
+#include "command.h"
+
+#include <tradelock/admin.h>
+
+enum list_form { LIST_NARROW, LIST_WIDE, LIST_CSV, LIST_JSON };
+
+#define LIST_COLUMNS_MOST 40
+
+struct list_form_options {
+    enum list_form form;
+    const char *columns; /* names, with commas between; NULL: those of the form */
+};
+
+/* 1: these are columns.  0: *wrong, of *size letters, is none. */
+int list_columns_check(const char *columns, const char **wrong, int *size);
+/* All names, with commas between. */
+const char *list_column_names(void);
+
+/* Lists, prints, and says on stderr that there are more; returns the exit code. */
+int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options);
+
+#endif

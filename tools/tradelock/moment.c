@@ -1,0 +1,76 @@
+/* Reads moments, and writes durations in few letters.  Pure, but for the clock of "2h ago". */
+#include "moment.h"
+
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define US INT64_C(1000000)
+
+/* ".125" and so on: up to six digits.  The rest of the text, or NULL. */
+static const char *read_fraction(const char *text, int64_t *us)
+{
+    int64_t scale = US;
+
+    *us = 0;
+    if (*text != '.')
+        return text;
+    for (text++; *text >= '0' && *text <= '9'; text++) {
+        scale /= 10;
+        *us += scale * (*text - '0');
+    }
+    return scale < US && scale > 0 ? text : NULL;
+}
+
+static int read_date(const char *text, int64_t *us)
+{
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
+                                          "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct tm parts = {.tm_mday = 1};
+        const char *end = strptime(text, formats[i], &parts);
+        int64_t fraction = 0;
+
+        if (end != NULL && i < 2)
+            end = read_fraction(end, &fraction);
+        if (end == NULL || (*end != '\0' && strcmp(end, "Z") != 0))
+            continue;
+        *us = (int64_t)timegm(&parts) * US + fraction;
+        return *us > 0;
+    }
+    return 0;
+}
+
+int read_moment_us(const char *text, int64_t *us)
+{
+    struct timespec now;
+    int64_t ago_ms;
+
+    if (!read_duration_ms(text, &ago_ms))
+        return read_date(text, us);
+    clock_gettime(CLOCK_REALTIME, &now);
+    *us = (int64_t)now.tv_sec * US + now.tv_nsec / 1000;
+    if (ago_ms >= *us / 1000)
+        return 0;
+    *us -= ago_ms * 1000;
+    return 1;
+}
+
+const char *short_duration(char to[SHORT_TEXT], int64_t us)
+{
+    const char *sign = us < 0 ? "-" : "";
+    const long long s = (us < 0 ? -us : us) / US;
+
+    if (s < 60)
+        snprintf(to, SHORT_TEXT, "%s%llds", sign, s);
+    else if (s < 3600)
+        snprintf(to, SHORT_TEXT, "%s%lldm", sign, s / 60);
+    else if (s < 86400)
+        snprintf(to, SHORT_TEXT, "%s%lldh%02lldm", sign, s / 3600, s % 3600 / 60);
+    else
+        snprintf(to, SHORT_TEXT, "%s%lldd%02lldh", sign, s / 86400, s % 86400 / 3600);
+    return to;
+}
