@@ -1,7 +1,7 @@
 -- A page of one operation's rows that have a next moment, the first first: the end of max_hold for
--- sync rows, also finished ones; the next attempt for retry rows.  It starts after the named row and
--- ends before a moment, in microseconds.  after_text is the session of the named row, '' where it
--- has none.
+-- sync rows, also finished ones; the next attempt for retry rows.  It starts after the named row
+-- and ends before a moment, in microseconds.  after_text is the session of the named row, '' where
+-- it has none.
 SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at) AS place_us,
     COALESCE(CAST(session_id AS CHAR), '') AS place_text

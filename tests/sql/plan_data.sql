@@ -33,7 +33,7 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
     UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
     1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, IF(seq MOD 2 = 0, 999, NULL),
-    UNHEX(MD5(-seq)), @now - INTERVAL 2000000 - seq SECOND, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
+    UNHEX(MD5(-seq)), @now, @now FROM seq_1_to_1000000 WHERE seq <= @rows;
 -- Half of them keep their first step themselves.
 INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
     thread_no, log_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at,
@@ -45,54 +45,54 @@ SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, proof, retryable, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('F', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 1, '2020-06-01' + INTERVAL seq SECOND, 'D', 1, @now - INTERVAL seq MICROSECOND, @now
+    UNHEX(MD5(seq)), 1000, 1000, 1, '2020-06-01' + INTERVAL seq SECOND, 'D', 1, @now, @now
     FROM seq_1_to_2000;
 -- Held by the living: L1 ...; by the dead, for longer than allowed: D1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, max_hold_until, next_run_at, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('L', seq), 'WITHDRAW', 'S', 'P', 'ask', UUID(),
     UNHEX(MD5(seq)), @alive, 1000, 1000, 1, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR,
-    @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_2000
+    @now, @now FROM seq_1_to_2000
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('D', seq), 'WITHDRAW', 'S', 'P', 'ask', UUID(),
     UNHEX(MD5(seq)), @dead, 1000, 1000, 1, @now - INTERVAL 1 MINUTE,
-    @now - INTERVAL 1 MINUTE, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_500;
+    @now - INTERVAL 1 MINUTE, @now, @now FROM seq_1_to_500;
 -- Opened: O1 ..., with a retry row each; the first 1,000 due, ten of the
 -- oldest and ten of the newest suspect.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('O', seq), 'WITHDRAW', 'S', 'P', 'reap', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 1, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_2000;
+    UNHEX(MD5(seq)), 1000, 1000, 1, @now, @now FROM seq_1_to_2000;
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, claims, next_run_at, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('O', seq), 'WITHDRAW_RETRY', 'R', 'F', 'reap', UUID(),
     UNHEX(MD5(seq)), 1000, 1000, IF(seq <= 10 OR seq BETWEEN 800 AND 809, 1, 0),
-    @now + INTERVAL IF(seq <= 1000, -seq, 3600) SECOND, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_2000;
+    @now + INTERVAL IF(seq <= 1000, -seq, 3600) SECOND, @now, @now FROM seq_1_to_2000;
 -- Worked on: K1 ..., both rows in process; parked: Q1 ...; closed retry rows: W1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, max_hold_until, next_run_at, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('K', seq), 'WITHDRAW', 'S', 'P', 'claim', UUID(),
     UNHEX(MD5(seq)), @alive, 1000, 1000, 1, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR,
-    @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_200
+    @now, @now FROM seq_1_to_200
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('K', seq), 'WITHDRAW_RETRY', 'R', 'P', 'claim', UUID(),
-    UNHEX(MD5(seq)), @alive, 1000, 1000, 0, NULL, NULL, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_200
+    UNHEX(MD5(seq)), @alive, 1000, 1000, 0, NULL, NULL, @now, @now FROM seq_1_to_200
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('Q', seq), 'WITHDRAW', 'S', 'P', 'open', UUID(),
-    UNHEX(MD5(seq)), NULL, 1000, 1000, 1, NULL, NULL, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_50
+    UNHEX(MD5(seq)), NULL, 1000, 1000, 1, NULL, NULL, @now, @now FROM seq_1_to_50
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW_RETRY', 'R', 'F', 'seed', UUID(),
-    UNHEX(MD5(seq)), NULL, 1000, 1000, 0, NULL, NULL, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_2000;
+    UNHEX(MD5(seq)), NULL, 1000, 1000, 0, NULL, NULL, @now, @now FROM seq_1_to_2000;
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, parked, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('Q', seq), 'WITHDRAW_RETRY', 'R', 'F', 'open', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 'attempts used up', @now - INTERVAL seq MICROSECOND, @now
+    UNHEX(MD5(seq)), 1000, 1000, 'attempts used up', @now, @now
 FROM seq_1_to_50;
 -- Left open beside a finished trade: W3001 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, next_run_at, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW_RETRY', 'R', 'F', 'reap', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, @now + INTERVAL 2 HOUR, @now - INTERVAL seq MICROSECOND, @now
+    UNHEX(MD5(seq)), 1000, 1000, @now + INTERVAL 2 HOUR, @now, @now
 FROM seq_3001_to_3010;
 -- One at a time for each customer, and mutexes, one of them overdue.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
@@ -100,11 +100,11 @@ INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_
     created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('T', seq), 'TRANSFER', 'S', 'P', 'ask', UUID(),
     UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 1, 0, @now + INTERVAL 1 HOUR,
-    @now + INTERVAL 1 HOUR, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_1000
+    @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_1000
 UNION ALL
 SELECT CONCAT('C', seq), CONCAT('M', seq), 'MUTEX', 'S', 'P', 'ask', UUID(),
     UNHEX(MD5(seq)), @alive, 1000, 1000, 1, 0, 1,
-    @now + INTERVAL IF(seq = 8, -1, 1) HOUR, NULL, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_500;
+    @now + INTERVAL IF(seq = 8, -1, 1) HOUR, NULL, @now, @now FROM seq_1_to_500;
 INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,
     filed_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
@@ -113,7 +113,7 @@ SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED',
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, proof, conflict, success_epoch, created_at, updated_at)
 SELECT CONCAT('C', seq), CONCAT('X', seq), 'WITHDRAW', 'S', 'F', 'seed', UUID(),
-    UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, 1, @now - INTERVAL seq MICROSECOND, @now FROM seq_1_to_50;
+    UNHEX(MD5(seq)), 1000, 1000, 1, 'D', 1, 1, @now, @now FROM seq_1_to_50;
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
     reason, actor, thread_no, account)
 SELECT CONCAT('C', s.seq), CONCAT('W', s.seq), 'WITHDRAW', 1000, ELT(p.seq, 'C', 'F'), 1,

@@ -75,8 +75,7 @@ typedef struct tl_list_end {
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
- * amount, log UUID, an operation that is rare), many are looked at: a moment to begin at
- * (since_us) ends that.
+ * amount, until_us, log UUID), many are looked at; a moment to begin at (since_us) ends that.
  *
  * `as_of_us` shows rows in the same order, by what they are now.  What a purge removed is not among
  * them, and of a session that is forgotten it counts as alive until its max_hold was over.
