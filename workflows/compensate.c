@@ -232,12 +232,17 @@ static tl_status do_send(compensation *c)
 
 /* ------------------------------------------------------------------ the ending -- */
 
+/* No wait is longer than a hold and a grace, unless the row's moments are of a clock that was set
+ * right since. */
 static int64_t next_run_ms(const compensation *c, const resolver_action *action)
 {
+    const int64_t longest_ms = c->of->given.policy.max_hold_ms + c->facts.grace_ms;
     int64_t least_ms = 0;
 
     if (action->not_before_us > c->facts.now_us)
         least_ms = (action->not_before_us - c->facts.now_us) / 1000 + 1;
+    if (least_ms > longest_ms)
+        least_ms = longest_ms;
     return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
 }
 

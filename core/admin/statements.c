@@ -77,6 +77,11 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
                    .retry_op = db_text(retry_op));
 }
 
+db_answer store_open_transactions(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_open_transactions, NULL, 0, result);
+}
+
 db_answer store_schema_identity(db *connection)
 {
     return db_run(connection, &sql_schema_identity, NULL, 0, NULL);

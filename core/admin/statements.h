@@ -70,10 +70,14 @@ enum store_timeline_column {
     STEP_LOGGED,
     STEP_SEND_UNTIL,
     STEP_MAX_HOLD,
-    STEP_NEXT_RUN
+    STEP_NEXT_RUN,
+    STEP_HOLDER
 };
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
+
+/* (connection, user, host, microseconds); no row when none holds row locks */
+db_answer store_open_transactions(db *connection, db_result *result);
 
 /* What a decision of two operators rests on.  Reading it locks both rows. */
 enum store_resolve_column {

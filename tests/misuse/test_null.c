@@ -937,6 +937,17 @@ CALL(tl_thread_uuid)
     return some_text(tl_thread_uuid());
 }
 
+static int each_sentence(void *context, const tl_sentence *sentence)
+{
+    (void)context, (void)sentence;
+    return 0;
+}
+
+CALL(tl_explain)
+{
+    return (int)tl_explain(N(1, have.client), N(2, &key), N(3, each_sentence), MAY(4, &have));
+}
+
 CALL(tl_timeline)
 {
     return (int)tl_timeline(N(1, have.client), N(2, &key), N(3, each_step), MAY(4, &have));
@@ -1414,9 +1425,11 @@ static const struct entry {
     FUNCTION(tl_status_name, 0),
     FUNCTION(tl_status_text, 0),
     FUNCTION(tl_thread_uuid, 0),
+    FUNCTION(tl_explain, 4),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_utf8_size, 1),
     FUNCTION(tl_decision_name, 0),
+    FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_begin, 0),

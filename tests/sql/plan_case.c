@@ -464,6 +464,7 @@ const plan_case plan_cases[] = {
     {&sql_restore_carry_out, "", 58455, 2000000, PLAN_NONE,
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
     {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
+    {&sql_open_transactions, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},

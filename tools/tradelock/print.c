@@ -143,8 +143,7 @@ int listing_end(struct listing *listing, tl_status status, int json, const char 
 
 /* ------------------------------------------------------------------- pairs -- */
 
-/* The size of the character at text, 0 when it is none that may reach a terminal. */
-static size_t harmless(const char *text, size_t size)
+size_t harmless(const char *text, size_t size)
 {
     mbstate_t state;
     wchar_t c;
@@ -157,7 +156,7 @@ static size_t harmless(const char *text, size_t size)
     return c >= L' ' && c != 0x7f && !(c >= 0x80 && c < 0xa0) ? used : 0;
 }
 
-static void print_harmless(const char *text, size_t size)
+void print_harmless(const char *text, size_t size)
 {
     while (size > 0) {
         const size_t used = harmless(text, size);

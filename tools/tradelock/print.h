@@ -31,6 +31,11 @@ void table_print(struct table *table);
 void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
 
+/* The size of the character at text, 0 when it is none that may reach a terminal. */
+size_t harmless(const char *text, size_t size);
+/* Bytes that a terminal would obey are shown as \x1b. */
+void print_harmless(const char *text, size_t size);
+
 /* "name: value" with the names in one column; nothing for an empty value. */
 void print_pair(const char *name, const char *value);
 void print_pair_format(const char *name, const char *format, ...)

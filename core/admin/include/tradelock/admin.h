@@ -14,6 +14,7 @@
 
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/decisions.h>
+#include <tradelock/admin/explain.h>
 #include <tradelock/admin/locks.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
