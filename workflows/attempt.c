@@ -134,20 +134,48 @@ static const char *const query_words[] = {"UNREACHABLE", "SUCCEEDED", "FAILED", 
                                           "NOT_FOUND"};
 static const char *const cancel_words[] = {"UNKNOWN", "CANCELLED", "ALREADY_DONE"};
 
-#define WORD(words, answer)                                                                        \
-    (words)[(size_t)(answer) < sizeof(words) / sizeof((words)[0]) ? (answer) : 0]
+#define COUNT_OF(words) (sizeof(words) / sizeof((words)[0]))
 
-/* Logs what the channel answered, and nothing of what it was sent. */
-static void log_answer(const attempt *a, const char *call, const char *answer, int64_t start_ms)
+static tl_status count_call(tl_calls **out, const workflow *of, const char *call,
+                            const char *const *words, size_t count)
 {
+    const tl_calls_names names = {of->channel, of->op_code, call, words, (unsigned)count};
+
+    return tl_calls_of(out, of->client, &names);
+}
+
+tl_status attempt_count_calls(workflow *of)
+{
+    tl_status status =
+        count_call(&of->executes, of, "execute", execute_words, COUNT_OF(execute_words));
+
+    if (status == TL_OK && of->given.query != NULL)
+        status = count_call(&of->queries, of, "query", query_words, COUNT_OF(query_words));
+    if (status == TL_OK && of->given.cancel != NULL)
+        status = count_call(&of->cancels, of, "cancel", cancel_words, COUNT_OF(cancel_words));
+    return status;
+}
+
+/* Counts and logs what the channel answered, and tells nothing of what it was sent. */
+static void note_answer(const attempt *a, tl_calls *calls, const char *call, const char *answer,
+                        unsigned number, int64_t start_us)
+{
+    const int64_t took_us = schedule_now_us() - start_us;
     const char *ref = a->reply.channel_ref;
 
+    tl_calls_count(calls, number, took_us);
     tl_client_log(a->workflow->client, TL_INFO, &a->seen.key, 0,
                   "%s answered %s after %" PRId64 " ms (attempt %" PRIu32 ", sends %" PRIu32
                   "%s%s)",
-                  call, answer, schedule_now_ms() - start_ms, a->seen.number, a->seen.sends,
+                  call, answer, took_us / 1000, a->seen.number, a->seen.sends,
                   ref[0] != '\0' ? ", reference " : "", ref);
 }
+
+/* The number of a known answer; of any other, that of the first. */
+#define NUMBER(words, answer) ((size_t)(answer) < COUNT_OF(words) ? (unsigned)(answer) : 0)
+#define NOTE(a, calls, call, words, answer, start_us)                                              \
+    note_answer(a, (a)->workflow->calls, call, (words)[NUMBER(words, answer)],                     \
+                NUMBER(words, answer), start_us)
 
 static int64_t left_ms(int64_t until_ms)
 {
@@ -174,9 +202,9 @@ static void begin_call(attempt *a, int64_t until_ms)
 
 /* Warns of a call that outlasted its time-out: it may outlast the hold, so its author should
  * know. */
-static void mention_overrun(const attempt *a, const char *call, int64_t start_ms)
+static void mention_overrun(const attempt *a, const char *call, int64_t start_us)
 {
-    int64_t took_ms = schedule_now_ms() - start_ms;
+    int64_t took_ms = (schedule_now_us() - start_us) / 1000;
 
     if (took_ms <= a->seen.timeout_ms)
         return;
@@ -186,11 +214,11 @@ static void mention_overrun(const attempt *a, const char *call, int64_t start_ms
 }
 
 /* The same for execute; the row says so too, if it has no other remark. */
-static void mention_execute(attempt *a, int64_t start_ms)
+static void mention_execute(attempt *a, int64_t start_us)
 {
-    int64_t took_ms = schedule_now_ms() - start_ms;
+    int64_t took_ms = (schedule_now_us() - start_us) / 1000;
 
-    mention_overrun(a, "execute", start_ms);
+    mention_overrun(a, "execute", start_us);
     if (took_ms > a->seen.timeout_ms && a->reply.remark[0] == '\0')
         tl_reply_remark(&a->reply, "execute took %" PRId64 " ms instead of %" PRId64 " ms", took_ms,
                         a->seen.timeout_ms);
@@ -199,7 +227,7 @@ static void mention_execute(attempt *a, int64_t start_ms)
 tl_execute attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
-    int64_t start_ms = schedule_now_ms();
+    const int64_t start_us = schedule_now_us();
     tl_execute answer;
 
     tl_test_point('C', "execute", "before");
@@ -211,8 +239,8 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
     answer = w->execute(w->context, &a->seen, &a->reply);
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
-    log_answer(a, "execute", WORD(execute_words, answer), start_ms);
-    mention_execute(a, start_ms);
+    NOTE(a, executes, "execute", execute_words, answer, start_us);
+    mention_execute(a, start_us);
     switch (answer) {
     case TL_EXECUTE_SUCCEEDED:
     case TL_EXECUTE_DECLINED:
@@ -229,7 +257,7 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
 tl_query attempt_query(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
-    int64_t start_ms = schedule_now_ms();
+    const int64_t start_us = schedule_now_us();
     tl_query answer;
 
     tl_test_point('C', "query", "before");
@@ -237,8 +265,8 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     answer = w->query(w->context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
-    log_answer(a, "query", WORD(query_words, answer), start_ms);
-    mention_overrun(a, "query", start_ms);
+    NOTE(a, queries, "query", query_words, answer, start_us);
+    mention_overrun(a, "query", start_us);
     switch (answer) {
     case TL_QUERY_SUCCEEDED:
     case TL_QUERY_FAILED:
@@ -254,7 +282,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
-    int64_t start_ms = schedule_now_ms();
+    const int64_t start_us = schedule_now_us();
     tl_cancel answer;
 
     tl_test_point('C', "cancel", "before");
@@ -262,8 +290,8 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
     answer = w->cancel(w->context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
-    log_answer(a, "cancel", WORD(cancel_words, answer), start_ms);
-    mention_overrun(a, "cancel", start_ms);
+    NOTE(a, cancels, "cancel", cancel_words, answer, start_us);
+    mention_overrun(a, "cancel", start_us);
     switch (answer) {
     case TL_CANCEL_CANCELLED:
     case TL_CANCEL_ALREADY_DONE:

@@ -163,6 +163,8 @@ static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client 
     status = workflow_check(&entry->given);
     if (status == TL_OK)
         status = make_books(entry);
+    if (status == TL_OK)
+        status = attempt_count_calls(entry);
 out:
     if (status != TL_OK) {
         free(entry);

@@ -2,6 +2,7 @@
 #ifndef TL_WORKFLOWS_REGISTRY_H
 #define TL_WORKFLOWS_REGISTRY_H
 
+#include <tradelock/layer.h>
 #include <tradelock/workflow.h>
 
 #include <pthread.h>
@@ -15,6 +16,7 @@ typedef struct workflow {
     char op_code[TL_OP_MAX + 1];
     char channel[TL_CHANNEL_MAX + 1];
     tl_client *client;
+    tl_calls *executes, *queries, *cancels; /* counters, which are the client's */
 } workflow;
 
 struct tl_workflows {
@@ -30,6 +32,9 @@ const workflow *workflows_find(tl_workflows *workflows, const char *op_code);
 
 /* The i-th registered workflow, or NULL. */
 const workflow *workflows_at(tl_workflows *workflows, unsigned i);
+
+/* Has the client count the calls of the workflow's channel (attempt.c).  TL_OK or TL_NO_MEMORY. */
+tl_status attempt_count_calls(workflow *of);
 
 /* The policy with every 0 replaced by the default. */
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults);

@@ -22,6 +22,7 @@ int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t lea
 
 /* Milliseconds of a clock that runs on while the machine is suspended. */
 int64_t schedule_now_ms(void);
+int64_t schedule_now_us(void);
 void schedule_sleep_ms(int64_t wait_ms);
 
 uint32_t schedule_random(void);

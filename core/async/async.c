@@ -28,7 +28,7 @@ struct submitted {
     tl_done_fn done;
     void *context;
     step_task t;
-    int64_t before_ms;
+    int64_t since_us, before_ms;
     int grouped;                                        /* t was carried out with the batch */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
     tl_status status;
@@ -117,7 +117,7 @@ static void conclude_work(struct submitted *s)
     } else {
         s->status = ask_once(s->lock);
     }
-    ask_count(s->lock, s->status);
+    ask_count(s->lock, s->status, s->since_us);
 }
 
 /* Concludes the call under the log UUID of the thread that submitted it. */
@@ -275,6 +275,7 @@ static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
     s->ending = ending;
     s->done = done;
     s->context = context;
+    s->since_us = clock_boottime_us();
     text_copy(s->thread_no, sizeof s->thread_no, tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
     atomic_store(&lock->submitted, 1);

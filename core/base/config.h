@@ -20,6 +20,7 @@
 #define CONFIG_MINUTE (60 * CONFIG_SECOND)
 #define CONFIG_HOUR (60 * CONFIG_MINUTE)
 #define CONFIG_DAY (24 * CONFIG_HOUR)
+#define CONFIG_LISTEN_MAX 21 /* 127.255.255.255:65535 */
 
 /* clang-format off */
 #define CONFIG_MAP(X)                                                                    \
@@ -90,6 +91,10 @@
       "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
     X(SWITCH, janitor, "1", 0, 1,                                                        \
       "1: this process also opens the retry lane of trades whose holder is dead.")       \
+    X(LISTEN, metrics_listen, "off", 0, CONFIG_LISTEN_MAX,                                  \
+      "Where a program that was built for it serves its metrics to Prometheus, as "      \
+      "127.0.0.1:9464; off: nowhere. Only an address of this machine's loopback, and " \
+      "in each process another port.")                                                   \
     X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
       "How long finished trades are kept at least. It must be longer than any "          \
       "client repeats a request, and than any channel's window: a purged key can "       \
@@ -111,6 +116,7 @@ typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
 #define CONFIG_FIELD_CUST(name) config_cust name;
 #define CONFIG_FIELD_LEVEL(name) tl_level name;
 #define CONFIG_FIELD_SWITCH(name) int name;
+#define CONFIG_FIELD_LISTEN(name) char name[CONFIG_LISTEN_MAX + 1]; /* "": off */
 #define CONFIG_FIELD(type, name, initial, least, most, meaning) CONFIG_FIELD_##type(name)
 
 /* One field for each setting, with the setting's name. */
@@ -143,7 +149,8 @@ typedef enum config_type {
     CONFIG_SCHEDULE,
     CONFIG_CUST,
     CONFIG_LEVEL,
-    CONFIG_SWITCH
+    CONFIG_SWITCH,
+    CONFIG_LISTEN
 } config_type;
 
 struct config_setting {

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#include <tradelock/metrics.h>
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,6 +172,41 @@ static tl_status set_name(const struct config_setting *setting, const char *text
     return TL_OK;
 }
 
+/* Where a program may listen: IPv4 with four numbers, since a name may mean another machine. */
+tl_status tl_metrics_check_listen(const char *what, const char *text)
+{
+    unsigned bytes[4], port;
+    int end = 0;
+
+    error_clear();
+    if (what == NULL || text == NULL)
+        return error_set(TL_INVALID, "the address to listen on, or its name, is NULL");
+    if (sscanf(text, "%3u.%3u.%3u.%3u:%5u%n", &bytes[0], &bytes[1], &bytes[2], &bytes[3], &port,
+               &end) != 5 ||
+        text[end] != '\0' || strspn(text, "0123456789.:") != strlen(text) || port > 65535 ||
+        bytes[0] > 255 || bytes[1] > 255 || bytes[2] > 255 || bytes[3] > 255)
+        return error_set(TL_BAD_CONFIG,
+                         "%s: '%s' is not an address and a port such as "
+                         "127.0.0.1:9464",
+                         what, text);
+    if (bytes[0] != 127)
+        return error_set(TL_BAD_CONFIG,
+                         "%s: %s is beyond this machine; metrics are served on "
+                         "its loopback only, such as 127.0.0.1:%u",
+                         what, text, port);
+    return TL_OK;
+}
+
+static tl_status set_listen(const struct config_setting *setting, const char *text, char *to)
+{
+    const int is_off = strcmp(text, "off") == 0;
+
+    if (!is_off && tl_metrics_check_listen(setting->name, text) != TL_OK)
+        return TL_BAD_CONFIG;
+    text_copy(to, (size_t)setting->most + 1, is_off ? "" : text);
+    return TL_OK;
+}
+
 tl_status config_set(struct config *config, const struct config_setting *setting, const char *text)
 {
     void *field = (char *)config + setting->offset;
@@ -183,6 +220,8 @@ tl_status config_set(struct config *config, const struct config_setting *setting
         return set_schedule(setting, text, field);
     case CONFIG_CUST:
         return set_cust(setting, text, field);
+    case CONFIG_LISTEN:
+        return set_listen(setting, text, field);
     case CONFIG_LEVEL:
         return set_level(setting, text, field);
     case CONFIG_MS:

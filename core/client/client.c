@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "client/calls.h"
 #include "client/clock_watch.h"
 #include "client/open_clients.h"
 #include "client/restored.h"
@@ -54,8 +55,10 @@ void client_release(tl_client *client)
     unsigned before = atomic_fetch_sub(&client->refs, 1);
 
     assert(before > 0);
-    if (before == 1)
+    if (before == 1) {
+        calls_free(atomic_load(&client->calls));
         memory_free(client);
+    }
 }
 
 tl_status tl_client_attach(tl_client *client)

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "client/clock_watch.h"
 #include "client/restored.h"
 #include "client/shared_read.h"
@@ -16,12 +17,14 @@
 #include <tradelock/lane.h>
 
 #include <pthread.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct client_counters {
     atomic_uint_fast64_t asks, grants, refusals, finishes, lost, unknown;
     atomic_uint_fast64_t opened, claimed, armed, parked;
+    /* By the status that refused an ask, and the one that an ending left its trade in. */
+    atomic_uint_fast64_t refused_as[TL_STATUS_LAST_], ended_as[TL_STATUS_LAST_];
+    histogram asks_took, endings_took; /* of trades */
 } client_counters;
 
 /* What the asynchronous calls keep for a client, made on first use (core/async). */
@@ -53,6 +56,7 @@ struct tl_client {
     void (*async_free)(struct async *);
     /* Atomic. */
     client_counters counters;
+    _Atomic(struct tl_calls *) calls; /* calls.h */
     /* How often a trade may have been left in process that no handle knows of.  Handles are counted
      * by their session's life. */
     atomic_uint_fast64_t untracked;

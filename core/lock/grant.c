@@ -61,5 +61,6 @@ tl_status lock_take(lock_handle *h, void *asking, lock_offer *offer)
 tl_status lock_refused(lock_handle *h, tl_status status)
 {
     client_add(&h->client->counters.refusals, 1);
+    client_add(&h->client->counters.refused_as[status], 1);
     return h->method->explain(h, status);
 }

@@ -42,6 +42,7 @@ struct waiter {
 struct queue {
     struct place *idle, *empty; /* stacks: the place that was put last is taken first */
     struct waiter *first, **end;
+    pool_waits waits;
 };
 
 struct extra {
@@ -344,6 +345,7 @@ void pool_free(pool *p)
 /* Sleeps in the queue until a place is given or the deadline is over. Needs: pool->mutex held. */
 static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
 {
+    const int64_t since_us = clock_boottime_us();
     struct queue *queue = &p->queues[kind];
     struct waiter self, **link;
 
@@ -363,6 +365,9 @@ static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
             queue->end = link;
     }
     pthread_cond_destroy(&self.given);
+    queue->waits.waits++;
+    queue->waits.waited_us += (uint64_t)(clock_boottime_us() - since_us);
+    queue->waits.timeouts += self.place == NULL;
     return self.place;
 }
 
@@ -373,9 +378,15 @@ static int still_there(const struct place *place)
     return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS || db_ping(place->connection);
 }
 
-tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
+const char *pool_kind_name(pool_kind kind)
 {
     static const char *const names[POOL_KINDS] = {"quick", "business", "books", "beat"};
+
+    return names[kind];
+}
+
+tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
+{
     struct place *place = NULL;
     tl_status status;
     int filled;
@@ -393,7 +404,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
         return error_set(TL_OVERLOADED,
                          "none of the %s connections became free within "
                          "%lld ms",
-                         names[kind], (long long)wait_ms);
+                         pool_kind_name(kind), (long long)wait_ms);
     if (filled && still_there(place)) {
         *out = place->connection;
         return TL_OK;
@@ -531,6 +542,18 @@ void pool_count(pool *p, db_counters *sum, uint64_t *reconnects)
     for (extra = p->extras; extra; extra = extra->next)
         db_count_add(sum, extra->connection);
     unlock(p);
+}
+
+pool_waits pool_count_waits(pool *p, pool_kind kind)
+{
+    pool_waits waits = {0, 0, 0};
+
+    if (p->generation != process_generation())
+        return waits;
+    lock(p);
+    waits = p->queues[kind].waits;
+    unlock(p);
+    return waits;
 }
 
 unsigned pool_size(const pool *p, pool_kind kind)

@@ -53,6 +53,16 @@ void pool_close_extra(pool *p, db *connection);
 /* Sums the counters of all connections, closed ones included. */
 void pool_count(pool *p, db_counters *sum, uint64_t *reconnects);
 
+/* Who had to queue for a connection of this kind: how often, for how long in all, and how often
+ * none became free in time. */
+typedef struct pool_waits {
+    uint64_t waits, waited_us, timeouts;
+} pool_waits;
+pool_waits pool_count_waits(pool *p, pool_kind kind);
+
+/* "quick", "business" ... */
+const char *pool_kind_name(pool_kind kind);
+
 /* How many connections of this kind there may be; fixed. */
 unsigned pool_size(const pool *p, pool_kind kind);
 

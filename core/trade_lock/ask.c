@@ -223,8 +223,9 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     return status;
 }
 
-void ask_count(tl_lock *lock, tl_status status)
+void ask_count(tl_lock *lock, tl_status status, int64_t since_us)
 {
+    histogram_add_since(&lock->base.client->counters.asks_took, since_us);
     if (tl_status_class(status) != TL_CLASS_CONFLICT && status != TL_ALREADY_DONE &&
         status != TL_FAILED)
         return;
@@ -280,6 +281,7 @@ static tl_status ask_alone(tl_lock *lock, void *unused)
 
 tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
 {
+    const int64_t since_us = clock_boottime_us();
     tl_status status;
 
     error_clear();
@@ -289,6 +291,6 @@ tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
     client_add(&lock->base.client->counters.asks, 1);
     /* Without a wait the first answer counts, and nobody queues for it. */
     status = wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_alone, NULL) : ask_once(lock);
-    ask_count(lock, status);
+    ask_count(lock, status, since_us);
     return status;
 }

@@ -207,6 +207,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
         s->actor = ending->actor;
     if (!ending_is_final(lock, ending))
         fill_open(lock, ending, findings, s);
+    lock->ending_since_us = clock_boottime_us();
     lock->ending_outcome = ending->outcome;
     lock->ending_proof = ending->proof;
     lock->ending_answer = answer_of(lock, ending, s);
@@ -223,6 +224,7 @@ tl_status ending_applied(tl_lock *lock)
     ended_show(lock);
     handle_become(&lock->base, LOCK_OVER);
     client_add(&lock->base.client->counters.finishes, 1);
+    client_add(&lock->base.client->counters.ended_as[status], 1);
     lock_wake(&lock->base);
     if (status == TL_PARKED)
         client_add(&lock->base.client->counters.parked, 1);
@@ -364,8 +366,17 @@ tl_status settled_not_done(tl_lock *lock)
     return error_set(TL_LOST, "the lock was taken over; the ending was not committed");
 }
 
+/* Times the database work of an ending once, though its verdict may be looked at again. */
+static void count_time(tl_lock *lock)
+{
+    if (lock->ending_since_us != 0)
+        histogram_add_since(&lock->base.client->counters.endings_took, lock->ending_since_us);
+    lock->ending_since_us = 0;
+}
+
 tl_status finish_verdict(tl_lock *lock, const tl_ending *ending, const step_task *t)
 {
+    count_time(lock);
     switch (t->task.verdict) {
     case VERDICT_APPLIED:
         if (t->task.doubt.rows == ROWS_NOT_SENT)

@@ -56,6 +56,7 @@ struct tl_lock {
     tl_outcome ending_outcome;
     tl_proof ending_proof;
     tl_status ending_answer; /* the call's answer once it is committed */
+    int64_t ending_since_us; /* when the ending under way was begun; 0: none is, or it was timed */
     char park_reason[PARK_REASON_MAX + 1];
     struct {
         step_kind kind;
@@ -141,8 +142,9 @@ tl_status ask_make_channel_key(tl_lock *lock, uint32_t epoch);
 void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 /* *again: the row was purged between the refusal and the read. */
 tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again);
-/* Counts and logs a refusal of a whole ask, however often it was tried. */
-void ask_count(tl_lock *lock, tl_status status);
+/* Counts a whole ask, however often it was tried, and how long it took since a moment of
+ * clock_boottime_us(); logs a refusal. */
+void ask_count(tl_lock *lock, tl_status status, int64_t since_us);
 
 /* granted.c: the grant, and what distinguishes this kind of lock */
 extern const lock_method trade_method;

@@ -346,6 +346,7 @@ static tl_status ask_with(tl_lock *lock, void *context)
 
 static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_t wait_ms)
 {
+    const int64_t since_us = clock_boottime_us();
     tl_status status = ask_check(lock);
 
     if (status == TL_OK && (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
@@ -356,7 +357,7 @@ static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_
     client_add(&lock->base.client->counters.asks, 1);
     status =
         wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, preparing) : ask_with(lock, preparing);
-    ask_count(lock, status);
+    ask_count(lock, status, since_us);
     return status;
 }
 

@@ -280,6 +280,7 @@ void group_count(task_engine *engine, size_t count)
         return;
     engine_count(&engine->counters.groups, 1);
     engine_count(&engine->counters.grouped, count);
+    histogram_add(&engine->counters.group_tasks, &histogram_of_tasks, count);
 }
 
 /* The permit is handed over before the verdicts, so that the next group runs while the threads of

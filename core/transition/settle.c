@@ -213,18 +213,36 @@ static int settle(task_engine *engine, const struct lost *lost, int64_t deadline
     return 0;
 }
 
+static atomic_uint_fast64_t *counter_of(transition_counters *counters, verdict found)
+{
+    switch (found) {
+    case VERDICT_APPLIED:
+        return &counters->lost_applied;
+    case VERDICT_LOST:
+        return &counters->lost_superseded;
+    case VERDICT_REFUSED:
+        return &counters->lost_not_done;
+    default:
+        return &counters->lost_unknown;
+    }
+}
+
 static int settle_and_count(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
+    const int was_lost = lost->key != NULL || lost->name[0] != '\0';
+    int settled;
+
     for (size_t i = 0; i < lost->count; i++) {
         assert(lost->tasks[i]->doubt.is_open);
         lost->tasks[i]->verdict = VERDICT_UNKNOWN;
         lost->tasks[i]->status = TL_UNKNOWN;
     }
-    if (!settle(engine, lost, deadline_ms))
-        return 0;
-    if (lost->key != NULL || lost->name[0] != '\0')
+    settled = settle(engine, lost, deadline_ms);
+    for (size_t i = 0; i < lost->count && was_lost; i++)
+        engine_count(counter_of(&engine->counters, lost->tasks[i]->verdict), 1);
+    if (settled && was_lost)
         engine_count(&engine->counters.settled, lost->count);
-    return 1;
+    return settled;
 }
 
 int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)

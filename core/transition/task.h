@@ -15,6 +15,7 @@
 
 #include "base/life.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "pool/pool.h"
 
@@ -135,6 +136,10 @@ typedef struct task_kind {
 /* Counters of everything a client does; relaxed, for statistics. */
 typedef struct transition_counters {
     atomic_uint_fast64_t repeats, settled, killed, groups, grouped;
+    /* Tasks whose answer was lost: it had been committed, and counts or is superseded; it had not;
+     * nobody could tell yet. */
+    atomic_uint_fast64_t lost_applied, lost_superseded, lost_not_done, lost_unknown;
+    histogram group_tasks;
 } transition_counters;
 
 /* restored: not 0 while commits may be missing in the database; each new connection updates it.

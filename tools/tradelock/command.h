@@ -33,9 +33,7 @@ struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command command_migrate, command_ls, command_show, command_explain,
-    command_retry, command_resolve, command_restore, command_evidence, command_reap, command_purge,
-    command_audit, command_resource, command_run, command_doctor, command_version;
+extern const struct command command_migrate, command_ls, command_show, command_explain, command_status, command_ps, command_inbox, command_retry, command_resolve, command_restore, command_evidence, command_reap, command_purge, command_audit, command_resource, command_run, command_doctor, command_exporter, command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 
@@ -75,6 +73,8 @@ int read_number(const char *text, uint64_t most, uint64_t *number);
 /* Who sits there: the person behind sudo, else the account. */
 const char *person(void);
 
+/* The settings file; NULL: there is none, and that was said. */
+const char *command_config(const struct common *common);
 /* Opens a client that only looks; flags are added.  0, or the exit code. */
 int open_client(tl_client **client, const struct common *common, unsigned flags);
 /* One that may lock: it has a session. */

@@ -151,6 +151,17 @@ static void log_to_stderr(void *context, const tl_log_line *line)
         fprintf(stderr, "tradelock: %s\n", line->message);
 }
 
+const char *command_config(const struct common *common)
+{
+    const char *file = find_config(common);
+
+    if (file == NULL)
+        fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
+              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
+              stderr);
+    return file;
+}
+
 static int open_with(tl_client **client, const struct common *common, unsigned flags,
                      const char *program)
 {
@@ -158,15 +169,11 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
     tl_status status;
 
     options.flags = flags;
-    options.config_file = find_config(common);
+    options.config_file = command_config(common);
     options.program = program;
     options.log = log_to_stderr;
-    if (options.config_file == NULL) {
-        fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
-              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
-              stderr);
+    if (options.config_file == NULL)
         return EXIT_USAGE;
-    }
     status = tl_client_open(client, &options);
     return status == TL_OK ? EXIT_DONE : report(status);
 }

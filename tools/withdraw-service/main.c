@@ -5,6 +5,7 @@
  */
 #include "accounts.h"
 #include "answers.h"
+#include "metrics_server.h"
 #include "options.h"
 #include "service.h"
 
@@ -81,18 +82,22 @@ static int pay(const options *with, rows *all, size_t *open)
 {
     char problem[512];
     host here;
+    metrics_server *metrics = NULL;
     int code = EXIT_DONE;
     tl_status status = host_open(&here, &with->host);
 
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
-    if (with->open_minor >= 0 &&
-        accounts_open(with->host.config_file, all, with->open_minor, problem, sizeof problem) != 0)
+    if (metrics_server_open(&metrics, here.client, problem, sizeof problem) != 0)
+        code = fail(EXIT_USAGE, "", problem);
+    else if (with->open_minor >= 0 && accounts_open(with->host.config_file, all, with->open_minor,
+                                                    problem, sizeof problem) != 0)
         code = fail(EXIT_SERVER, "", problem);
     else if (service_run(&here, with, all) != 0)
         code = fail(EXIT_INTERNAL, "", "no thread could be started");
     else
         *open = service_settle(&here, with, all);
+    metrics_server_stop(metrics);
     host_close(&here);
     return code;
 }

@@ -5,6 +5,7 @@
  * taken for dead (it was stopped for too long) goes on by itself.
  */
 #include "host.h"
+#include "metrics_server.h"
 
 #include <tradelock/lane.h>
 
@@ -174,12 +175,18 @@ static void print_counts(tl_worker *worker)
 /* Until told to stop. */
 static tl_status work(const settings *s, const sigset_t *signals)
 {
+    char problem[512];
     host here;
+    metrics_server *metrics = NULL;
     tl_worker *worker = NULL;
     tl_status status = host_open(&here, &s->host);
 
     if (status != TL_OK)
         return status;
+    if (metrics_server_open(&metrics, here.client, problem, sizeof problem) != 0) {
+        host_close(&here);
+        return tl_error_report(TL_BAD_CONFIG, "%s", problem);
+    }
     status = tl_worker_start(&worker, here.workflows, &s->worker);
     if (status != TL_OK)
         goto out;
@@ -193,6 +200,7 @@ static tl_status work(const settings *s, const sigset_t *signals)
     print_counts(worker);
 out:
     tl_worker_free(worker);
+    metrics_server_stop(metrics);
     host_close(&here);
     return status;
 }

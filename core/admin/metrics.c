@@ -1,0 +1,237 @@
+/* Writes what waits in the database, as Prometheus reads it.  Touches what metrics_rows.c read, and
+ * calls the caller's write() while it has no connection. */
+#include "admin/metrics_rows.h"
+
+#include "base/error.h"
+#include "base/metrics.h"
+#include "client/read.h"
+
+#include <tradelock/admin/metrics.h>
+
+#include <string.h>
+
+#define US_PER_S INT64_C(1000000)
+
+static const char *age_of(int64_t number)
+{
+    static const char *const ages[] = {"0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+"};
+
+    return ages[number < 0 ? 0 : number > 4 ? 4 : number];
+}
+
+/* ------------------------------------------------------------------------- trades -- */
+
+/* One line for each group of trades, with the value of a column. */
+static void write_groups(metrics_text *m, const char *name, const char *operation,
+                         const db_result *trades, unsigned column)
+{
+    for (size_t row = 0; row < trades->rows; row++)
+        if (strcmp(db_get_text(trades, row, METRICS_STATE), "other") != 0)
+            metrics_line(m, name, db_get_int(trades, row, column), 0, "operation", operation,
+                         "state", db_get_text(trades, row, METRICS_STATE), "channel",
+                         db_get_text(trades, row, METRICS_CHANNEL), "currency",
+                         db_get_text(trades, row, METRICS_CURRENCY), "age",
+                         age_of(db_get_int(trades, row, METRICS_AGE)), NULL);
+}
+
+static void write_trades(metrics_text *m, const metrics_rows *rows, const char *name,
+                         const char *help, unsigned column)
+{
+    metrics_begin(m, name, "gauge", help);
+    for (size_t i = 0; i < rows->count; i++) {
+        const metrics_operation *o = &rows->operations[i];
+
+        write_groups(m, name, o->op_code, &o->unheld, column);
+        write_groups(m, name, o->op_code, &o->working, column);
+    }
+}
+
+static int64_t oldest_of(const db_result *trades, const char *state)
+{
+    int64_t oldest_s = 0;
+
+    for (size_t row = 0; row < trades->rows; row++)
+        if (strcmp(db_get_text(trades, row, METRICS_STATE), state) == 0 &&
+            db_get_int(trades, row, METRICS_OLDEST_S) > oldest_s)
+            oldest_s = db_get_int(trades, row, METRICS_OLDEST_S);
+    return oldest_s;
+}
+
+/* 0 where there is none, so that an alert ends with it. */
+static void write_oldest(metrics_text *m, const metrics_rows *rows)
+{
+    static const char name[] = "tradelock_oldest_trade_age_seconds";
+    static const char *const states[] = {"in_doubt", "queued", "parked", "working"};
+
+    metrics_begin(m, name, "gauge",
+                  "How long ago the oldest of these trades was asked for; 0 without one.");
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
+            const metrics_operation *o = &rows->operations[i];
+
+            metrics_line(
+                m, name,
+                oldest_of(strcmp(states[s], "working") == 0 ? &o->working : &o->unheld, states[s]),
+                0, "operation", o->op_code, "state", states[s], NULL);
+        }
+}
+
+static void write_conflicts(metrics_text *m, const metrics_rows *rows, const char *name,
+                            const char *help, unsigned column)
+{
+    const db_result *r = &rows->conflicts;
+
+    metrics_begin(m, name, "gauge", help);
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, name, db_get_int(r, row, column), 0, "operation",
+                     db_get_text(r, row, CONFLICT_OP), "channel",
+                     db_get_text(r, row, CONFLICT_CHANNEL), "currency",
+                     db_get_text(r, row, CONFLICT_CURRENCY), NULL);
+}
+
+/* ---------------------------------------------------------------------- operations -- */
+
+static int64_t due_of(const metrics_operation *o)
+{
+    return o->due;
+}
+
+static int64_t due_us_of(const metrics_operation *o)
+{
+    return o->due_us;
+}
+
+static int64_t overdue_of(const metrics_operation *o)
+{
+    return o->overdue;
+}
+
+static int64_t overdue_us_of(const metrics_operation *o)
+{
+    return o->overdue_us;
+}
+
+static int64_t cut_of(const metrics_operation *o)
+{
+    return o->is_cut;
+}
+
+/* An operation whose mark was never moved, or that has none, has no lag. */
+static int64_t lag_us_of(const metrics_operation *o)
+{
+    return o->low_water_us > US_PER_S && o->now_us > o->low_water_us ? o->now_us - o->low_water_us
+                                                                     : 0;
+}
+
+static void write_each(metrics_text *m, const metrics_rows *rows, const char *name,
+                       const char *help, int64_t (*value)(const metrics_operation *),
+                       unsigned decimals)
+{
+    metrics_begin(m, name, "gauge", help);
+    for (size_t i = 0; i < rows->count; i++)
+        metrics_line(m, name, value(&rows->operations[i]), decimals, "operation",
+                     rows->operations[i].op_code, NULL);
+}
+
+static void write_operations(metrics_text *m, const metrics_rows *rows)
+{
+    write_trades(m, rows, "tradelock_trades",
+                 "Trades without an end that nobody holds (in_doubt, queued, parked) or that a "
+                 "compensating attempt holds (working), by the time since they were asked for.",
+                 METRICS_COUNT);
+    write_trades(m, rows, "tradelock_trades_amount_minor_units",
+                 "Their money, in minor units of the currency.", METRICS_MINOR);
+    write_oldest(m, rows);
+    write_each(m, rows, "tradelock_trades_not_counted",
+               "1: there are more of them than were counted.", cut_of, 0);
+    write_conflicts(m, rows, "tradelock_conflicts",
+                    "Trades of which evidence says that money moved where the row says it did "
+                    "not, among the last 10,000 pieces of evidence.",
+                    CONFLICT_COUNT);
+    write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
+                    "Their money, in minor units of the currency.", CONFLICT_MINOR);
+    write_each(m, rows, "tradelock_due_lanes",
+               "Compensating attempts that are due and that no worker has claimed, at most "
+               "10,000.",
+               due_of, 0);
+    write_each(m, rows, "tradelock_due_lanes_oldest_seconds",
+               "For how long the oldest of them has been due.", due_us_of, 6);
+    write_each(m, rows, "tradelock_overdue_holds",
+               "Trades that are held for longer than their max_hold, at most 10,000.", overdue_of,
+               0);
+    write_each(m, rows, "tradelock_overdue_holds_oldest_seconds",
+               "For how long the oldest of them has been over.", overdue_us_of, 6);
+    write_each(m, rows, "tradelock_low_water_lag_seconds",
+               "How far in the past the operation may still have an unresolved row.", lag_us_of, 6);
+}
+
+/* -------------------------------------------------------------------- the database -- */
+
+static void write_sessions(metrics_text *m, const db_result *r)
+{
+    metrics_begin(m, "tradelock_sessions", "gauge",
+                  "Processes by what is known of them: alive, silent for longer than their "
+                  "time-out, or ended with work that nobody has taken over yet.");
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, "tradelock_sessions", db_get_int(r, row, 2), 0, "program",
+                     db_get_text(r, row, 0), "state", db_get_text(r, row, 1), NULL);
+}
+
+static void write_server(metrics_text *m, const metrics_rows *rows)
+{
+    const db_result *r = &rows->server;
+
+    metrics_one(m, "tradelock_server_fit", "gauge",
+                "1: the server's settings are safe for money, and it takes writes.", rows->is_fit,
+                0);
+    if (r->rows == 0)
+        return;
+    metrics_one(m, "tradelock_restore_open", "gauge",
+                "1: the database may lack commits, and two operators have not accepted that.",
+                db_get_int(r, 0, 0), 0);
+    metrics_one(m, "tradelock_restores_total", "counter", "Restores that were declared or found.",
+                db_get_int(r, 0, 1), 0);
+    metrics_one(m, "tradelock_clock_jumps_total", "counter",
+                "How often the server's clock was set.", db_get_int(r, 0, 2), 0);
+    metrics_one(m, "tradelock_clock_jumps_open", "gauge",
+                "Clock jumps to which the rows are not adjusted yet.", db_get_int(r, 0, 3), 0);
+}
+
+static void write_tables(metrics_text *m, const char *name, const char *help, const db_result *r,
+                         unsigned column)
+{
+    metrics_begin(m, name, "gauge", help);
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, name, db_get_int(r, row, column), 0, "table", db_get_text(r, row, 0), NULL);
+}
+
+static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *context)
+{
+    metrics_text m = {.write = write, .context = context};
+
+    write_operations(&m, rows);
+    write_sessions(&m, &rows->sessions);
+    write_server(&m, rows);
+    write_tables(&m, "tradelock_table_rows", "About how many rows the table has.", &rows->tables,
+                 1);
+    write_tables(&m, "tradelock_table_size_bytes", "About how large it is, indexes included.",
+                 &rows->tables, 2);
+    return metrics_end(&m);
+}
+
+tl_status tl_metrics_write_database(tl_client *client, tl_metrics_fn write, void *context)
+{
+    metrics_rows rows = {0};
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK && write == NULL)
+        status = error_set(TL_INVALID, "write is NULL");
+    if (status == TL_OK)
+        status = metrics_read(&rows, connection);
+    read_end(client, connection);
+    if (status == TL_OK)
+        status = write_all(&rows, write, context);
+    metrics_free(&rows);
+    return status;
+}

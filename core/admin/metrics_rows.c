@@ -1,0 +1,191 @@
+/* Reads what waits in the database.  Reads only, by index, and so many rows at most. */
+#include "admin/metrics_rows.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "client/read.h"
+#include "client/schema.h"
+#include "client/server.h"
+#include "store/bind.h"
+
+#include "sql_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static db_answer run_trades(db *connection, metrics_operation *o, const char *retry_op)
+{
+    return SQL_RUN(connection, &o->unheld, metrics_trades, .op_code = db_text(o->op_code),
+                   .retry_op = db_text(retry_op), .most = db_uint(METRICS_ROWS));
+}
+
+static db_answer run_working(db *connection, metrics_operation *o, const char *retry_op)
+{
+    return SQL_RUN(connection, &o->working, metrics_working, .op_code = db_text(o->op_code),
+                   .retry_op = db_text(retry_op), .most = db_uint(METRICS_ROWS));
+}
+
+static db_answer run_overdue(db *connection, const metrics_operation *o, db_result *result)
+{
+    return SQL_RUN(connection, result, metrics_overdue, .op_code = db_text(o->op_code),
+                   .from_us = db_int(o->low_water_us), .most = db_uint(METRICS_OVERDUE_ROWS));
+}
+
+/* The entry of a business operation, made on first use; NULL when out of memory. */
+static metrics_operation *operation_of(metrics_rows *rows, const char *op_code)
+{
+    const size_t size = strlen(op_code) - (text_is_retry_op(op_code) ? strlen(TL_RETRY_SUFFIX) : 0);
+
+    for (size_t i = 0; i < rows->count; i++)
+        if (strncmp(rows->operations[i].op_code, op_code, size) == 0 &&
+            rows->operations[i].op_code[size] == '\0')
+            return &rows->operations[i];
+    if (rows->count == rows->space) {
+        const size_t space = rows->space == 0 ? 16 : rows->space * 2;
+        metrics_operation *larger = memory_resize(rows->operations, space * sizeof *larger);
+
+        if (larger == NULL)
+            return NULL;
+        rows->operations = larger;
+        rows->space = space;
+    }
+    memset(&rows->operations[rows->count], 0, sizeof *rows->operations);
+    memcpy(rows->operations[rows->count].op_code, op_code, size);
+    return &rows->operations[rows->count++];
+}
+
+static tl_status read_operations(metrics_rows *rows, db *connection)
+{
+    store_operation next = {.op_code = ""};
+    tl_status status;
+
+    for (;;) {
+        metrics_operation *o;
+
+        status = read_status(connection, store_operation_next(connection, &next),
+                             "reading the operations");
+        if (status != TL_OK || next.op_code[0] == '\0')
+            return status;
+        o = operation_of(rows, next.op_code);
+        if (o == NULL)
+            return error_set(TL_NO_MEMORY, "out of memory for the operations");
+        o->now_us = next.now_us;
+        if (!text_is_retry_op(next.op_code))
+            o->low_water_us = next.low_water_us;
+    }
+}
+
+static int64_t count_of(const db_result *trades)
+{
+    int64_t count = 0;
+
+    for (size_t row = 0; row < trades->rows; row++)
+        count += db_get_int(trades, row, METRICS_COUNT);
+    return count;
+}
+
+static tl_status read_trades(metrics_operation *o, db *connection, const char *retry_op)
+{
+    tl_status status =
+        read_status(connection, run_trades(connection, o, retry_op), "counting trades that wait");
+
+    if (status == TL_OK)
+        status = read_status(connection, run_working(connection, o, retry_op),
+                             "counting trades that are worked on");
+    o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
+    return status;
+}
+
+/* Takes the count and the time of the one row. */
+static void take_late(const db_result *r, int64_t *count, int64_t *late_us)
+{
+    *count = r->rows == 1 ? db_get_int(r, 0, 0) : 0;
+    *late_us = r->rows == 1 ? db_get_int(r, 0, 1) : 0;
+}
+
+static tl_status read_late(metrics_operation *o, db *connection, const char *retry_op)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        read_status(connection, store_overdue(connection, retry_op, 0, METRICS_OVERDUE_ROWS, &r),
+                    "looking for due work");
+
+    if (status == TL_OK)
+        take_late(&r, &o->due, &o->due_us);
+    if (status == TL_OK)
+        status = read_status(connection, run_overdue(connection, o, &r),
+                             "looking for holds that are over");
+    if (status == TL_OK)
+        take_late(&r, &o->overdue, &o->overdue_us);
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status read_operation(metrics_operation *o, db *connection)
+{
+    char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
+    tl_status status;
+
+    snprintf(retry_op, sizeof retry_op, "%s%s", o->op_code, TL_RETRY_SUFFIX);
+    status = read_trades(o, connection, retry_op);
+    return status == TL_OK ? read_late(o, connection, retry_op) : status;
+}
+
+static tl_status read_rest(metrics_rows *rows, db *connection)
+{
+    tl_status status = read_status(
+        connection, db_run(connection, &sql_metrics_conflicts, NULL, 0, &rows->conflicts),
+        "counting conflicts");
+
+    if (status == TL_OK)
+        status = read_status(connection,
+                             db_run(connection, &sql_metrics_sessions, NULL, 0, &rows->sessions),
+                             "counting sessions");
+    if (status == TL_OK)
+        status =
+            read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
+                        "looking for restores and clock jumps");
+    if (status == TL_OK)
+        status =
+            read_status(connection, db_run(connection, &sql_metrics_tables, NULL, 0, &rows->tables),
+                        "asking how large the tables are");
+    return status;
+}
+
+/* A server whose settings are not safe is one of the things to be told. */
+static tl_status read_fitness(metrics_rows *rows, db *connection)
+{
+    schema_found found;
+    tl_status status = server_check_settings(connection);
+
+    rows->is_fit = status == TL_OK;
+    if (status != TL_OK && status != TL_SERVER_UNSAFE && status != TL_READ_ONLY)
+        return status;
+    status = schema_read(connection, &found);
+    return status == TL_OK ? schema_judge(&found) : status;
+}
+
+tl_status metrics_read(metrics_rows *rows, db *connection)
+{
+    tl_status status = read_fitness(rows, connection);
+
+    if (status == TL_OK)
+        status = read_operations(rows, connection);
+    for (size_t i = 0; i < rows->count && status == TL_OK; i++)
+        status = read_operation(&rows->operations[i], connection);
+    return status == TL_OK ? read_rest(rows, connection) : status;
+}
+
+void metrics_free(metrics_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        db_result_free(&rows->operations[i].unheld);
+        db_result_free(&rows->operations[i].working);
+    }
+    memory_free(rows->operations);
+    db_result_free(&rows->conflicts);
+    db_result_free(&rows->sessions);
+    db_result_free(&rows->server);
+    db_result_free(&rows->tables);
+}

@@ -1,0 +1,203 @@
+/* tradelock exporter: what waits in the database, for Prometheus.  Each scrape opens a client of
+ * its own, so a server that was away, restarted or restored is seen as it is now. */
+#include "command.h"
+
+#include "metrics_server.h"
+
+#include <tradelock/admin/metrics.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define DEFAULT_LISTEN "127.0.0.1:9465"
+
+enum { OPTION_LISTEN = OPTION_OWN, OPTION_ONCE };
+
+static const struct option options[] = {
+    COMMON_OPTIONS,
+    {"listen", required_argument, NULL, OPTION_LISTEN},
+    {"once", no_argument, NULL, OPTION_ONCE},
+    {NULL, 0, NULL, 0},
+};
+
+struct exporter {
+    const char *config_file, *listen;
+    int once;
+    char problem[512]; /* what kept the last scrape from the database; "": nothing */
+};
+
+/* Says what is wrong when it begins and when it changes, and when it is over; not at each scrape. */
+static void mention(struct exporter *e, const char *problem)
+{
+    if (strcmp(e->problem, problem) == 0)
+        return;
+    snprintf(e->problem, sizeof e->problem, "%s", problem);
+    fprintf(stderr, "tradelock: %s\n", problem[0] != '\0' ? problem : "the database is back");
+}
+
+static int put(tl_metrics_fn write, void *to, const char *text)
+{
+    return write(to, text, strlen(text));
+}
+
+/* What there is also without a server. */
+static int put_own(tl_metrics_fn write, void *to, int up, int64_t took_us)
+{
+    char text[768];
+
+    snprintf(text, sizeof text,
+             "# HELP tradelock_up 1: the database was read; 0: it could not be.\n"
+             "# TYPE tradelock_up gauge\n"
+             "tradelock_up %d\n"
+             "# HELP tradelock_exporter_duration_seconds How long reading it took.\n"
+             "# TYPE tradelock_exporter_duration_seconds gauge\n"
+             "tradelock_exporter_duration_seconds %" PRId64 ".%06" PRId64 "\n"
+             "# HELP tradelock_exporter_build_info The version of the exporter.\n"
+             "# TYPE tradelock_exporter_build_info gauge\n"
+             "tradelock_exporter_build_info{version=\"%s\"} 1\n",
+             up, took_us / 1000000, took_us % 1000000, tl_version());
+    return put(write, to, text);
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static tl_status open_database(tl_client **client, const struct exporter *e)
+{
+    tl_client_options wanted = TL_CLIENT_OPTIONS_INIT;
+
+    wanted.flags = TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
+    wanted.config_file = e->config_file;
+    wanted.program = "tradelock exporter";
+    return tl_client_open(client, &wanted);
+}
+
+static tl_status read_database(struct exporter *e, tl_metrics_fn write, void *to)
+{
+    tl_client *client = NULL;
+    tl_status status = open_database(&client, e);
+
+    if (status == TL_OK)
+        status = tl_metrics_write_database(client, write, to);
+    mention(e, status == TL_OK || status == TL_CALLBACK_FAILED ? "" : tl_error_message());
+    tl_client_close(client);
+    return status;
+}
+
+/* A server that is away is told, not refused: the scrape is answered. */
+static tl_status page(void *context, tl_metrics_fn write, void *to)
+{
+    const int64_t since_us = now_us();
+    const tl_status status = read_database(context, write, to);
+
+    if (status == TL_CALLBACK_FAILED)
+        return status;
+    return put_own(write, to, status == TL_OK, now_us() - since_us) == 0
+               ? TL_OK
+               : tl_error_report(TL_CALLBACK_FAILED, "the metrics could not be written");
+}
+
+static int to_stdout(void *to, const char *text, size_t size)
+{
+    return fwrite(text, 1, size, to) != size;
+}
+
+/* Settings that cannot be used are an error now; a server that is away is told at each scrape. */
+static int check_settings(const struct exporter *e)
+{
+    tl_client *client = NULL;
+    tl_status status = open_database(&client, e);
+
+    if (status == TL_BAD_CONFIG)
+        return report(status);
+    tl_client_close(client);
+    return EXIT_DONE;
+}
+
+static int serve(struct exporter *e)
+{
+    char problem[512];
+    sigset_t signals;
+    metrics_server *server;
+    int caught;
+
+    /* Before the server's thread is made, so that it leaves them to this one. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    server = metrics_server_start(e->listen != NULL ? e->listen : DEFAULT_LISTEN, page, e, problem,
+                                  sizeof problem);
+    if (server == NULL) {
+        fprintf(stderr, "tradelock: %s\n", problem);
+        return EXIT_USAGE;
+    }
+    printf("metrics at %s\n", metrics_server_url(server));
+    fflush(stdout);
+    sigwait(&signals, &caught);
+    metrics_server_stop(server);
+    return finish_output(EXIT_DONE);
+}
+
+static int read_arguments(const struct command *self, struct exporter *e, int argc, char **argv)
+{
+    struct common common = {NULL, 0};
+    int option, code = EXIT_DONE;
+
+    while ((option = common_next(self, &common, argc, argv, options, &code)) != -1) {
+        if (option == COMMON_STOP)
+            return code;
+        if (option == OPTION_LISTEN)
+            e->listen = optarg;
+        else
+            e->once = 1;
+    }
+    if (optind < argc)
+        return usage_error(self, "%s takes no operand", self->name);
+    if (e->once && e->listen != NULL)
+        return usage_error(self, "--once prints and ends, --listen serves: give one of them");
+    if (common.json)
+        return usage_error(self, "the text for Prometheus has no JSON form");
+    if (e->listen != NULL && tl_metrics_check_listen("--listen", e->listen) != TL_OK)
+        return usage_error(self, "%s", tl_error_message());
+    e->config_file = command_config(&common);
+    return e->config_file != NULL ? -1 : EXIT_USAGE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct exporter e = {.once = 0};
+    int code = read_arguments(self, &e, argc, argv);
+
+    if (code >= 0)
+        return code;
+    code = check_settings(&e);
+    if (code != EXIT_DONE)
+        return code;
+    if (!e.once)
+        return serve(&e);
+    (void)page(&e, to_stdout, stdout);
+    return finish_output(EXIT_DONE);
+}
+
+const struct command command_exporter = {
+    .name = "exporter",
+    .summary = "serves what waits in the database to Prometheus",
+    .arguments = "[--listen 127.0.0.1:PORT | --once]",
+    .text = "Tells, as text for Prometheus at /metrics, how many trades and how much money are in\n"
+            "doubt, queued, parked and in conflict, for how long, and who is alive.  One exporter\n"
+            "is enough for a database.  It needs a reader's account, and reads by index, however\n"
+            "many trades have ended.  While the server is away it says tradelock_up 0.\n",
+    .options = "  --listen ADDRESS  an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
+               "                    port 0 is any free one\n"
+               "  --once            print once, and end\n",
+    .run = run,
+};
