@@ -230,6 +230,12 @@ static void test_bad_input(void **state)
     (void)state;
     EXPECT_SENTENCE(o, 1, "there is no row NONE C1");
     output_free(o);
+    o = RUN("explain", "NONE", "C1", "WITHRDAW", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 1, "did you mean the operation " WITHDRAW_OP "?");
+    output_free(o);
+    o = RUN("show", "A1", "C1", "withdraw", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 1, "did you mean the operation " WITHDRAW_OP "?");
+    output_free(o);
     o = RUN("explain", "NONE", "--config", operators.config[ANN]);
     EXPECT_SENTENCE(o, 2, "three operands");
     output_free(o);

@@ -2,6 +2,7 @@
  * with the same. */
 #include "explain.h"
 
+#include "nearest.h"
 #include "print.h"
 #include "wrap.h"
 
@@ -149,7 +150,7 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     int code;
 
     if (status != TL_OK)
-        return report(status);
+        return report_trade(client, status, key);
     code = is_in_doubt_or_parked(&explained.view) ? EXIT_OPEN : EXIT_DONE;
     if (common->json) {
         code = print_explained_json(&explained, code);

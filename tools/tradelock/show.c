@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "explain.h"
+#include "nearest.h"
 #include "print.h"
 #include "said.h"
 
@@ -296,7 +297,7 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
                             : print_shown(&shown, &explained, common, code);
         explained_free(&explained);
     } else {
-        code = report(status);
+        code = report_trade(client, status, key);
     }
     table_free(shown.evidence_table);
     table_free(shown.resolution_table);
