@@ -93,7 +93,8 @@ static tl_status read_trades(metrics_operation *o, db *connection, const char *r
     if (status == TL_OK)
         status = read_status(connection, run_working(connection, o, retry_op),
                              "counting trades that are worked on");
-    o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
+    if (status == TL_OK)
+        o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
     return status;
 }
 

@@ -367,7 +367,6 @@ static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
     pthread_cond_destroy(&self.given);
     queue->waits.waits++;
     queue->waits.waited_us += (uint64_t)(clock_boottime_us() - since_us);
-    queue->waits.timeouts += self.place == NULL;
     return self.place;
 }
 
@@ -399,6 +398,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
     if (!place && wait_ms > 0)
         place = queue_up(p, kind, clock_deadline(wait_ms));
     filled = place && place->state == PLACE_LENT;
+    p->queues[kind].waits.timeouts += place == NULL;
     unlock(p);
     if (!place)
         return error_set(TL_OVERLOADED,

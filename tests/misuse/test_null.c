@@ -427,6 +427,22 @@ CALL(tl_client_stats)
     return (int)tl_client_stats(N(1, have.client), N(2, &stats));
 }
 
+CALL(tl_calls_count)
+{
+    tl_calls_count(N(1, NULL), 0, 1);
+    return NEUTRAL;
+}
+
+static const char *const answers[] = {"YES"};
+
+CALL(tl_calls_of)
+{
+    const tl_calls_names counted = {"bank", "WITHDRAW", "execute", answers, 1};
+    tl_calls *calls;
+
+    return (int)tl_calls_of(N(1, &calls), N(2, have.client), N(3, &counted));
+}
+
 CALL(tl_doctor)
 {
     return (int)tl_doctor(N(1, have.client), N(2, each_finding), MAY(3, &have));
@@ -603,6 +619,34 @@ CALL(tl_log_uuid)
 CALL(tl_may_send)
 {
     return EMPTY(tl_may_send(N(1, have.held), 1));
+}
+
+static int take_text(void *context, const char *text, size_t size)
+{
+    (void)context;
+    (void)text;
+    (void)size;
+    return 0;
+}
+
+CALL(tl_metrics_check_listen)
+{
+    return (int)tl_metrics_check_listen(N(1, "here"), N(2, "127.0.0.1:9464"));
+}
+
+CALL(tl_metrics_listen)
+{
+    return NO_TEXT(tl_metrics_listen(N(1, have.client)));
+}
+
+CALL(tl_metrics_write)
+{
+    return (int)tl_metrics_write(N(1, have.client), N(2, take_text), MAY(3, &have));
+}
+
+CALL(tl_metrics_write_database)
+{
+    return (int)tl_metrics_write_database(N(1, have.client), N(2, take_text), MAY(3, &have));
 }
 
 CALL(tl_migrate)
@@ -1376,6 +1420,8 @@ static const struct entry {
     FUNCTION(tl_book_refuse, 1),
     FUNCTION(tl_book_text, 3),
     FUNCTION(tl_books_new, 3),
+    FUNCTION(tl_calls_count, 1),
+    FUNCTION(tl_calls_of, 3),
     FUNCTION(tl_channel_key, 4),
     FUNCTION(tl_claim_due, 4),
     FUNCTION(tl_class_name, 0),
@@ -1422,6 +1468,10 @@ static const struct entry {
     FUNCTION(tl_log_prefix, 0),
     FUNCTION(tl_log_uuid, 0),
     FUNCTION(tl_may_send, 1),
+    FUNCTION(tl_metrics_check_listen, 2),
+    FUNCTION(tl_metrics_listen, 1),
+    FUNCTION(tl_metrics_write, 3),
+    FUNCTION(tl_metrics_write_database, 3),
     FUNCTION(tl_migrate, 2),
     FUNCTION(tl_mutex_depth, 1),
     FUNCTION(tl_mutex_fence, 2),

@@ -7,6 +7,7 @@
 #include "sweep.h"
 
 #include "base/clock.h"
+#include "support/metric.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,6 +182,7 @@ static void *work(void *context)
 struct figures {
     unsigned rounds, packets, undecided, wrong;
     uint64_t groups, grouped, settled, killed;
+    double found_out; /* of lost answers, as the metrics tell it */
 };
 
 static void count_stats(struct figures *figures)
@@ -191,6 +193,10 @@ static void count_stats(struct figures *figures)
     figures->groups += stats.groups;
     figures->grouped += stats.grouped;
     figures->settled += stats.settled;
+    figures->found_out +=
+        metric_of(world.far, "tradelock_lost_answers_total{found=\"applied\"}") +
+        metric_of(world.far, "tradelock_lost_answers_total{found=\"superseded\"}") +
+        metric_of(world.far, "tradelock_lost_answers_total{found=\"not_done\"}");
     figures->killed += stats.killed;
 }
 
@@ -315,6 +321,7 @@ static void cut_every_packet(deed what)
            (long long)(clock_boottime_ms() - begin_ms) / 1000);
     assert_true(figures.grouped > figures.groups);
     assert_true(figures.settled > 0);
+    assert_true(figures.found_out >= (double)figures.settled);
     assert_int_equal(figures.wrong, 0);
 }
 

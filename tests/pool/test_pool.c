@@ -120,6 +120,11 @@ static void two_kinds_with_bounds_of_their_own(void **state)
     assert_int_equal(pool_get(p, POOL_BUSINESS, 150, &none), TL_OVERLOADED);
     assert_true(now_ms() - start >= 149);
     assert_non_null(strstr(tl_error_message(), "business"));
+    assert_int_equal(pool_count_waits(p, POOL_QUICK).waits, 0);
+    assert_int_equal(pool_count_waits(p, POOL_QUICK).timeouts, 1);
+    assert_int_equal(pool_count_waits(p, POOL_BUSINESS).waits, 1);
+    assert_int_equal(pool_count_waits(p, POOL_BUSINESS).timeouts, 1);
+    assert_true(pool_count_waits(p, POOL_BUSINESS).waited_us >= 149000);
     assert_null(none);
     pool_put(p, business);
     assert_int_equal(pool_get(p, POOL_QUICK, 0, &none), TL_OVERLOADED);

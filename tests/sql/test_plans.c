@@ -281,7 +281,8 @@ static int run_case(struct bench *bench, const plan_case *c, unsigned *rows)
     return answer == DB_DONE;
 }
 
-/* Somebody else's trades come and end meanwhile, as they do wherever this runs. */
+/* Somebody else's trades come and end meanwhile, as they do wherever this runs.  An ended trade
+ * keeps its holder and its moment. */
 static void grow(struct bench *bench)
 {
     static unsigned number;
@@ -289,9 +290,10 @@ static void grow(struct bench *bench)
     for (unsigned i = 0; i < 10; i++)
         database_run(bench->other,
                      "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-                     "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
-                     "('zz', 'grown-%u', 'WITHDRAW', 'S', 'Y', 'ask', UUID(), "
-                     "RANDOM_BYTES(16), 1, 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+                     "step, thread_no, token, session_id, fence, rev, next_run_at, created_at, "
+                     "updated_at) VALUES ('zz', 'grown-%u', 'WITHDRAW', 'S', 'Y', 'ask', UUID(), "
+                     "RANDOM_BYTES(16), 'b0000000-0000-4000-8000-000000000001', 1, 1, "
+                     "'2020-12-01', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
                      number++);
 }
 

@@ -54,8 +54,8 @@ static int add(void *to, const char *bytes, size_t size)
 {
     struct text *text = to;
 
-    if (text->space - text->size < size) {
-        const size_t space = 2 * (text->space + size);
+    if (text->bytes == NULL || text->space - text->size < size) {
+        const size_t space = 2 * (text->space + size) + 1;
         char *larger = realloc(text->bytes, space);
 
         if (larger == NULL)
