@@ -427,7 +427,7 @@ static void test_help(void **state)
         expect_help(name);
         count++;
     }
-    assert_int_equal(count, 15);
+    assert_int_equal(count, 19);
     output_free(o);
 }
 
