@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static void copy_text(char *to, size_t space, const char *from)
@@ -224,6 +225,51 @@ static void mention_execute(attempt *a, int64_t start_us)
                         a->seen.timeout_ms);
 }
 
+/* So many calls in a row without a clear answer are no accident. */
+#define MISSES 5
+
+/* "3 min 10 s" */
+static void span_text(char to[32], int64_t ms)
+{
+    const int64_t s = ms / 1000;
+
+    if (s < 60)
+        snprintf(to, 32, "%" PRId64 ".%" PRId64 " s", s, ms % 1000 / 100);
+    else if (s < 3600)
+        snprintf(to, 32, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
+    else
+        snprintf(to, 32, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
+}
+
+/* Tells once that a channel fails, and once that it is back; each call has its own line besides, for
+ * whoever wants more. */
+static void watch_channel(const attempt *a, int answered)
+{
+    const workflow *of = a->workflow;
+    channel_watch *watch = of->watch;
+    const int64_t now_ms = schedule_now_ms();
+    char span[32];
+    unsigned misses;
+
+    if (answered) {
+        misses = atomic_exchange(&watch->misses, 0);
+        span_text(span, now_ms - atomic_load(&watch->since_ms));
+        if (misses >= MISSES)
+            tl_client_log(of->client, TL_WARNING, NULL, 0, "channel %s (%s) is back after %s",
+                          of->channel, of->op_code, span);
+        return;
+    }
+    misses = atomic_fetch_add(&watch->misses, 1) + 1;
+    if (misses == 1)
+        atomic_store(&watch->since_ms, now_ms);
+    span_text(span, now_ms - atomic_load(&watch->since_ms));
+    if (misses == MISSES)
+        tl_client_log(
+            of->client, TL_ALARM, NULL, 0,
+            "channel %s (%s) has been failing for %s: no clear answer to %u calls in a row",
+            of->channel, of->op_code, span, misses);
+}
+
 tl_execute attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
@@ -241,6 +287,7 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
     reply_clean(&a->reply);
     NOTE(a, executes, "execute", execute_words, answer, start_us);
     mention_execute(a, start_us);
+    watch_channel(a, answer != TL_EXECUTE_UNKNOWN && answer != TL_EXECUTE_NOT_SENT);
     switch (answer) {
     case TL_EXECUTE_SUCCEEDED:
     case TL_EXECUTE_DECLINED:
@@ -267,6 +314,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     reply_clean(&a->reply);
     NOTE(a, queries, "query", query_words, answer, start_us);
     mention_overrun(a, "query", start_us);
+    watch_channel(a, answer != TL_QUERY_UNREACHABLE);
     switch (answer) {
     case TL_QUERY_SUCCEEDED:
     case TL_QUERY_FAILED:

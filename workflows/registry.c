@@ -154,6 +154,7 @@ static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client 
     if (status != TL_OK)
         goto out;
     entry->client = client;
+    entry->watch = &entry->watched;
     entry->given = *given;
     entry->given.op_code = entry->op_code;
     entry->given.channel.name = entry->channel;

@@ -6,10 +6,17 @@
 #include <tradelock/workflow.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define WORKFLOWS_MAX 64
 
 /* Fixed after registration; read by any thread. */
+/* Whether the channel answers; atomic. */
+typedef struct channel_watch {
+    atomic_uint misses; /* calls in a row that got no clear answer */
+    atomic_int_fast64_t since_ms;
+} channel_watch;
+
 typedef struct workflow {
     tl_workflow given; /* names point into the arrays below; policy is filled up; no statements */
     tl_books *books;   /* its statements, which are the client's; NULL: it has none */
@@ -17,6 +24,7 @@ typedef struct workflow {
     char channel[TL_CHANNEL_MAX + 1];
     tl_client *client;
     tl_calls *executes, *queries, *cancels; /* counters, which are the client's */
+    channel_watch *watch, watched;          /* watch: where it stands, here */
 } workflow;
 
 struct tl_workflows {

@@ -15,6 +15,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/test_hooks.h>
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ struct tl_worker {
 
     /* The claimer's own. */
     unsigned turn; /* which operation comes first; they take turns */
-    int64_t error_delay_ms, suspects_ms, overdue_ms;
+    int64_t error_delay_ms, error_since_ms, suspects_ms, overdue_ms;
 };
 
 /* ------------------------------------------------------------------ the runners -- */
@@ -406,13 +407,27 @@ static void look_for_overdue(tl_worker *worker)
     overdue_alarm(worker->client, worker->unclaimed_ms);
 }
 
-/* Pauses after an error, since any error may pass. */
+static void mention_claims_again(tl_worker *worker)
+{
+    if (worker->error_delay_ms != 0)
+        tl_client_log(worker->client, TL_WARNING, NULL, 0,
+                      "due work is claimed again, after %" PRId64 " s",
+                      (schedule_now_ms() - worker->error_since_ms + 500) / 1000);
+    worker->error_delay_ms = 0;
+}
+
+/* Pauses after an error, since any error may pass.  It is told once. */
 static void pause_after(tl_worker *worker, tl_status status)
 {
+    const int is_first = worker->error_delay_ms == 0;
     int64_t delay_ms = schedule_backoff_ms(&worker->error_delay_ms, ERROR_MOST_MS);
 
-    tl_client_log(worker->client, TL_WARNING, NULL, 0, "claiming due work: %s: %s",
-                  tl_status_name(status), tl_error_message());
+    if (is_first) {
+        worker->error_since_ms = schedule_now_ms();
+        tl_client_log(worker->client, TL_WARNING, NULL, 0,
+                      "claiming due work fails since now: %s: %s", tl_status_name(status),
+                      tl_error_message());
+    }
     sleep_unless_stopped(worker, delay_ms);
 }
 
@@ -428,7 +443,7 @@ static tl_status claim_until_stopped(tl_worker *worker)
             pause_after(worker, status);
             continue;
         }
-        worker->error_delay_ms = 0;
+        mention_claims_again(worker);
         if (wait_ms > 0)
             sleep_unless_stopped(worker, wait_ms);
         look_for_overdue(worker);

@@ -92,10 +92,21 @@ enum store_timeline_column {
     STEP_LOGGED,
     STEP_SEND_UNTIL,
     STEP_MAX_HOLD,
-    STEP_NEXT_RUN
+    STEP_NEXT_RUN,
+    STEP_HOLDER
 };
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
+
+/* (channel, answered, silent, last answer, last silence, first silence) */
+db_answer store_overview_channels(db *connection, const char *op_code, unsigned limit,
+                                  db_result *result);
+/* (session, program, pid, host, operations, started, silent, time-out in ms, ended) */
+db_answer store_overview_sessions(db *connection, db_result *result);
+/* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */
+db_answer store_overview_inbox(db *connection, db_result *result);
+/* (connection, user, host, microseconds); no row when none holds row locks */
+db_answer store_open_transactions(db *connection, db_result *result);
 
 /* What a decision of two operators rests on.  Reading it locks both rows. */
 enum store_resolve_column {

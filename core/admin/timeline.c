@@ -36,6 +36,7 @@ static void step_read(tl_step *one, const db_result *result, size_t row)
     one->send_until_us = db_get_int(result, row, STEP_SEND_UNTIL);
     one->max_hold_until_us = db_get_int(result, row, STEP_MAX_HOLD);
     one->next_run_us = db_get_int(result, row, STEP_NEXT_RUN);
+    one->holder = text_or_null(result, row, STEP_HOLDER);
 }
 
 tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each, void *context)

@@ -48,7 +48,8 @@ struct session {
     /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
-    int was_refused; /* a new session could not be begun, and the log says so */
+    int was_refused;       /* a new session could not be begun, and the log says so */
+    int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
 
 enum beat {
@@ -271,6 +272,25 @@ static void go_on_anew(session *s)
              next->session_id);
 }
 
+/* Tells once that the server is away, and once that it is back. */
+static void note_away(session *s)
+{
+    if (s->away_since_ms != 0)
+        return;
+    s->away_since_ms = clock_boottime_ms();
+    log_line(s->options.logger, TL_WARNING, NULL, 0, "a heartbeat was not confirmed: %s",
+             tl_error_message());
+}
+
+static void note_back(session *s)
+{
+    if (s->away_since_ms == 0)
+        return;
+    log_line(s->options.logger, TL_WARNING, NULL, 0, "the server is back after %lld s",
+             (long long)((clock_boottime_ms() - s->away_since_ms + 500) / 1000));
+    s->away_since_ms = 0;
+}
+
 static void round_once(session *s)
 {
     life *mine = atomic_load(&s->now);
@@ -284,6 +304,7 @@ static void round_once(session *s)
     switch (answer) {
     case BEAT_CONFIRMED:
         atomic_fetch_add(&s->beats, 1);
+        note_back(s);
         after_confirmed(s);
         break;
     case BEAT_ENDED:
@@ -292,9 +313,8 @@ static void round_once(session *s)
         go_on_anew(s);
         break;
     case BEAT_UNREACHABLE:
-        if (atomic_fetch_add(&s->unreachable, 1) == 0)
-            log_line(s->options.logger, TL_WARNING, NULL, 0, "a heartbeat was not confirmed: %s",
-                     tl_error_message());
+        atomic_fetch_add(&s->unreachable, 1);
+        note_away(s);
         observer_interrupt(s->others);
         break;
     }

@@ -31,25 +31,28 @@ static char *read_all(FILE *file)
     return text;
 }
 
-static void become_command(const char *environment, const char *const arguments[], int out, int err)
+static void become(const char *program, const char *environment, const char *const arguments[],
+                   int out, int err)
 {
-    char path[512];
-    char *argv[ARGUMENTS] = {path};
+    char name[512], path[4096];
+    char *argv[ARGUMENTS] = {name};
     size_t count = 1;
 
-    snprintf(path, sizeof path, "%s/bin/tradelock", test_build_dir());
+    snprintf(name, sizeof name, "%s", program);
     for (; arguments[count - 1] != NULL && count < ARGUMENTS - 1; count++)
         argv[count] = strdup(arguments[count - 1]);
     unsetenv("TRADELOCK_CONFIG");
+    snprintf(path, sizeof path, "PATH=%s/bin:%s", test_build_dir(), getenv("PATH"));
+    putenv(path);
     if (environment != NULL)
         putenv(strdup(environment));
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    execv(path, argv);
+    execv(name, argv);
     _exit(127);
 }
 
-output *command_run(const char *environment, const char *const arguments[])
+static output *run(const char *program, const char *environment, const char *const arguments[])
 {
     output *o = calloc(1, sizeof *o);
     FILE *out = tmpfile(), *err = tmpfile();
@@ -63,13 +66,26 @@ output *command_run(const char *environment, const char *const arguments[])
     if (pid < 0)
         server_panic("fork failed");
     if (pid == 0)
-        become_command(environment, arguments, fileno(out), fileno(err));
+        become(program, environment, arguments, fileno(out), fileno(err));
     if (waitpid(pid, &status, 0) != pid)
         server_panic("the command was lost");
     o->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     o->out = read_all(out);
     o->err = read_all(err);
     return o;
+}
+
+output *command_run(const char *environment, const char *const arguments[])
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/bin/tradelock", test_build_dir());
+    return run(path, environment, arguments);
+}
+
+output *command_shell(const char *environment, const char *line)
+{
+    return run("/bin/sh", environment, (const char *const[]){"-c", line, NULL});
 }
 
 void output_free(output *o)

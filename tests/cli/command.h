@@ -12,6 +12,8 @@ typedef struct output {
 /* `tradelock` with these arguments, ended by NULL; environment: NAME=value or NULL. */
 output *command_run(const char *environment, const char *const arguments[]);
 #define RUN(...) command_run(NULL, (const char *const[]){__VA_ARGS__, NULL})
+/* A line for the shell that calls `tradelock`, as a person would copy it. */
+output *command_shell(const char *environment, const char *line);
 void output_free(output *o);
 
 /* Fails the test, showing everything, unless the command ended so. */

@@ -996,6 +996,64 @@ CALL(tl_thread_uuid)
     return some_text(tl_thread_uuid());
 }
 
+static int each_sentence(void *context, const tl_sentence *sentence)
+{
+    (void)context, (void)sentence;
+    return 0;
+}
+
+static int each_waiting(void *context, const tl_waiting *waiting)
+{
+    (void)context, (void)waiting;
+    return 0;
+}
+
+static int each_channel(void *context, const tl_channel_state *channel)
+{
+    (void)context, (void)channel;
+    return 0;
+}
+
+static int each_session(void *context, const tl_session_row *session)
+{
+    (void)context, (void)session;
+    return 0;
+}
+
+static int each_proposal(void *context, const tl_proposal *proposal)
+{
+    (void)context, (void)proposal;
+    return 0;
+}
+
+CALL(tl_overview_read)
+{
+    tl_overview overview = TL_OVERVIEW_INIT;
+
+    return (int)tl_overview_read(N(1, have.client), N(2, &overview), N(3, each_waiting),
+                                 MAY(4, &have));
+}
+
+CALL(tl_channel_list)
+{
+    return (int)tl_channel_list(N(1, have.client), N(2, each_channel), MAY(3, &have));
+}
+
+CALL(tl_session_list)
+{
+    return (int)tl_session_list(N(1, have.client), N(2, each_session), MAY(3, &have));
+}
+
+CALL(tl_inbox)
+{
+    return (int)tl_inbox(N(1, have.client), N(2, each_proposal), MAY(3, &have));
+}
+
+CALL(tl_explain)
+{
+    return (int)tl_explain(N(1, have.client), N(2, &key), N(3, each_sentence), MAY(4, &have));
+}
+
 CALL(tl_timeline)
 {
     return (int)tl_timeline(N(1, have.client), N(2, &key), N(3, each_step), MAY(4, &have));
@@ -1004,6 +1062,11 @@ CALL(tl_timeline)
 CALL(tl_utf8_size)
 {
     return EMPTY(tl_utf8_size(N(1, "a")));
+}
+
+CALL(tl_topic_name)
+{
+    return NO_TEXT(tl_topic_name((tl_topic)99));
 }
 
 CALL(tl_decision_name)
@@ -1481,9 +1544,15 @@ static const struct entry {
     FUNCTION(tl_status_name, 0),
     FUNCTION(tl_status_text, 0),
     FUNCTION(tl_thread_uuid, 0),
+    FUNCTION(tl_explain, 4),
+    FUNCTION(tl_overview_read, 4),
+    FUNCTION(tl_channel_list, 3),
+    FUNCTION(tl_session_list, 3),
+    FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_utf8_size, 1),
     FUNCTION(tl_decision_name, 0),
+    FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_begin, 0),

@@ -496,6 +496,12 @@ const plan_case plan_cases[] = {
     {&sql_restore_carry_out, "", 58455, 2000000, PLAN_NONE,
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
     {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
+    {&sql_overview_channels, "", 0, 4100, PLAN_KEYS,
+     VALUES(overview_channels, .op_code = OP, .most = N(1000))},
+    {&sql_overview_sessions, "", 28, 120, PLAN_KEYS, .values = NULL},
+    /* walks what operators decided */
+    {&sql_overview_inbox, "", 1000, 21100, PLAN_WALK, .values = NULL},
+    {&sql_open_transactions, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},

@@ -33,9 +33,10 @@ struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command command_migrate, command_ls, command_show, command_retry,
-    command_resolve, command_restore, command_evidence, command_reap, command_purge, command_audit,
-    command_resource, command_run, command_doctor, command_exporter, command_version;
+extern const struct command command_migrate, command_ls, command_show, command_explain,
+    command_status, command_ps, command_inbox, command_retry, command_resolve, command_restore,
+    command_evidence, command_reap, command_purge, command_audit, command_resource, command_run,
+    command_doctor, command_exporter, command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 

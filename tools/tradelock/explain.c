@@ -1,38 +1,20 @@
-/* Sentences about a trade's state: why it hangs, what happens next, and when. */
+/* tradelock explain: why a trade is where it is, in sentences, and what may be done.  `show` begins
+ * with the same. */
 #include "explain.h"
 
+#include "nearest.h"
 #include "print.h"
+#include "wrap.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define LABEL 9
 
 int is_in_doubt_or_parked(const tl_view *view)
 {
     return view->state == TL_STATE_IN_DOUBT || view->state == TL_STATE_PARKED;
-}
-
-/* What the retry lane does next. */
-static void explain_next(char *to, size_t space, const tl_view *view, const char *doing)
-{
-    char when[TIME_TEXT], distance[TIME_TEXT];
-
-    /* Opening takes the dead holder off the row. */
-    if (view->session_id[0] != '\0')
-        snprintf(to, space,
-                 "its retry lane is not open yet: the janitor of any running "
-                 "service or worker opens it, or `tradelock retry`");
-    else if (view->next_run_us == 0)
-        snprintf(to, space, "it has no retry lane; whoever wants the lock may ask for it");
-    else if (view->next_run_us <= view->now_us)
-        snprintf(to, space,
-                 "a retry worker that has %s registered could %s since %s (%s); if nothing "
-                 "happens, none is running",
-                 view->op_code, doing, time_text(when, view->next_run_us),
-                 distance_text(distance, view->now_us, view->next_run_us));
-    else
-        snprintf(to, space, "a retry worker will %s at %s (%s)", doing,
-                 time_text(when, view->next_run_us),
-                 distance_text(distance, view->now_us, view->next_run_us));
 }
 
 int is_past_deadline(const tl_view *view)
@@ -40,114 +22,174 @@ int is_past_deadline(const tl_view *view)
     return view->deadline_us != 0 && view->now_us >= view->deadline_us;
 }
 
-static void explain_in_doubt(char *to, size_t space, const tl_view *view)
-{
-    char next[EXPLANATION / 2];
+/* --------------------------------------------------------------------- reading -- */
 
-    explain_next(next, sizeof next, view, "ask the channel");
-    snprintf(to, space,
-             "Money may have moved: %u send%s may have left and nobody holds the trade any "
-             "more, so nothing is paid anew before the channel was asked; %s.%s",
-             view->sends, view->sends == 1 ? "" : "s", next,
-             is_past_deadline(view) ? "  Its deadline is over: nothing is sent for it any more."
-                                    : "");
+static int take_sentence(void *context, const tl_sentence *sentence)
+{
+    struct explained *explained = context;
+
+    explained->view = *sentence->view;
+    json_array_append_new(explained->sentences,
+                          json_pack("{s:s, s:o, s:o}", "topic", tl_topic_name(sentence->topic),
+                                    "text", json_text(sentence->text), "command",
+                                    json_text(sentence->command)));
+    return 0;
 }
 
-static void explain_queued(char *to, size_t space, const tl_view *view)
+tl_status explained_read(struct explained *explained, tl_client *client, const tl_key *key)
 {
-    char next[EXPLANATION / 2];
+    tl_status status;
 
-    explain_next(next, sizeof next, view, is_past_deadline(view) ? "end it as failed" : "send it");
-    snprintf(to, space, "Nothing has been sent%s, and nobody holds the trade; %s.",
-             is_past_deadline(view) ? " before its deadline, and nothing will be" : "", next);
+    explained->sentences = json_array();
+    status = tl_explain(client, key, take_sentence, explained);
+    if (status != TL_OK)
+        explained_free(explained);
+    return status;
 }
 
-static void explain_held(char *to, size_t space, const tl_view *view)
+void explained_free(struct explained *explained)
 {
-    char until[TIME_TEXT], distance[TIME_TEXT], silence[64] = "";
-
-    if (view->holder_silent_ms >= 0)
-        snprintf(silence, sizeof silence, " (last heartbeat %.1f s ago)",
-                 (double)view->holder_silent_ms / 1000);
-    snprintf(to, space,
-             "%s%s %s and may do so until %s (%s); if it dies before, the retry lane is "
-             "opened.",
-             view->holder[0] != '\0' ? view->holder : "A living session", silence,
-             view->state == TL_STATE_WORKING ? "runs a compensating attempt" : "holds the lock",
-             time_text(until, view->max_hold_until_us),
-             distance_text(distance, view->now_us, view->max_hold_until_us));
+    json_decref(explained->sentences);
+    explained->sentences = NULL;
 }
 
-static void explain_retry_row(char *to, size_t space, const tl_view *view)
+static const char *text_of(const json_t *sentence, const char *name)
 {
-    char next[EXPLANATION / 2];
+    const char *text = json_string_value(json_object_get(sentence, name));
 
-    if (view->state == TL_STATE_WAITING) {
-        explain_next(next, sizeof next, view, "try again");
-        snprintf(to, space, "The compensating attempt waits: %s.", next);
+    return text != NULL ? text : "";
+}
+
+json_t *explained_text(const struct explained *explained)
+{
+    char *text = NULL;
+    size_t size = 0, i;
+    FILE *to = open_memstream(&text, &size);
+    json_t *sentence, *all = NULL;
+
+    if (to == NULL)
+        return NULL;
+    json_array_foreach(explained->sentences, i, sentence)
+        fprintf(to, "%s%s", i > 0 ? "  " : "", text_of(sentence, "text"));
+    if (fclose(to) == 0)
+        all = json_text(text);
+    free(text);
+    return all;
+}
+
+/* -------------------------------------------------------------------- printing -- */
+
+static const char *label_of(const char *topic)
+{
+    static const char *const labels[][2] = {{"state", "Why"},  {"channel", "Channel"},
+                                            {"before", "Who"}, {"next", "Next"},
+                                            {"end", "Y or F"}, {"act", "You may"}};
+
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
+        if (strcmp(labels[i][0], topic) == 0)
+            return labels[i][1];
+    return "";
+}
+
+/* The command as it can be typed here: with the settings that this one was given. */
+static void print_command(const char *command, const struct common *common)
+{
+    if (command[0] == '\0')
+        return;
+    printf("%*s%s", LABEL + 2, "", command);
+    if (common->config_file != NULL && strpbrk(common->config_file, "' \t\n\\\"$`") == NULL)
+        printf(" --config %s", common->config_file);
+    putchar('\n');
+}
+
+void explained_print(const struct explained *explained, const struct common *common)
+{
+    const char *last = "";
+    json_t *sentence;
+    size_t i;
+
+    json_array_foreach(explained->sentences, i, sentence)
+    {
+        const char *topic = text_of(sentence, "topic");
+
+        wrap_print(strcmp(topic, last) != 0 ? label_of(topic) : "", LABEL,
+                   text_of(sentence, "text"));
+        print_command(text_of(sentence, "command"), common);
+        last = topic;
+    }
+}
+
+static void print_head(const tl_view *view)
+{
+    char amount[AMOUNT_TEXT], when[TIME_TEXT];
+
+    amount_text(amount, view);
+    printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n", view->serial_no,
+           view->cust_no, view->op_code, time_text(when, view->now_us), view->status,
+           tl_state_name(view->state), amount[0] != '\0' ? "; minor units: " : "", amount,
+           (unsigned long long)view->fence);
+}
+
+static int print_explained_json(const struct explained *explained, int code)
+{
+    const tl_view *view = &explained->view;
+    const char status[2] = {view->status, '\0'};
+
+    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:O}", "serial_no",
+                                view->serial_no, "cust_no", view->cust_no, "op_code", view->op_code,
+                                "status", status, "state", tl_state_name(view->state), "fence",
+                                (json_int_t)view->fence, "read_at", json_time(view->now_us),
+                                "sentences", explained->sentences),
+                      code);
+}
+
+static int work(tl_client *client, const struct common *common, const tl_key *key)
+{
+    struct explained explained;
+    tl_status status = explained_read(&explained, client, key);
+    int code;
+
+    if (status != TL_OK)
+        return report_trade(client, status, key);
+    code = is_in_doubt_or_parked(&explained.view) ? EXIT_OPEN : EXIT_DONE;
+    if (common->json) {
+        code = print_explained_json(&explained, code);
     } else {
-        snprintf(to, space, "No compensating attempt is needed: the lane is closed.");
+        print_head(&explained.view);
+        explained_print(&explained, common);
+        code = finish_output(code);
     }
+    explained_free(&explained);
+    return code;
 }
 
-static void explain_state(char *to, size_t space, const tl_view *view)
+static int run(const struct command *self, int argc, char **argv)
 {
-    switch (view->state) {
-    case TL_STATE_ABSENT:
-        snprintf(to, space, "There is no such trade.");
-        break;
-    case TL_STATE_LIVE:
-    case TL_STATE_WORKING:
-        explain_held(to, space, view);
-        break;
-    case TL_STATE_IN_DOUBT:
-        explain_in_doubt(to, space, view);
-        break;
-    case TL_STATE_QUEUED:
-        explain_queued(to, space, view);
-        break;
-    case TL_STATE_PARKED:
-        snprintf(to, space,
-                 "It waits for a person after %u compensating attempt%s, because: %s.  %u "
-                 "send%s may have left; look at the channel, then let the lane run with "
-                 "`tradelock retry`, which %s, or decide with a second "
-                 "operator, with `tradelock resolve`.",
-                 view->attempts, view->attempts == 1 ? "" : "s", view->parked, view->sends,
-                 view->sends == 1 ? "" : "s",
-                 is_past_deadline(view)
-                     ? "asks the channel and sends nothing, since the deadline is over"
-                     : "asks before it sends");
-        break;
-    case TL_STATE_FAILED:
-        snprintf(to, space, "It failed, with proof: %s; %s.", tl_proof_text((tl_proof)view->proof),
-                 view->retryable ? "the service may try it anew, as the next epoch"
-                                 : "it is not tried anew");
-        break;
-    case TL_STATE_SUCCEEDED:
-        snprintf(to, space, "It succeeded, once and for good; nothing happens any more.");
-        break;
-    case TL_STATE_WAITING:
-    case TL_STATE_CLOSED:
-        explain_retry_row(to, space, view);
-        break;
-    }
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    tl_key key;
+    int code = EXIT_DONE;
+
+    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
+        return code;
+    if (!read_key(self, &key, argc, argv, &code))
+        return code;
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = work(client, &common, &key);
+    tl_client_close(client);
+    return code;
 }
 
-void explain(char to[EXPLANATION], const tl_view *view)
-{
-    size_t size;
-
-    to[0] = '\0';
-    explain_state(to, EXPLANATION, view);
-    size = strlen(to);
-    if (view->being_decided)
-        snprintf(to + size, EXPLANATION - size,
-                 "  An open transaction holds the row at this moment, and nothing can be "
-                 "done with it before that ends; `SELECT * FROM "
-                 "information_schema.innodb_trx ORDER BY trx_started` finds it.");
-    size = strlen(to);
-    if (view->conflict)
-        snprintf(to + size, EXPLANATION - size,
-                 "  Evidence contradicts this row: nothing is sent or tried anew before "
-                 "two operators have decided.");
-}
+const struct command command_explain = {
+    .name = "explain",
+    .summary = "why a trade is where it is, what happens next, and what you may do",
+    .arguments = "SERIAL CUST OP [--json]",
+    .text = "Tells in sentences who holds the trade until when, what the channel was asked and\n"
+            "said, who tried before, what happens next, what would make it Y or F, and what an\n"
+            "operator may do now, with the command.  Exit code 6 when the trade is in doubt or\n"
+            "parked.\n",
+    .options = "",
+    .run = run,
+};

@@ -1,14 +1,26 @@
-/* What a trade's row means, for people. */
+/* What a trade's rows mean, for people: the sentences of the library, printed. */
 #ifndef TRADELOCK_EXPLAIN_H
 #define TRADELOCK_EXPLAIN_H
 
-#include <tradelock/tradelock.h>
+#include "command.h"
 
-#define EXPLANATION 1024
+#include <tradelock/admin.h>
 
-/* Why the trade is where it is and what happens next.  view: of the sync row, or of a retry row
- * that stands alone. */
-void explain(char to[EXPLANATION], const tl_view *view);
+#include <jansson.h>
+
+/* What was explained, read before anything is printed. */
+struct explained {
+    json_t *sentences; /* of each: topic, text, command */
+    tl_view view;      /* the row that they are about */
+};
+
+/* TL_OK: explained_free() it. */
+tl_status explained_read(struct explained *explained, tl_client *client, const tl_key *key);
+/* For people, within the width of the terminal. */
+void explained_print(const struct explained *explained, const struct common *common);
+/* All texts as one; the caller frees it. */
+json_t *explained_text(const struct explained *explained);
+void explained_free(struct explained *explained);
 
 /* Whether nothing is sent for it any more. */
 int is_past_deadline(const tl_view *view);

@@ -1,14 +1,17 @@
 /* tradelock: the operators' command.  A new command is a file and a line in this table. */
 #include "command.h"
 
+#include "nearest.h"
+
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_migrate,  &command_ls,       &command_show,   &command_retry,    &command_resolve,
-    &command_restore,  &command_evidence, &command_reap,   &command_purge,    &command_audit,
-    &command_resource, &command_run,      &command_doctor, &command_exporter, &command_version,
+    &command_migrate,  &command_ls,     &command_show,     &command_explain, &command_status,
+    &command_ps,       &command_inbox,  &command_retry,    &command_resolve, &command_restore,
+    &command_evidence, &command_reap,   &command_purge,    &command_audit,   &command_resource,
+    &command_run,      &command_doctor, &command_exporter, &command_version,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -41,6 +44,26 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+/* The sentence about a command that is not there, with the one that was probably meant. */
+static int unknown(const char *name)
+{
+    const char *meant = NULL;
+    unsigned best = 3;
+
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const unsigned distance = nearest_distance(name, commands[i]->name, best - 1);
+
+        if (distance < best) {
+            best = distance;
+            meant = commands[i]->name;
+        }
+    }
+    fprintf(stderr, "tradelock: unknown command %s%s%s%s; see `tradelock --help`\n", name,
+            meant != NULL ? ", did you mean " : "", meant != NULL ? meant : "",
+            meant != NULL ? "?" : "");
+    return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
@@ -50,14 +73,13 @@ int main(int argc, char **argv)
         fputs("tradelock: no command; see `tradelock --help`\n", stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help();
         return finish_output(EXIT_DONE);
     }
     command = find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
-    if (command == NULL) {
-        fprintf(stderr, "tradelock: unknown command %s; see `tradelock --help`\n", argv[1]);
-        return EXIT_USAGE;
-    }
+    if (command == NULL)
+        return unknown(argv[1]);
     return command->run(command, argc - 1, argv + 1);
 }

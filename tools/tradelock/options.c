@@ -1,7 +1,10 @@
 /* The options that all commands share, their help, and opening the client that they name. */
 #include "command.h"
 
+#include "nearest.h"
+
 #include <errno.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +16,7 @@ static const char common_options[] =
     "  --config FILE   settings; else $TRADELOCK_CONFIG, ./tradelock.cnf or\n"
     "                  /etc/tradelock.cnf\n"
     "  --json          print JSON, for programs\n"
-    "  --help          print this\n";
+    "  -h, --help      print this\n";
 
 void command_print_help(const struct command *self)
 {
@@ -37,6 +40,7 @@ int usage_error(const struct command *self, const char *format, ...)
 static int bad_option(const struct command *self, char **argv, const struct option *options)
 {
     const char *name = optind > 0 ? argv[optind - 1] : "";
+    const char *meant = nearest_option(name, options);
 
     for (; optopt > 0 && options->name != NULL; options++)
         if (options->val == optopt && optopt < OPTION_CONFIG)
@@ -45,15 +49,18 @@ static int bad_option(const struct command *self, char **argv, const struct opti
         return usage_error(self, "unknown option -%c", optopt);
     if (optopt >= OPTION_CONFIG)
         return usage_error(self, "option %s: a value is missing or not expected", name);
+    if (meant != NULL)
+        return usage_error(self, "unknown option %s, did you mean --%s?", name, meant);
     return usage_error(self, "unknown option %s", name);
 }
 
-/* The short options among them, as getopt() wants them. */
+/* The short options among them, and -h, as getopt() wants them. */
 static const char *short_options(const struct option *options)
 {
     static char letters[32];
     size_t size = 0;
 
+    letters[size++] = 'h';
     for (; options->name != NULL && size + 3 < sizeof letters; options++)
         if (options->val > 0 && options->val < OPTION_CONFIG) {
             letters[size++] = (char)options->val;
@@ -80,6 +87,7 @@ int common_next(const struct command *self, struct common *common, int argc, cha
         case OPTION_JSON:
             common->json = 1;
             break;
+        case 'h':
         case OPTION_HELP:
             command_print_help(self);
             *code = finish_output(EXIT_DONE);
@@ -194,7 +202,11 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
     if (options.config_file == NULL)
         return EXIT_USAGE;
     status = tl_client_open(client, &options);
-    return status == TL_OK ? EXIT_DONE : report(status);
+    if (status == TL_OK)
+        return EXIT_DONE;
+    (void)report(status);
+    /* Who may not log in has not reached the server; a right that is missing later is a refusal. */
+    return status == TL_ACCESS_DENIED ? EXIT_UNREACHABLE : exit_code_of(status);
 }
 
 int open_client(tl_client **client, const struct common *common, unsigned flags)
@@ -214,8 +226,8 @@ int exit_code_of(tl_status status)
     case TL_INVALID:
         return EXIT_USAGE;
     case TL_NOT_FOUND:
-        return EXIT_REFUSED;
     case TL_ACCESS_DENIED:
+        return EXIT_REFUSED;
     case TL_UNKNOWN:
         return EXIT_UNREACHABLE;
     case TL_NO_SCHEMA:
@@ -251,10 +263,20 @@ int report(tl_status status)
     return exit_code_of(status);
 }
 
+/* Whoever read the output went away, as `head` does: nothing is wrong, and nobody listens. */
+static int is_closed_pipe(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int finish_output(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
+    if (is_closed_pipe())
+        exit(EXIT_DONE);
     fprintf(stderr, "tradelock: the output could not be written: %s\n", strerror(errno));
     return EXIT_INTERNAL;
 }

@@ -143,8 +143,7 @@ int listing_end(struct listing *listing, tl_status status, int json, const char 
 
 /* ------------------------------------------------------------------- pairs -- */
 
-/* The size of the character at text, 0 when it is none that may reach a terminal. */
-static size_t harmless(const char *text, size_t size)
+size_t harmless(const char *text, size_t size)
 {
     mbstate_t state;
     wchar_t c;

@@ -31,6 +31,8 @@ void table_print(struct table *table);
 void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
 
+/* The size of the character at text, 0 when it is none that may reach a terminal. */
+size_t harmless(const char *text, size_t size);
 /* The text, with bytes that a terminal would obey as \x1b, and how many characters that are. */
 void print_harmless(const char *text, size_t size);
 int text_width(const char *text);

@@ -4,6 +4,7 @@
 #include "explain.h"
 #include "find.h"
 #include "moment.h"
+#include "nearest.h"
 #include "print.h"
 #include "said.h"
 
@@ -198,7 +199,8 @@ static void print_row(const tl_view *view, const char *by)
     print_bytes("result", view->result, view->result_size);
 }
 
-static int print_shown(struct shown *shown, const char *sentence, int code)
+static int print_shown(struct shown *shown, const struct explained *explained,
+                       const struct common *common, int code)
 {
     char said[SAID_SENTENCE], as_of[TIME_TEXT];
     const tl_view *main_view =
@@ -206,8 +208,11 @@ static int print_shown(struct shown *shown, const char *sentence, int code)
 
     printf("%s %s %s\n", main_view->serial_no, main_view->cust_no, main_view->op_code);
     if (shown->as_of_us != 0)
-        printf("As it was at %s, by its history:\n", time_text(as_of, shown->as_of_us));
-    printf("%s\n\n", sentence);
+        printf("As it was at %s, by its history: %s.\n", time_text(as_of, shown->as_of_us),
+               tl_state_name(main_view->state));
+    putchar('\n');
+    explained_print(explained, common);
+    putchar('\n');
     print_row(main_view, shown->by[main_view->lane == 'R']);
     if (shown->said.text[0] != '\0')
         print_pair("channel said", said_text(said, &shown->said));
@@ -237,15 +242,15 @@ static json_t *or_null(json_t *value)
     return value != NULL ? json_incref(value) : json_null();
 }
 
-static int print_shown_json(const struct shown *shown, const char *sentence, int code)
+static int print_shown_json(const struct shown *shown, const struct explained *explained, int code)
 {
     return print_json(
-        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "sync",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sync",
                   or_null(shown->rows[TL_LANE_SYNC]), "retry", or_null(shown->rows[TL_LANE_RETRY]),
-                  "explanation", sentence, "evidence", or_null(shown->evidence), "resolutions",
-                  or_null(shown->resolutions), "timeline", or_null(shown->timeline), "channel_said",
-                  json_text(shown->said.text), "channel_said_at", json_time(shown->said.when_us),
-                  "as_of", json_time(shown->as_of_us)),
+                  "explanation", explained_text(explained), "evidence", or_null(shown->evidence),
+                  "resolutions", or_null(shown->resolutions), "timeline", or_null(shown->timeline),
+                  "channel_said", json_text(shown->said.text), "channel_said_at",
+                  json_time(shown->said.when_us), "as_of", json_time(shown->as_of_us)),
         code);
 }
 
@@ -299,7 +304,7 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
             table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
         .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES", "FENCE",
                            "NOTE", "REMARK", "BY", NULL)};
-    char sentence[EXPLANATION];
+    struct explained explained = {.sentences = NULL};
     tl_status status = read_rows(client, key, &shown);
     int code;
 
@@ -309,15 +314,18 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         status = tl_resolution_list(client, key, take_resolution, &shown);
     if (status == TL_OK)
         status = read_timeline(client, key, &shown);
+    /* The sentences are about now. */
+    if (status == TL_OK && as_of_us == 0)
+        status = explained_read(&explained, client, key);
     if (status == TL_OK) {
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
         code = is_in_doubt_or_parked(view) ? EXIT_OPEN : EXIT_DONE;
-        explain(sentence, view);
-        code = common->json ? print_shown_json(&shown, sentence, code)
-                            : print_shown(&shown, sentence, code);
+        code = common->json ? print_shown_json(&shown, &explained, code)
+                            : print_shown(&shown, &explained, common, code);
+        explained_free(&explained);
     } else {
-        code = report(status);
+        code = report_trade(client, status, key);
     }
     table_free(shown.evidence_table);
     table_free(shown.resolution_table);

@@ -1,7 +1,8 @@
 /*
  * tradelock-worker: a process that runs the retry worker for the sample workflow.
  *
- * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  A process that was
+ * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  SIGHUP has it read
+ * its settings anew: what it holds is finished by the old ones.  A process that was
  * taken for dead (it was stopped for too long) goes on by itself.
  */
 #include "host.h"
@@ -35,6 +36,7 @@ static const char usage[] =
     "  --verbose            log every step\n"
     "  --help, --version    print this, or the version, and end\n"
     "\n"
+    "SIGHUP has it read its settings anew; bad ones leave the old ones in force.\n"
     "Prints \"ready\" when it works, and counts when it ends.  Ends with 0 after SIGTERM "
     "or\n"
     "SIGINT, 2 when used wrongly, 3 without a server, 4 without its schema, 5 when the\n"
@@ -150,12 +152,13 @@ static int read_options(settings *s, int argc, char **argv)
     return -1;
 }
 
-/* Whether one of the signals came within wait_ms. */
-static int told_to_stop(const sigset_t *signals, int64_t wait_ms)
+/* The signal that came within wait_ms; 0: none. */
+static int told(const sigset_t *signals, int64_t wait_ms)
 {
     struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+    const int signal = sigtimedwait(signals, NULL, &wait);
 
-    return sigtimedwait(signals, NULL, &wait) > 0;
+    return signal > 0 ? signal : 0;
 }
 
 static void print_counts(tl_worker *worker)
@@ -172,36 +175,101 @@ static void print_counts(tl_worker *worker)
     fflush(stdout);
 }
 
+/* ------------------------------------------------------------------- running -- */
+
+struct running {
+    host here;
+    metrics_server *metrics;
+    tl_worker *worker;
+};
+
+/* The worker on a host that is open. */
+static tl_status begin(struct running *r, const settings *s)
+{
+    char problem[512];
+    tl_status status;
+
+    r->metrics = NULL;
+    r->worker = NULL;
+    if (metrics_server_open(&r->metrics, r->here.client, problem, sizeof problem) != 0)
+        return tl_error_report(TL_BAD_CONFIG, "%s", problem);
+    status = tl_worker_start(&r->worker, r->here.workflows, &s->worker);
+    if (status == TL_OK)
+        puts("ready");
+    fflush(stdout);
+    return status;
+}
+
+/* Finishes what it holds, and takes nothing new. */
+static tl_status drain(struct running *r)
+{
+    tl_status status;
+
+    tl_worker_stop(r->worker);
+    while ((status = tl_worker_wait(r->worker, LOOK_MS)) == TL_TIMEOUT)
+        continue;
+    print_counts(r->worker);
+    return status;
+}
+
+static void end(struct running *r)
+{
+    tl_worker_free(r->worker);
+    metrics_server_stop(r->metrics);
+    host_close(&r->here);
+    r->worker = NULL;
+    r->metrics = NULL;
+}
+
+/* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.  TL_OK:
+ * *now is the other one. */
+static tl_status reload(struct running both[2], int *now, const settings *s)
+{
+    struct running *next = &both[1 - *now];
+    tl_status status = host_open(&next->here, &s->host);
+
+    if (status != TL_OK) {
+        fprintf(stderr, PROGRAM ": the settings were not read anew, the old ones stay: %s\n",
+                tl_error_message());
+        return TL_OK;
+    }
+    status = drain(&both[*now]);
+    end(&both[*now]);
+    *now = 1 - *now;
+    if (status != TL_OK) {
+        host_close(&next->here);
+        return status;
+    }
+    fputs(PROGRAM ": the settings were read anew\n", stderr);
+    status = begin(next, s);
+    if (status != TL_OK)
+        end(next);
+    return status;
+}
+
 /* Until told to stop. */
 static tl_status work(const settings *s, const sigset_t *signals)
 {
-    char problem[512];
-    host here;
-    metrics_server *metrics = NULL;
-    tl_worker *worker = NULL;
-    tl_status status = host_open(&here, &s->host);
+    struct running both[2] = {{.worker = NULL}};
+    int now = 0, signal = 0;
+    tl_status status = host_open(&both[now].here, &s->host);
 
     if (status != TL_OK)
         return status;
-    if (metrics_server_open(&metrics, here.client, problem, sizeof problem) != 0) {
-        host_close(&here);
-        return tl_error_report(TL_BAD_CONFIG, "%s", problem);
+    status = begin(&both[now], s);
+    while (status == TL_OK && tl_worker_wait(both[now].worker, 0) == TL_TIMEOUT) {
+        signal = told(signals, LOOK_MS);
+        if (signal == SIGHUP) {
+            status = reload(both, &now, s);
+            if (status != TL_OK)
+                return status;
+        } else if (signal != 0) {
+            break;
+        }
     }
-    status = tl_worker_start(&worker, here.workflows, &s->worker);
-    if (status != TL_OK)
-        goto out;
-    puts("ready");
-    fflush(stdout);
-    while (tl_worker_wait(worker, 0) == TL_TIMEOUT && !told_to_stop(signals, LOOK_MS))
-        continue;
-    tl_worker_stop(worker);
-    while ((status = tl_worker_wait(worker, LOOK_MS)) == TL_TIMEOUT)
-        continue;
-    print_counts(worker);
-out:
-    tl_worker_free(worker);
-    metrics_server_stop(metrics);
-    host_close(&here);
+    if (status == TL_OK)
+        status = drain(&both[now]);
+    end(&both[now]);
     return status;
 }
 
@@ -219,6 +287,7 @@ int main(int argc, char **argv)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     status = work(&s, &signals);
     if (status == TL_OK)

@@ -14,8 +14,10 @@
 
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/decisions.h>
+#include <tradelock/admin/explain.h>
 #include <tradelock/admin/locks.h>
 #include <tradelock/admin/metrics.h>
+#include <tradelock/admin/overview.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
 #include <tradelock/admin/trades.h>

@@ -110,6 +110,7 @@ typedef struct tl_step {
     uint32_t epoch, attempts, claims, sends;
     int conflict;
     int64_t logged_us, send_until_us, max_hold_until_us, next_run_us; /* 0: none */
+    const char *holder; /* "program pid@host" of the session; NULL: none, or not kept any more */
 } tl_step;
 
 typedef int (*tl_step_fn)(void *context, const tl_step *step);

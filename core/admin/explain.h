@@ -1,0 +1,77 @@
+/* What is known of a trade when it is explained, and the parts that tell it. */
+#ifndef TL_ADMIN_EXPLAIN_H
+#define TL_ADMIN_EXPLAIN_H
+
+#include "base/text.h"
+
+#include <tradelock/admin/decisions.h>
+#include <tradelock/admin/explain.h>
+#include <tradelock/admin/trades.h>
+
+/* One answer of the channel in the trade's epoch: "pending", how often, first and last. */
+typedef struct explain_answer {
+    char word[48], detail[TL_REMARK_MAX + 1]; /* detail: what the callback remarked last */
+    char verb; /* 's' sent, 'a' asked, 'c' told to cancel, 'n' not sent */
+    unsigned count;
+    int64_t first_us, last_us;
+} explain_answer;
+
+#define EXPLAIN_ANSWERS 12
+#define EXPLAIN_HOLDERS 6
+
+/* A process that held the trade. */
+typedef struct explain_holder {
+    char name[96]; /* "program pid@host" */
+    unsigned count;
+    int first_lane;
+    int64_t last_us;
+} explain_holder;
+
+/* The operators' decision that counts, or the last proposal. */
+typedef struct explain_decision {
+    tl_decision decision; /* 0: none */
+    int confirmed, refused, own;
+    uint64_t rev;
+    char proposer[256];
+    int64_t when_us;
+} explain_decision;
+
+typedef struct explaining {
+    tl_client *client;
+    tl_key key;
+    unsigned attempts_max;
+    tl_sentence_fn each;
+    void *context;
+
+    tl_view view; /* the row that is explained */
+    int has_sync, has_log, restored;
+    int retry_waits;                         /* its lane is open, and nobody works in it */
+    explain_answer answers[EXPLAIN_ANSWERS]; /* in the order of their first time */
+    unsigned answer_count, arms, deaths;
+    int64_t first_sent_us, last_sent_us, parked_us, ended_us;
+    explain_holder holders[EXPLAIN_HOLDERS];
+    unsigned holder_count, other_holders;
+    struct text_buffer people; /* what was filed and decided: texts, each with its NUL */
+    explain_decision decision;
+    int stopped;
+    tl_status status;
+} explaining;
+
+/* Tells one sentence; command "" for none. */
+void explain_say(explaining *e, tl_topic topic, const char *command, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* explain_said.c: takes one step of history, oldest first. */
+void explain_take_step(explaining *e, const tl_step *step);
+void explain_channel(explaining *e);
+void explain_before(explaining *e);
+
+/* explain_next.c */
+void explain_state(explaining *e);
+void explain_next(explaining *e);
+void explain_end(explaining *e);
+
+/* explain_act.c */
+void explain_act(explaining *e);
+
+#endif

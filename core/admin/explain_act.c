@@ -1,0 +1,195 @@
+/* What an operator may do now about a trade, each with its command.  Reads which open transaction
+ * is the oldest, where one is in the way. */
+#include "admin/explain.h"
+
+#include "admin/statements.h"
+#include "admin/words.h"
+#include "client/read.h"
+
+#include <stdio.h>
+
+#define COMMAND 1024
+
+/* "tradelock WHAT SERIAL CUST OP" */
+static void begin_command(char to[COMMAND], const explaining *e, const char *what)
+{
+    char serial[4 * TL_SERIAL_MAX + 3], cust[4 * TL_CUST_MAX + 3], op[4 * TL_OP_MAX + 3];
+
+    snprintf(to, COMMAND, "tradelock %s %s %s %s", what, words_quoted(serial, e->key.serial_no),
+             words_quoted(cust, e->key.cust_no), words_quoted(op, e->key.op_code));
+}
+
+static void add_words(char to[COMMAND], const char *words)
+{
+    text_add(to, COMMAND, words);
+}
+
+static void add_fence(char to[COMMAND], const explaining *e)
+{
+    char fence[64];
+
+    snprintf(fence, sizeof fence, " --fence %llu --reason 'REASON'",
+             (unsigned long long)e->view.fence);
+    add_words(to, fence);
+}
+
+static void say_decide(explaining *e, const char *verb, const char *as, const char *text)
+{
+    char command[COMMAND], what[32], option[32];
+
+    snprintf(what, sizeof what, "resolve %s", verb);
+    snprintf(option, sizeof option, " --as %s", as);
+    begin_command(command, e, what);
+    add_words(command, option);
+    add_fence(command, e);
+    explain_say(e, TL_TOPIC_ACT, command, "%s", text);
+}
+
+static void say_retry(explaining *e)
+{
+    char command[COMMAND];
+    const tl_view *v = &e->view;
+    const int late = v->deadline_us != 0 && v->now_us >= v->deadline_us;
+
+    begin_command(command, e, "retry");
+    add_fence(command, e);
+    explain_say(e, TL_TOPIC_ACT, command, "Have it looked at now%s; that %s.",
+                v->parked[0] != '\0' ? ", and lift the parking" : "",
+                v->sends == 0 && !late ? "sends it"
+                : v->sends == 0        ? "ends it as failed, since its deadline is over"
+                : late ? "asks the channel and sends nothing, since the deadline is over"
+                       : "asks before it sends");
+}
+
+static void say_evidence(explaining *e, const char *text)
+{
+    char command[COMMAND];
+
+    begin_command(command, e, "evidence add");
+    add_words(command, " --outcome SUCCEEDED --source 'SOURCE' --ref 'REFERENCE'");
+    explain_say(e, TL_TOPIC_ACT, command, "%s", text);
+}
+
+/* ---------------------------------------------------------------- transactions -- */
+
+/* The server shows transactions only to an account with the right PROCESS. */
+static void say_transaction(explaining *e)
+{
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    db_answer answer = DB_ERROR;
+    char age[WORDS];
+
+    if (read_begin(e->client, &connection) == TL_OK)
+        answer = store_open_transactions(connection, &r);
+    read_end(e->client, connection);
+    if (answer != DB_DONE)
+        explain_say(e, TL_TOPIC_ACT, "",
+                    "An administrator finds and ends the open transaction; this account may not "
+                    "see it, since it lacks the right PROCESS.");
+    else if (r.rows > 0)
+        explain_say(e, TL_TOPIC_ACT, "",
+                    "The oldest open transaction that holds rows is connection %llu of %s@%s, for "
+                    "%s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
+                    "all of them, `KILL %llu` ends this one.",
+                    (unsigned long long)db_get_uint(&r, 0, 0), db_get_text(&r, 0, 1),
+                    db_get_text(&r, 0, 2), words_span(age, db_get_int(&r, 0, 3)),
+                    (unsigned long long)db_get_uint(&r, 0, 0));
+    db_result_free(&r);
+}
+
+/* ---------------------------------------------------------------------- deciding -- */
+
+/* A proposal that stands: whoever made it cannot confirm it. */
+static int say_proposal(explaining *e)
+{
+    const explain_decision *d = &e->decision;
+
+    if (d->decision == 0 || d->confirmed || d->refused || d->rev != e->view.rev)
+        return 0;
+    say_decide(e, "confirm", tl_decision_name(d->decision),
+               d->own ? "A second person, with an account of their own, confirms what this account "
+                        "proposed:"
+                      : "Confirm what was proposed, or do nothing:");
+    return 1;
+}
+
+static int is_decided(const explaining *e)
+{
+    return e->decision.confirmed && !e->decision.refused &&
+           e->decision.decision != TL_DECISION_CLEAR;
+}
+
+static void say_may_fail(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char when[2 * WORDS];
+
+    if (v->session_id[0] != '\0' || !e->retry_waits)
+        return;
+    if (v->send_until_us > v->now_us)
+        explain_say(e, TL_TOPIC_ACT, "",
+                    "After %s two operators may decide that it failed; until then a request may be "
+                    "on its way.",
+                    words_when(when, v->now_us, v->send_until_us));
+    else
+        say_decide(e, "propose", "failed",
+                   "If it is certain that no money moved or will, propose that it failed; a second "
+                   "person confirms:");
+}
+
+static void act_in_process(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char when[2 * WORDS];
+
+    if (v->state == TL_STATE_LIVE || v->state == TL_STATE_WORKING) {
+        explain_say(e, TL_TOPIC_ACT, "", "Wait for its holder, at most until %s.",
+                    words_when(when, v->now_us, v->max_hold_until_us));
+        return;
+    }
+    say_retry(e);
+    if (is_decided(e))
+        return;
+    if (v->sends > 0)
+        say_evidence(e,
+                     "If the channel's statement says that it was paid, file that; a worker then "
+                     "ends it as paid:");
+    if (v->conflict)
+        say_decide(e, "propose", "clear",
+                   "If the evidence is wrong, propose to clear the conflict:");
+    say_may_fail(e);
+}
+
+static void act_failed(explaining *e)
+{
+    if (!e->view.conflict) {
+        say_evidence(e, "Only if the channel paid it all the same, file that:");
+        return;
+    }
+    say_decide(e, "propose", "paid", "If it was paid after all, propose that:");
+    say_decide(e, "propose", "clear", "If the evidence is wrong, propose to clear the conflict:");
+}
+
+void explain_act(explaining *e)
+{
+    const tl_view *v = &e->view;
+
+    if (v->being_decided)
+        say_transaction(e);
+    if (!e->has_sync || v->repeatable) {
+        explain_say(e, TL_TOPIC_ACT, "", "Nothing: whoever wants this lock asks for it.");
+        return;
+    }
+    if (say_proposal(e))
+        return;
+    if (v->status == 'P')
+        act_in_process(e);
+    else if (v->status == 'F')
+        act_failed(e);
+    else if (v->conflict)
+        say_decide(e, "propose", "clear",
+                   "If the evidence is wrong, propose to clear the conflict:");
+    else
+        explain_say(e, TL_TOPIC_ACT, "", "Nothing has to be done.");
+}

@@ -1,0 +1,284 @@
+/* Why a trade is where it is, what happens next, and what would end it.  Only formats. */
+#include "admin/explain.h"
+
+#include "admin/words.h"
+
+#include <stdio.h>
+
+static int is_past_deadline(const tl_view *view)
+{
+    return view->deadline_us != 0 && view->now_us >= view->deadline_us;
+}
+
+static const char *plural(unsigned count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* -------------------------------------------------------------------- the state -- */
+
+static void say_held(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char until[2 * WORDS], since[WORDS], silence[64 + WORDS] = "", what[64] = "holds the lock";
+
+    if (v->state == TL_STATE_WORKING)
+        snprintf(what, sizeof what, "runs a compensating attempt (%u of %u)", v->attempts,
+                 e->attempts_max);
+    if (v->holder_silent_ms >= 0)
+        snprintf(silence, sizeof silence, " (last heartbeat %s ago)",
+                 words_span(since, v->holder_silent_ms * 1000));
+    explain_say(e, TL_TOPIC_STATE, "",
+                "%s%s %s and may do so until %s; if it dies before, the retry lane is opened.",
+                v->holder[0] != '\0' ? v->holder : "A living session", silence, what,
+                words_when(until, v->now_us, v->max_hold_until_us));
+}
+
+static void say_parked(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char since[2 * WORDS] = "";
+
+    if (e->parked_us != 0)
+        words_when(since, v->now_us, e->parked_us);
+    explain_say(
+        e, TL_TOPIC_STATE, "",
+        "It waits for a person%s%s after %u compensating attempt%s, because: %s.  %u send%s "
+        "may have left.",
+        since[0] != '\0' ? " since " : "", since, v->attempts, plural(v->attempts), v->parked,
+        v->sends, plural(v->sends));
+}
+
+static void say_open(explaining *e)
+{
+    const tl_view *v = &e->view;
+
+    if (v->state == TL_STATE_IN_DOUBT)
+        explain_say(e, TL_TOPIC_STATE, "",
+                    "Money may have moved: %u send%s may have left and nobody holds the trade any "
+                    "more, so nothing is paid anew before the channel was asked.%s",
+                    v->sends, plural(v->sends),
+                    is_past_deadline(v) ? "  Its deadline is over: nothing is sent for it any more."
+                                        : "");
+    else
+        explain_say(e, TL_TOPIC_STATE, "", "Nothing has been sent%s, and nobody holds the trade.",
+                    is_past_deadline(v) ? " before its deadline, and nothing will be" : "");
+    if (v->session_id[0] != '\0' && v->holder[0] != '\0')
+        explain_say(e, TL_TOPIC_STATE, "", "%s held it last, and is dead or was too late.",
+                    v->holder);
+}
+
+static void say_ended(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char when[2 * WORDS];
+
+    words_when(when, v->now_us, e->ended_us != 0 ? e->ended_us : v->updated_us);
+    if (v->state == TL_STATE_SUCCEEDED)
+        explain_say(e, TL_TOPIC_STATE, "", "It succeeded, once and for good, at %s.", when);
+    else
+        explain_say(e, TL_TOPIC_STATE, "", "It failed, with proof: %s; at %s.",
+                    tl_proof_text((tl_proof)v->proof), when);
+}
+
+static void say_retry_row(explaining *e)
+{
+    explain_say(e, TL_TOPIC_STATE, "", "%s",
+                e->view.state == TL_STATE_WAITING ? "The compensating attempt waits."
+                                                  : "No compensating attempt is needed: the lane "
+                                                    "is closed.");
+}
+
+static void say_hindrances(explaining *e)
+{
+    if (e->view.being_decided)
+        explain_say(e, TL_TOPIC_STATE, "",
+                    "An open transaction holds the row at this moment, and nothing can be done "
+                    "with it before that ends.");
+    if (e->view.conflict)
+        explain_say(e, TL_TOPIC_STATE, "",
+                    "Evidence contradicts this row: nothing is sent or tried anew before two "
+                    "operators have decided.");
+    if (e->restored)
+        explain_say(e, TL_TOPIC_STATE, "tradelock restore status",
+                    "A restore of the server is open: nothing is granted, sent or failed before "
+                    "two operators accept the server.");
+}
+
+void explain_state(explaining *e)
+{
+    switch (e->view.state) {
+    case TL_STATE_LIVE:
+    case TL_STATE_WORKING:
+        say_held(e);
+        break;
+    case TL_STATE_IN_DOUBT:
+    case TL_STATE_QUEUED:
+        say_open(e);
+        break;
+    case TL_STATE_PARKED:
+        say_parked(e);
+        break;
+    case TL_STATE_FAILED:
+    case TL_STATE_SUCCEEDED:
+        say_ended(e);
+        break;
+    case TL_STATE_WAITING:
+    case TL_STATE_CLOSED:
+    case TL_STATE_ABSENT:
+        say_retry_row(e);
+    }
+    say_hindrances(e);
+}
+
+/* ------------------------------------------------------------------ what is next -- */
+
+/* "attempt 11 of 12, then parked" */
+static void number_text(char to[96], const explaining *e)
+{
+    const unsigned next = e->view.attempts + 1;
+
+    snprintf(to, 96, "attempt %u of %u%s", next, e->attempts_max,
+             next >= e->attempts_max ? "; if that does not decide it, it is parked"
+                                     : ", then parked");
+}
+
+static void say_lane(explaining *e, const char *doing)
+{
+    const tl_view *v = &e->view;
+    char when[2 * WORDS], number[96] = "";
+
+    if (e->has_sync)
+        number_text(number, e);
+    /* Opening takes the dead holder off the row. */
+    if (v->session_id[0] != '\0')
+        explain_say(
+            e, TL_TOPIC_NEXT, "",
+            "Nobody can go on, since its retry lane is not open yet: the janitor of any running "
+            "service or worker opens it, or `tradelock retry`.");
+    else if (v->next_run_us == 0)
+        explain_say(e, TL_TOPIC_NEXT, "",
+                    "It has no retry lane; whoever wants the lock may ask for it.");
+    else if (v->next_run_us <= v->now_us)
+        explain_say(e, TL_TOPIC_NEXT, "",
+                    "A retry worker that has %s registered could %s since %s%s%s; if nothing "
+                    "happens, none is running.",
+                    v->op_code, doing, words_when(when, v->now_us, v->next_run_us),
+                    number[0] != '\0' ? ", " : "", number);
+    else
+        explain_say(e, TL_TOPIC_NEXT, "", "A retry worker will %s at %s%s%s.", doing,
+                    words_when(when, v->now_us, v->next_run_us), number[0] != '\0' ? ": " : "",
+                    number);
+}
+
+static void say_failed_next(explaining *e)
+{
+    if (e->view.conflict)
+        explain_say(e, TL_TOPIC_NEXT, "", "Nothing happens before two operators have decided.");
+    else
+        explain_say(e, TL_TOPIC_NEXT, "", "Nothing happens by itself; %s.",
+                    e->view.retryable ? "the service may try it anew, as the next epoch"
+                                      : "it is not tried anew");
+}
+
+/* A proposal counts while the row is as its operator saw it. */
+static void say_decision(explaining *e)
+{
+    const explain_decision *d = &e->decision;
+
+    if (d->decision == 0 || d->refused)
+        return;
+    if (!d->confirmed && d->rev == e->view.rev)
+        explain_say(e, TL_TOPIC_NEXT, "",
+                    "%s has proposed that it %s: that waits for a second person, and changes "
+                    "nothing before.",
+                    d->proposer,
+                    d->decision == TL_DECISION_CLEAR  ? "is in no conflict"
+                    : d->decision == TL_DECISION_PAID ? "was paid"
+                                                      : "failed");
+    else if (d->confirmed && d->decision != TL_DECISION_CLEAR && e->view.status == 'P')
+        explain_say(
+            e, TL_TOPIC_NEXT, "",
+            "Two operators decided that it %s: a worker that has %s registered carries that "
+            "out, with its books%s.",
+            d->decision == TL_DECISION_PAID ? "was paid" : "failed", e->view.op_code,
+            d->decision == TL_DECISION_FAILED ? ", and asks the channel first where it can" : "");
+}
+
+void explain_next(explaining *e)
+{
+    const tl_view *v = &e->view;
+
+    switch (v->state) {
+    case TL_STATE_IN_DOUBT:
+        say_lane(e, "ask the channel");
+        break;
+    case TL_STATE_QUEUED:
+        say_lane(e, is_past_deadline(v) ? "end it as failed" : "send it");
+        break;
+    case TL_STATE_WAITING:
+        say_lane(e, "try again");
+        break;
+    case TL_STATE_PARKED:
+        explain_say(e, TL_TOPIC_NEXT, "", "Nothing happens before a person acts.");
+        break;
+    case TL_STATE_LIVE:
+    case TL_STATE_WORKING:
+        explain_say(e, TL_TOPIC_NEXT, "",
+                    "Its holder ends it, or puts it back into the retry lane.");
+        break;
+    case TL_STATE_FAILED:
+        say_failed_next(e);
+        break;
+    case TL_STATE_SUCCEEDED:
+        explain_say(e, TL_TOPIC_NEXT, "", "Nothing happens any more.");
+        break;
+    case TL_STATE_ABSENT:
+    case TL_STATE_CLOSED:
+        break;
+    }
+    say_decision(e);
+}
+
+/* ------------------------------------------------------------------ the two ends -- */
+
+/* Which of the ways to F are open; the channel's declaration is the workflow's own. */
+static void say_failing(explaining *e)
+{
+    const tl_view *v = &e->view;
+    char when[2 * WORDS];
+
+    if (v->sends == 0) {
+        if (v->deadline_us != 0)
+            explain_say(e, TL_TOPIC_END, "", "It becomes F if it was not sent by its deadline, %s.",
+                        words_when(when, v->now_us, v->deadline_us));
+        return;
+    }
+    explain_say(
+        e, TL_TOPIC_END, "",
+        "It becomes F only with proof: the channel says that it failed; or that it does not "
+        "know the payment, where that is declared final, for the whole grace; or that it "
+        "cancelled it; or two operators decide.");
+    if (v->send_until_us > v->now_us)
+        explain_say(e, TL_TOPIC_END, "",
+                    "\"Not found\" counts only after %s: until then a request may be on its way.",
+                    words_when(when, v->now_us, v->send_until_us));
+    if (v->not_found_since_us != 0)
+        explain_say(e, TL_TOPIC_END, "", "The channel does not know it since %s.",
+                    words_when(when, v->now_us, v->not_found_since_us));
+}
+
+void explain_end(explaining *e)
+{
+    if (e->view.status == 'P' && e->has_sync && !e->view.repeatable) {
+        explain_say(
+            e, TL_TOPIC_END, "",
+            "It becomes Y once the channel says that it was paid, when it is sent or asked, "
+            "or as evidence.");
+        say_failing(e);
+    } else if (e->view.status == 'F' && e->has_sync) {
+        explain_say(e, TL_TOPIC_END, "",
+                    "F is undone only by evidence of success and two operators%s.",
+                    e->view.retryable ? ", or tried anew" : "");
+    }
+}

@@ -1,0 +1,92 @@
+/*
+ * admin/overview.h - how much money waits, what the channels say, which processes live, and what
+ * waits for a second person.
+ *
+ * Everything but the inbox is read by index, at most some ten thousands of rows for an operation.
+ * Needs a reader's or an operator's account.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
+ */
+#ifndef TRADELOCK_ADMIN_OVERVIEW_H
+#define TRADELOCK_ADMIN_OVERVIEW_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Trades without an end that nobody holds, or that a compensating attempt holds. */
+typedef struct tl_waiting {
+    const char *op_code, *channel, *currency; /* "unknown": the trades did not say */
+    const char *state; /* "in_doubt", "queued", "parked", "working"; "conflict" counts besides */
+    unsigned age;      /* since it was asked for: 0 under 1 min, 1 10 min, 2 1 h, 3 1 d, 4 more */
+    uint64_t count;
+    int64_t amount_minor, oldest_s; /* oldest_s 0: not known, of conflicts */
+} tl_waiting;
+
+typedef int (*tl_waiting_fn)(void *context, const tl_waiting *waiting);
+
+/* What holds for all of it. */
+typedef struct tl_overview {
+    unsigned version; /* TL_OVERVIEW_VERSION */
+    int fit;          /* the server's settings are safe for money, and it takes writes */
+    int restore_open;
+    unsigned clock_jumps, clock_jumps_open; /* open: the rows are not adjusted yet */
+    uint64_t due, overdue;         /* lanes that no worker claimed; holds that no janitor opened */
+    int64_t due_us;                /* for how long the oldest of them is due */
+    uint64_t alive, silent, ended; /* sessions */
+    int cut;                       /* there is more than was counted */
+    int64_t now_us;
+} tl_overview;
+
+#define TL_OVERVIEW_VERSION 1u
+#define TL_OVERVIEW_INIT TL_INITIAL(tl_overview, TL_OVERVIEW_VERSION)
+
+/* TL_OK: *overview is filled in, and each() was told every group.  each() returns 0 to go on. */
+TL_EXPORT tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
+                                     void *context);
+
+/* What a channel told the last compensating attempts of an operation's open trades. */
+typedef struct tl_channel_state {
+    const char *op_code, *channel;
+    uint64_t answered, silent; /* trades whose last attempt got an answer, or none */
+    int64_t answered_us;       /* the last answer; 0: none */
+    int64_t down_since_us;     /* since when none came any more; 0: the last one was answered */
+} tl_channel_state;
+
+typedef int (*tl_channel_fn)(void *context, const tl_channel_state *channel);
+TL_EXPORT tl_status tl_channel_list(tl_client *client, tl_channel_fn each, void *context);
+
+/* A process, as its session says; sessions that were ended and cleared up are not shown. */
+typedef struct tl_session_row {
+    const char *session_id, *program, *host, *operations;
+    uint64_t pid;
+    int64_t started_us, silent_us; /* silent_us: since its last beat */
+    int64_t timeout_ms;
+    const char *state; /* "alive"; "silent" beyond its time-out; "ended", and not cleared up */
+} tl_session_row;
+
+typedef int (*tl_session_fn)(void *context, const tl_session_row *session);
+/* Tells the 1,000 oldest. */
+TL_EXPORT tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context);
+
+/* What one operator proposed, and a second one has not confirmed. */
+typedef struct tl_proposal {
+    const char *what; /* "resolve": a decision about a trade; "audit": to close a finding */
+    tl_key key;
+    uint64_t fence;   /* of a decision */
+    const char *said; /* "clear", "paid", "failed"; or the finding's name */
+    const char *reason, *actor, *account;
+    int own; /* by the account that asks now, which cannot confirm it */
+    int64_t proposed_us;
+} tl_proposal;
+
+typedef int (*tl_proposal_fn)(void *context, const tl_proposal *proposal);
+/* Tells the 1,000 oldest.  Accepting a restored server is not among them (tl_restore_status()). */
+TL_EXPORT tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

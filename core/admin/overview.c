@@ -1,0 +1,276 @@
+/* Tells how much waits, what the channels say, who is alive, and what waits for a second person.
+ * Reads only, and holds no connection while it tells. */
+#include "admin/metrics_rows.h"
+
+#include "admin/statements.h"
+#include "client/read.h"
+
+#include <tradelock/admin/overview.h>
+
+#include <string.h>
+
+/* -------------------------------------------------------------------- what waits -- */
+
+static int tell_groups(const char *op_code, const db_result *r, tl_waiting_fn each, void *context)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const tl_waiting one = {.op_code = op_code,
+                                .state = db_get_text(r, row, METRICS_STATE),
+                                .channel = db_get_text(r, row, METRICS_CHANNEL),
+                                .currency = db_get_text(r, row, METRICS_CURRENCY),
+                                .age = (unsigned)db_get_uint(r, row, METRICS_AGE),
+                                .count = db_get_uint(r, row, METRICS_COUNT),
+                                .amount_minor = db_get_int(r, row, METRICS_MINOR),
+                                .oldest_s = db_get_int(r, row, METRICS_OLDEST_S)};
+
+        /* Repeatable trades guard no money. */
+        if (strcmp(one.state, "other") != 0 && each(context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int tell_conflicts(const db_result *r, tl_waiting_fn each, void *context)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const tl_waiting one = {.op_code = db_get_text(r, row, CONFLICT_OP),
+                                .state = "conflict",
+                                .channel = db_get_text(r, row, CONFLICT_CHANNEL),
+                                .currency = db_get_text(r, row, CONFLICT_CURRENCY),
+                                .count = db_get_uint(r, row, CONFLICT_COUNT),
+                                .amount_minor = db_get_int(r, row, CONFLICT_MINOR)};
+
+        if (each(context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void tell_waiting(const metrics_rows *rows, tl_waiting_fn each, void *context)
+{
+    int stopped = 0;
+
+    for (size_t i = 0; i < rows->count && !stopped; i++) {
+        const metrics_operation *o = &rows->operations[i];
+
+        stopped = tell_groups(o->op_code, &o->unheld, each, context) ||
+                  tell_groups(o->op_code, &o->working, each, context);
+    }
+    if (!stopped)
+        (void)tell_conflicts(&rows->conflicts, each, context);
+}
+
+static void take_sessions(tl_overview *o, const db_result *r)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const char *state = db_get_text(r, row, 1);
+        const uint64_t count = db_get_uint(r, row, 2);
+
+        if (strcmp(state, "alive") == 0)
+            o->alive += count;
+        else if (strcmp(state, "silent") == 0)
+            o->silent += count;
+        else
+            o->ended += count;
+    }
+}
+
+static void take_all(tl_overview *o, const metrics_rows *rows)
+{
+    *o = (tl_overview)TL_OVERVIEW_INIT;
+    o->fit = rows->is_fit;
+    if (rows->server.rows == 1) {
+        o->restore_open = db_get_int(&rows->server, 0, 0) != 0;
+        o->clock_jumps = (unsigned)db_get_uint(&rows->server, 0, 2);
+        o->clock_jumps_open = (unsigned)db_get_uint(&rows->server, 0, 3);
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const metrics_operation *one = &rows->operations[i];
+
+        o->due += (uint64_t)one->due;
+        o->overdue += (uint64_t)one->overdue;
+        o->due_us = one->due_us > o->due_us ? one->due_us : o->due_us;
+        o->cut |= one->is_cut;
+        o->now_us = one->now_us;
+    }
+    take_sessions(o, &rows->sessions);
+}
+
+tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
+                           void *context)
+{
+    metrics_rows rows = {0};
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK && (overview == NULL || overview->version != TL_OVERVIEW_VERSION))
+        status = error_set(TL_INVALID, "overview is NULL or its version is not set");
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = metrics_read(&rows, connection);
+    read_end(client, connection);
+    if (status == TL_OK) {
+        take_all(overview, &rows);
+        tell_waiting(&rows, each, context);
+    }
+    metrics_free(&rows);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- channels -- */
+
+enum channel_column {
+    CHANNEL_NAME,
+    CHANNEL_ANSWERED,
+    CHANNEL_SILENT,
+    CHANNEL_ANSWERED_US,
+    CHANNEL_SILENT_US,
+    CHANNEL_FIRST_SILENT_US
+};
+
+/* No answer since the last one, or since the first attempt that got none. */
+static int64_t down_since(const db_result *r, size_t row)
+{
+    const int64_t answered_us = db_get_int(r, row, CHANNEL_ANSWERED_US);
+    const int64_t first_us = db_get_int(r, row, CHANNEL_FIRST_SILENT_US);
+
+    if (db_get_int(r, row, CHANNEL_SILENT_US) <= answered_us)
+        return 0;
+    return first_us > answered_us ? first_us : answered_us;
+}
+
+static int tell_channels(const char *op_code, const db_result *r, tl_channel_fn each, void *context)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const tl_channel_state one = {.op_code = op_code,
+                                      .channel = db_get_text(r, row, CHANNEL_NAME),
+                                      .answered = db_get_uint(r, row, CHANNEL_ANSWERED),
+                                      .silent = db_get_uint(r, row, CHANNEL_SILENT),
+                                      .answered_us = db_get_int(r, row, CHANNEL_ANSWERED_US),
+                                      .down_since_us = down_since(r, row)};
+
+        if (each(context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The next operation that is no retry lane, and what its channels said. */
+static tl_status read_channels(tl_client *client, store_operation *next, db_result *r)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    while (status == TL_OK) {
+        status = read_status(connection, store_operation_next(connection, next),
+                             "reading the operations");
+        if (status != TL_OK || next->op_code[0] == '\0' || !text_is_retry_op(next->op_code))
+            break;
+    }
+    if (status == TL_OK && next->op_code[0] != '\0')
+        status = read_status(
+            connection, store_overview_channels(connection, next->op_code, METRICS_OVERDUE_ROWS, r),
+            "reading what the channels said");
+    read_end(client, connection);
+    return status;
+}
+
+tl_status tl_channel_list(tl_client *client, tl_channel_fn each, void *context)
+{
+    store_operation next = {.op_code = ""};
+    db_result r = DB_RESULT_INIT;
+    tl_status status;
+
+    error_clear();
+    status = read_check_each(each != NULL);
+    while (status == TL_OK) {
+        status = read_channels(client, &next, &r);
+        if (status != TL_OK || next.op_code[0] == '\0' ||
+            tell_channels(next.op_code, &r, each, context))
+            break;
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* ------------------------------------------------------------- sessions and inbox -- */
+
+/* Reads all rows, and gives the connection back before anybody looks at them. */
+static tl_status read_all(tl_client *client, db_answer (*read)(db *connection, db_result *result),
+                          const char *doing, db_result *r)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(connection, read(connection, r), doing);
+    read_end(client, connection);
+    return status;
+}
+
+static void take_session(tl_session_row *one, const db_result *r, size_t row)
+{
+    one->session_id = db_get_text(r, row, 0);
+    one->program = db_get_text(r, row, 1);
+    one->pid = db_get_uint(r, row, 2);
+    one->host = db_get_text(r, row, 3);
+    one->operations = db_get_text(r, row, 4);
+    one->started_us = db_get_int(r, row, 5);
+    one->silent_us = db_get_int(r, row, 6);
+    one->timeout_ms = db_get_int(r, row, 7);
+    one->state = db_get_int(r, row, 8)                     ? "ended"
+                 : one->silent_us > one->timeout_ms * 1000 ? "silent"
+                                                           : "alive";
+}
+
+tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_session_row one;
+    tl_status status;
+
+    error_clear();
+    status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_all(client, store_overview_sessions, "reading the sessions", &r);
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        take_session(&one, &r, row);
+        if (each(context, &one) != 0)
+            break;
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static void take_proposal(tl_proposal *one, const db_result *r, size_t row)
+{
+    one->what = db_get_text(r, row, 0);
+    one->key = (tl_key){db_get_text(r, row, 1), db_get_text(r, row, 2), db_get_text(r, row, 3)};
+    one->fence = db_get_uint(r, row, 4);
+    one->said = db_get_text(r, row, 5);
+    one->reason = db_get_text(r, row, 6);
+    one->actor = db_get_text(r, row, 7);
+    one->account = db_get_text(r, row, 8);
+    one->own = db_get_int(r, row, 9) != 0;
+    one->proposed_us = db_get_int(r, row, 10);
+}
+
+tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_proposal one;
+    tl_status status;
+
+    error_clear();
+    status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_all(client, store_overview_inbox, "reading what was proposed", &r);
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        take_proposal(&one, &r, row);
+        if (each(context, &one) != 0)
+            break;
+    }
+    db_result_free(&r);
+    return status;
+}

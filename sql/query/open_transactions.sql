@@ -1,0 +1,8 @@
+-- The oldest open transaction that holds row locks: its connection, whose it is, and for how long in
+-- microseconds.  The server refuses this to an account without the right PROCESS.
+SELECT t.trx_mysql_thread_id, p.user, SUBSTRING_INDEX(p.host, ':', 1),
+    TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) * 1000000
+FROM information_schema.innodb_trx t
+JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID()
+ORDER BY t.trx_started LIMIT 1

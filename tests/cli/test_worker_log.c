@@ -1,0 +1,187 @@
+/* A real tradelock-worker: what its log says when the channel or the server is away and comes back,
+ * each once, and how it reads its settings anew. */
+#include "workflows/house.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_S 120
+
+static struct world {
+    house h;
+    server *own;
+    char log[300], said[300];
+    const char *config;
+    pid_t worker;
+} w;
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static unsigned count_in(const char *path, const char *words)
+{
+    char line[1024];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strstr(line, words) != NULL;
+    fclose(file);
+    return count;
+}
+
+static void wait_for(const char *path, const char *words, unsigned count)
+{
+    const time_t end = time(NULL) + PATIENCE_S;
+
+    while (count_in(path, words) < count) {
+        if (time(NULL) > end) {
+            char command[400];
+
+            snprintf(command, sizeof command, "cat %s >&2", w.log);
+            (void)!system(command);
+            fail_msg("%s does not say \"%s\" %u times", path, words, count);
+        }
+        pause_ms(50);
+    }
+}
+
+static void become_worker(void)
+{
+    char path[512];
+    const int log = open(w.log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int said = open(w.said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    snprintf(path, sizeof path, "%s/bin/tradelock-worker", test_build_dir());
+    dup2(said, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    execl(path, path, "--config", w.config, "--channel-url", w.h.url, "--idle-ms", "100", NULL);
+    _exit(127);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    w.own = server_start(NULL);
+    house_open(&w.h, WITHDRAW_IDEMPOTENT,
+               "site=test\nbeat_ms=100ms\nsession_ms=5m\nmax_hold_ms=2s\nexecute_ms=800ms\n"
+               "commit_ms=1s\nschedule=50ms,100ms\nattempts=1000\ndeadline_ms=30s\n"
+               "grace_ms=200ms\nclock_margin_ms=50ms\n",
+               w.own);
+    house_account(&w.h, "C1", 10000);
+    w.config = database_option_file(w.h.db);
+    snprintf(w.log, sizeof w.log, "%s.worker-log", w.config);
+    snprintf(w.said, sizeof w.said, "%s.worker-said", w.config);
+    fflush(NULL);
+    w.worker = fork();
+    if (w.worker == 0)
+        become_worker();
+    wait_for(w.said, "ready", 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (w.worker > 0) {
+        kill(w.worker, SIGKILL);
+        waitpid(w.worker, NULL, 0);
+    }
+    unlink(w.log);
+    unlink(w.said);
+    house_close(&w.h);
+    server_free(w.own);
+    return 0;
+}
+
+/* Forty attempts get no answer: one line says so, and one that it is over. */
+static void test_a_channel_fails_and_is_back(void **state)
+{
+    (void)state;
+    house_rule(&w.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
+    house_rule(&w.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":40}");
+    house_expect(&w.h, "W1", "C1", 100, TL_IN_DOUBT);
+    wait_for(w.log, "is back after", 1);
+    assert_int_equal(count_in(w.log, "has been failing for"), 1);
+    assert_int_equal(count_in(w.log, "is back after"), 1);
+    assert_int_equal(count_in(w.log, "channel idempotent (" WITHDRAW_OP ")"), 2);
+}
+
+/* The server is away for a while: no line each second. */
+static void test_a_server_is_away_and_back(void **state)
+{
+    (void)state;
+    house_leave(&w.h);
+    server_kill9(w.own);
+    wait_for(w.log, "a heartbeat was not confirmed", 1);
+    wait_for(w.log, "claiming due work fails since now", 1);
+    pause_ms(1500);
+    server_restart(w.own);
+    wait_for(w.log, "the server is back after", 1);
+    wait_for(w.log, "due work is claimed again, after", 1);
+    assert_int_equal(count_in(w.log, "a heartbeat was not confirmed"), 1);
+    assert_int_equal(count_in(w.log, "claiming due work fails since now"), 1);
+    assert_int_equal(count_in(w.log, "the server is back after"), 1);
+}
+
+static void append(const char *line)
+{
+    FILE *file = fopen(w.config, "ae");
+
+    assert_non_null(file);
+    fprintf(file, "%s\n", line);
+    fclose(file);
+}
+
+/* Bad settings leave the old ones in force; good ones are worked with by the same process. */
+static void test_settings_are_read_anew(void **state)
+{
+    long size;
+    FILE *file = fopen(w.config, "re");
+    int status;
+
+    (void)state;
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    size = ftell(file);
+    fclose(file);
+    append("[tradelock]\npoison=many");
+    kill(w.worker, SIGHUP);
+    wait_for(w.log, "the settings were not read anew, the old ones stay", 1);
+    assert_int_equal(truncate(w.config, size), 0);
+    append("[tradelock]\npoison=4");
+    kill(w.worker, SIGHUP);
+    wait_for(w.log, "the settings were read anew", 1);
+    wait_for(w.said, "ready", 2);
+    kill(w.worker, SIGTERM);
+    assert_int_equal(waitpid(w.worker, &status, 0), w.worker);
+    w.worker = 0;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_channel_fails_and_is_back),
+        cmocka_unit_test(test_a_server_is_away_and_back),
+        cmocka_unit_test(test_settings_are_read_anew),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}

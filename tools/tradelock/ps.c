@@ -1,0 +1,62 @@
+/* tradelock ps: the processes that have a session, and when each was heard of last. */
+#include "command.h"
+
+#include "print.h"
+
+#include <tradelock/admin.h>
+
+#include <stdio.h>
+
+static int add_row(void *context, const tl_session_row *one)
+{
+    struct listing *listing = context;
+    char started[TIME_TEXT], silent[TIME_TEXT], pid[24];
+
+    snprintf(pid, sizeof pid, "%llu", (unsigned long long)one->pid);
+    table_add(listing->table, one->state, one->program, pid, one->host,
+              time_text(started, one->started_us), distance_text(silent, 0, one->silent_us) + 1,
+              one->operations);
+    json_array_append_new(
+        listing->rows,
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f}", "state", one->state, "program",
+                  one->program, "pid", (json_int_t)one->pid, "host", one->host, "session_id",
+                  one->session_id, "operations", json_text(one->operations), "started_at",
+                  json_time(one->started_us), "silent_s", (double)one->silent_us / 1e6, "timeout_s",
+                  (double)one->timeout_ms / 1e3));
+    return 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    int code = EXIT_DONE;
+
+    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
+        return code;
+    if (optind < argc)
+        return usage_error(self, "ps takes no operand: %s", argv[optind]);
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE) {
+        struct listing listing = {table_new("STATE", "PROGRAM", "PID", "HOST", "STARTED",
+                                            "LAST BEAT", "OPERATIONS", NULL),
+                                  json_array()};
+        const tl_status status = tl_session_list(client, add_row, &listing);
+
+        code = listing_end(&listing, status, common.json, "sessions",
+                           "no process has a session: no service and no worker is running");
+    }
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_ps = {
+    .name = "ps",
+    .summary = "list the processes that hold and compensate trades",
+    .arguments = "[--json]",
+    .text = "Lists sessions, oldest first: alive; silent for longer than their time-out; or\n"
+            "ended, while what they held is not all opened yet.\n",
+    .options = "",
+    .run = run,
+};

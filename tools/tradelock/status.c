@@ -1,0 +1,356 @@
+/* tradelock status: one screen of what waits, how much money, which channels answer, who is alive,
+ * and whether the server may be trusted; for people, and by its exit code for monitors. */
+#include "command.h"
+
+#include "colour.h"
+#include "print.h"
+
+#include <tradelock/admin.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPTION_WATCH = OPTION_OWN, OPTION_EVERY };
+
+#define EVERY_MS 2000
+/* A lane that is due for so long is claimed by nobody. */
+#define UNCLAIMED_US INT64_C(60000000)
+#define AGES 5
+#define GROUPS 64
+
+/* The trades of one state and currency. */
+struct group {
+    char state[16], currency[16];
+    uint64_t count, ages[AGES];
+    int64_t amount_minor, oldest_s;
+};
+
+struct screen {
+    tl_overview overview;
+    tl_restore restore;
+    struct group groups[GROUPS];
+    size_t group_count;
+    uint64_t proposals;
+    unsigned down;
+    json_t *waiting, *channels;
+    struct table *channel_table;
+    int64_t now_us;
+};
+
+/* --------------------------------------------------------------------- reading -- */
+
+static struct group *group_of(struct screen *s, const tl_waiting *one)
+{
+    struct group *g = s->groups;
+
+    while (g < s->groups + s->group_count &&
+           (strcmp(g->state, one->state) != 0 || strcmp(g->currency, one->currency) != 0))
+        g++;
+    if (g == s->groups + GROUPS)
+        return g - 1;
+    if (g == s->groups + s->group_count) {
+        s->group_count++;
+        snprintf(g->state, sizeof g->state, "%s", one->state);
+        snprintf(g->currency, sizeof g->currency, "%s", one->currency);
+    }
+    return g;
+}
+
+static int take_waiting(void *context, const tl_waiting *one)
+{
+    static const char *const ages[AGES] = {"0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+"};
+    struct screen *s = context;
+    struct group *g = group_of(s, one);
+    const int has_age = strcmp(one->state, "conflict") != 0 && one->age < AGES;
+
+    g->count += one->count;
+    g->amount_minor += one->amount_minor;
+    if (has_age)
+        g->ages[one->age] += one->count;
+    if (one->oldest_s > g->oldest_s)
+        g->oldest_s = one->oldest_s;
+    json_array_append_new(
+        s->waiting,
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:o}", "op_code", one->op_code, "state",
+                  one->state, "channel", one->channel, "currency", one->currency, "age",
+                  json_text(has_age ? ages[one->age] : NULL), "count", (json_int_t)one->count,
+                  "amount_minor", (json_int_t)one->amount_minor, "oldest_s",
+                  has_age ? json_integer(one->oldest_s) : json_null()));
+    return 0;
+}
+
+static int take_channel(void *context, const tl_channel_state *one)
+{
+    struct screen *s = context;
+    char when[TIME_TEXT], rate[16], silent[24], answered[24];
+    const uint64_t all = one->answered + one->silent;
+
+    s->down += one->down_since_us != 0;
+    snprintf(answered, sizeof answered, "%llu", (unsigned long long)one->answered);
+    snprintf(silent, sizeof silent, "%llu", (unsigned long long)one->silent);
+    snprintf(rate, sizeof rate, "%llu %%",
+             (unsigned long long)(all > 0 ? one->answered * 100 / all : 100));
+    table_add(s->channel_table, one->channel, one->op_code, answered, silent, rate,
+              time_text(when, one->down_since_us));
+    json_array_append_new(
+        s->channels, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "op_code", one->op_code, "channel",
+                               one->channel, "answered", (json_int_t)one->answered, "unanswered",
+                               (json_int_t)one->silent, "answered_at", json_time(one->answered_us),
+                               "down_since", json_time(one->down_since_us)));
+    return 0;
+}
+
+static int take_proposal(void *context, const tl_proposal *proposal)
+{
+    (void)proposal;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+static void screen_free(struct screen *s)
+{
+    json_decref(s->waiting);
+    json_decref(s->channels);
+    table_free(s->channel_table);
+}
+
+static tl_status screen_read(struct screen *s, tl_client *client)
+{
+    struct timespec now;
+    tl_status status;
+
+    *s = (struct screen){.overview = TL_OVERVIEW_INIT,
+                         .restore = TL_RESTORE_INIT,
+                         .waiting = json_array(),
+                         .channels = json_array(),
+                         .channel_table = table_new("CHANNEL", "OPERATION", "ANSWERED", "NO ANSWER",
+                                                    "RATE", "DOWN SINCE", NULL)};
+    clock_gettime(CLOCK_REALTIME, &now);
+    status = tl_overview_read(client, &s->overview, take_waiting, s);
+    if (status == TL_OK)
+        status = tl_restore_status(client, &s->restore, NULL, NULL);
+    if (status == TL_OK)
+        status = tl_channel_list(client, take_channel, s);
+    if (status == TL_OK)
+        status = tl_inbox(client, take_proposal, &s->proposals);
+    s->proposals += status == TL_OK && s->restore.open && s->restore.proposed_us != 0;
+    s->now_us = s->overview.now_us != 0 ? s->overview.now_us
+                                        : now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+    return status;
+}
+
+/* -------------------------------------------------------------------- judging -- */
+
+static uint64_t count_of(const struct screen *s, const char *state)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < s->group_count; i++)
+        if (strcmp(s->groups[i].state, state) == 0)
+            count += s->groups[i].count;
+    return count;
+}
+
+static int is_unclaimed(const struct screen *s)
+{
+    return s->overview.due_us > UNCLAIMED_US;
+}
+
+/* What a monitor has to know: the worst of what is true. */
+static int code_of(const struct screen *s)
+{
+    const tl_overview *o = &s->overview;
+
+    if (!o->fit || o->restore_open || o->clock_jumps_open > 0)
+        return EXIT_UNSAFE;
+    if (count_of(s, "parked") + count_of(s, "conflict") + s->proposals + o->silent + o->overdue >
+            0 ||
+        is_unclaimed(s) || s->down > 0)
+        return EXIT_OPEN;
+    return EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------- printing -- */
+
+static void print_line(const char *label, int alarms, const char *text)
+{
+    printf("%-8s %s%s%s\n", label, alarms ? colour(COLOUR_ALARM) : "", text,
+           alarms ? colour(COLOUR_NONE) : "");
+}
+
+static void print_server(const struct screen *s)
+{
+    const tl_overview *o = &s->overview;
+    char text[160], jumps[64] = "clock never set";
+
+    if (o->clock_jumps > 0)
+        snprintf(jumps, sizeof jumps, "clock set %u times%s", o->clock_jumps,
+                 o->clock_jumps_open > 0 ? ", rows not adjusted yet" : "");
+    snprintf(text, sizeof text, "%s; %s; %s",
+             o->fit ? "fit for money" : "NOT fit for money (`tradelock doctor`)", jumps,
+             o->restore_open ? "a RESTORE is open (`tradelock restore status`)"
+                             : "no restore open");
+    print_line("Server", !o->fit || o->restore_open || o->clock_jumps_open > 0, text);
+}
+
+static void print_people(const struct screen *s)
+{
+    const tl_overview *o = &s->overview;
+    char text[160], late[TIME_TEXT] = "";
+
+    snprintf(text, sizeof text, "%llu alive, %llu silent, %llu ended and not cleared up",
+             (unsigned long long)o->alive, (unsigned long long)o->silent,
+             (unsigned long long)o->ended);
+    print_line("Process", o->silent > 0, text);
+    if (o->due > 0)
+        distance_text(late, 0, o->due_us);
+    snprintf(text, sizeof text, "%llu attempts due and not claimed%s%s; %llu holds too long",
+             (unsigned long long)o->due, late[0] != '\0' ? ", oldest " : "",
+             late[0] != '\0' ? late + 1 : "", (unsigned long long)o->overdue);
+    print_line("Work", is_unclaimed(s) || o->overdue > 0, text);
+    snprintf(text, sizeof text, "%llu proposal%s for a second person%s",
+             (unsigned long long)s->proposals, s->proposals == 1 ? "" : "s",
+             s->proposals > 0 ? " (`tradelock inbox`)" : "");
+    print_line("Inbox", s->proposals > 0, text);
+}
+
+/* Eighty columns; the rows in alarm are coloured. */
+static void print_groups(const struct screen *s)
+{
+    char oldest[TIME_TEXT];
+
+    printf("\n%-9s %-8s %7s %17s %5s %5s %5s %5s %5s\n", "STATE", "CURRENCY", "TRADES",
+           "MINOR UNITS", "<1m", "<10m", "<1h", "<1d", ">1d");
+    if (s->group_count == 0)
+        puts("nothing waits");
+    for (size_t i = 0; i < s->group_count; i++) {
+        const struct group *g = &s->groups[i];
+        const int alarms = strcmp(g->state, "parked") == 0 || strcmp(g->state, "conflict") == 0;
+
+        printf("%s%-9s %-8s %7llu %17lld %5llu %5llu %5llu %5llu %5llu%s\n",
+               alarms ? colour(COLOUR_ALARM) : "",
+               strcmp(g->state, "in_doubt") == 0 ? "in doubt" : g->state, g->currency,
+               (unsigned long long)g->count, (long long)g->amount_minor,
+               (unsigned long long)g->ages[0], (unsigned long long)g->ages[1],
+               (unsigned long long)g->ages[2], (unsigned long long)g->ages[3],
+               (unsigned long long)g->ages[4], alarms ? colour(COLOUR_NONE) : "");
+        if (g->oldest_s > 0)
+            printf("%-18s oldest %s\n", "",
+                   distance_text(oldest, 0, g->oldest_s * INT64_C(1000000)) + 1);
+    }
+    if (s->overview.cut)
+        puts("There is more than was counted.");
+}
+
+static void print_screen(const struct screen *s)
+{
+    char when[TIME_TEXT];
+
+    printf("tradelock at %s\n\n", time_text(when, s->now_us));
+    print_server(s);
+    print_people(s);
+    print_groups(s);
+    if (json_array_size(s->channels) > 0)
+        puts("\nLast attempts of what still waits");
+    fflush(stdout);
+    table_print(s->channel_table);
+}
+
+static int print_screen_json(const struct screen *s, int code)
+{
+    const tl_overview *o = &s->overview;
+
+    return print_json(
+        json_pack("{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O}",
+                  "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
+                  "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open,
+                  "due", (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue",
+                  (json_int_t)o->overdue, "alive", (json_int_t)o->alive, "silent",
+                  (json_int_t)o->silent, "ended", (json_int_t)o->ended, "proposals",
+                  (json_int_t)s->proposals, "cut", o->cut, "waiting", s->waiting, "channels",
+                  s->channels),
+        code);
+}
+
+static int show_once(tl_client *client, const struct common *common)
+{
+    struct screen s;
+    tl_status status = screen_read(&s, client);
+    int code;
+
+    if (status != TL_OK) {
+        code = report(status);
+    } else if (common->json) {
+        code = print_screen_json(&s, code_of(&s));
+    } else {
+        print_screen(&s);
+        code = finish_output(code_of(&s));
+    }
+    screen_free(&s);
+    return code;
+}
+
+/* Until it is interrupted, or nobody reads it any more.  A server that is away is said, and looked
+ * for again. */
+static int watch(tl_client *client, const struct common *common, int64_t every_ms)
+{
+    const struct timespec pause = {.tv_sec = every_ms / 1000, .tv_nsec = every_ms % 1000 * 1000000};
+
+    for (;;) {
+        int code;
+
+        if (isatty(STDOUT_FILENO))
+            fputs("\033[H\033[J", stdout);
+        code = show_once(client, common);
+        if (code == EXIT_INTERNAL)
+            return code;
+        if (!common->json && !isatty(STDOUT_FILENO))
+            putchar('\n');
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {{"watch", no_argument, NULL, OPTION_WATCH},
+                                            {"every", required_argument, NULL, OPTION_EVERY},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    struct common common = {0};
+    tl_client *client = NULL;
+    int64_t every_ms = EVERY_MS;
+    int option, watches = 0, code = EXIT_DONE;
+
+    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0) {
+        if (option == OPTION_EVERY && (!read_duration_ms(optarg, &every_ms) || every_ms < 100))
+            return usage_error(self, "--every is a duration from 100ms, not %s", optarg);
+        watches |= option == OPTION_WATCH;
+    }
+    if (option == COMMON_STOP)
+        return code;
+    if (optind < argc)
+        return usage_error(self, "status takes no operand: %s", argv[optind]);
+    code = open_client(&client, &common, TL_CLIENT_NO_SCHEMA);
+    if (code == EXIT_DONE)
+        code = watches ? watch(client, &common, every_ms) : show_once(client, &common);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_status = {
+    .name = "status",
+    .summary = "one screen: money that waits, channels, processes, server",
+    .arguments = "[--watch] [OPTION...]",
+    .text = "Counts what waits, and its money, by state, currency and age; says which channels\n"
+            "answer, which processes are alive, what waits for a second person, and whether the\n"
+            "server may be trusted.  For monitors the exit code is 5 when the server is unsafe,\n"
+            "restored or its clock was set; else 6 when something needs a person: parked, in\n"
+            "conflict, proposed, claimed by nobody for a minute, held too long, a silent process\n"
+            "or a channel that does not answer; else 0.\n",
+    .options = "  --watch         the same again and again, in place\n"
+               "  --every TIME    how often (2s)\n",
+    .run = run,
+};
