@@ -15,6 +15,7 @@
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/decisions.h>
 #include <tradelock/admin/locks.h>
+#include <tradelock/admin/now.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
 #include <tradelock/admin/trades.h>
