@@ -35,7 +35,7 @@ struct command {
 
 extern const struct command command_migrate, command_ls, command_show, command_retry,
     command_resolve, command_restore, command_evidence, command_reap, command_purge, command_audit,
-    command_resource, command_run, command_doctor, command_version;
+    command_resource, command_run, command_doctor, command_desk, command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 
