@@ -232,13 +232,28 @@ static tl_status do_send(compensation *c)
 
 /* ------------------------------------------------------------------ the ending -- */
 
-static int64_t next_run_ms(const compensation *c, const resolver_action *action)
+/* How long looking again cannot help. */
+static int64_t idle_ms(const compensation *c, const resolver_action *action)
 {
-    int64_t least_ms = 0;
+    if (action->not_before_us <= c->facts.now_us)
+        return 0;
+    return (action->not_before_us - c->facts.now_us) / 1000 + 1;
+}
 
-    if (action->not_before_us > c->facts.now_us)
-        least_ms = (action->not_before_us - c->facts.now_us) / 1000 + 1;
-    return schedule_next_ms(&c->of->given.policy, c->facts.attempts, least_ms);
+/* No longer than a hold and a grace: what says more was written by a clock that was set right since,
+ * or by operators.  A wait that is cut short costs no attempt. */
+static void put_back(compensation *c, const resolver_action *action)
+{
+    const tl_policy *policy = &c->of->given.policy;
+    const int64_t longest_ms = policy->max_hold_ms + policy->grace_ms;
+    int64_t least_ms = idle_ms(c, action);
+    int is_cut = least_ms > longest_ms;
+
+    ending_put_back(&c->ending, action->outcome,
+                    schedule_next_ms(policy, c->facts.attempts, is_cut ? longest_ms : least_ms));
+    c->ending.findings = action->findings;
+    if (is_cut)
+        c->ending.findings.not_counted = 1;
 }
 
 /* Puts the channel's answer in front of the callback's remark, so that operators who have to decide
@@ -284,8 +299,7 @@ static tl_status finish(compensation *c, const resolver_action *action)
         break;
     case RESOLVE_WAIT:
     default:
-        ending_put_back(e, action->outcome, next_run_ms(c, action));
-        e->findings = action->findings;
+        put_back(c, action);
     }
     e->by_evidence = action->by_evidence;
     return ending_run(e);

@@ -269,7 +269,7 @@ static int waits_long(const char *serial)
     return database_number(operators.h.sql,
                            "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND "
                            "lane = 'R' AND status = 'F' AND "
-                           "next_run_at > UTC_TIMESTAMP(6) + INTERVAL 30 MINUTE",
+                           "next_run_at > UTC_TIMESTAMP(6) + INTERVAL 30 SECOND AND attempts = 0",
                            serial) == 1;
 }
 

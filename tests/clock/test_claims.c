@@ -135,6 +135,28 @@ static void no_grace_begins_beside_a_jump(void **state)
                      1);
 }
 
+/* The row was written while the clock was an hour ahead, and adjusted after this claim read it. */
+static void no_wait_is_longer_than_hold_and_grace(void **state)
+{
+    compensate_calls calls = {0};
+    tl_lock *lock;
+
+    (void)state;
+    open_grace();
+    database_run(self.sql, "UPDATE trade_lock SET not_found_since = NULL, send_until = "
+                           "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE lane = 'S'");
+    lock = claim_by_key();
+    assert_status(
+        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(calls.queries, 1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT next_run_at <= UTC_TIMESTAMP(6) + INTERVAL 20 MINUTE "
+                                     "AND attempts = 0 FROM trade_lock WHERE lane = 'R'"),
+                     1);
+}
+
 /* Every proof that is absence or age is refused; the lock stays held, and may succeed. */
 static void what_rests_on_moments_is_refused(void **state)
 {
@@ -426,6 +448,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         TEST(a_settled_jump_ends_no_grace),
         TEST(no_grace_begins_beside_a_jump),
+        TEST(no_wait_is_longer_than_hold_and_grace),
         TEST(what_rests_on_moments_is_refused),
         TEST(a_row_that_is_read_again_is_doubted),
         TEST(a_jump_there_and_back_is_remembered),

@@ -201,6 +201,14 @@ long long scene_steps(scene *s)
                            s->cust);
 }
 
+long long scene_trade_steps(scene *s)
+{
+    return database_number(s->sql,
+                           "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s' AND "
+                           "cust_no = '%s'",
+                           s->serial, s->cust);
+}
+
 char *scene_story(scene *s)
 {
     return database_text(s->sql,

@@ -66,8 +66,9 @@ const char *scene_hold_problem(scene *s, tl_lock *lock);
 void scene_row(scene *s, const char *op, char *to, size_t space);
 /* The log of the trade in one line, for a sentence about what went wrong; free() it. */
 char *scene_story(scene *s);
-long long scene_steps(scene *s);  /* log rows of the trade, both lanes */
-long long scene_ledger(scene *s); /* business rows of the trade */
+long long scene_steps(scene *s);       /* log rows of all the customer's trades */
+long long scene_trade_steps(scene *s); /* log rows of the trade, both lanes */
+long long scene_ledger(scene *s);      /* business rows of the trade */
 /* A connection of a caller's own, through the wire. */
 MYSQL *scene_caller(scene *s);
 /* A callback that writes a business row; context is the scene. */

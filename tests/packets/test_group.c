@@ -58,15 +58,6 @@ struct hand {
     char wrong[1000];
 };
 
-/* By the whole key: the table grows with each round. */
-static long long steps_of(struct hand *hand)
-{
-    return database_number(world.sql,
-                           "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s' AND"
-                           " cust_no = '%s'",
-                           hand->mine.serial, hand->mine.cust);
-}
-
 static void complain(struct hand *hand, const char *what, tl_status answer)
 {
     char *story;
@@ -89,7 +80,7 @@ static void check_ask(struct hand *hand, tl_status answer)
 
         if (problem[0] != '\0')
             complain(hand, problem, answer);
-    } else if (class_ == TL_CLASS_RETRY && steps_of(hand) != hand->steps) {
+    } else if (class_ == TL_CLASS_RETRY && scene_trade_steps(&hand->mine) != hand->steps) {
         complain(hand, "asked in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ask", answer);
@@ -119,9 +110,10 @@ static void check_ending(struct hand *hand, tl_status answer)
     scene_row(&hand->mine, "WITHDRAW", row, sizeof row);
     if (answer == final) {
         if (strcmp(row, hand->ended) != 0 ||
-            steps_of(hand) != hand->steps + hand->asking + hand->ending)
+            scene_trade_steps(&hand->mine) != hand->steps + hand->asking + hand->ending)
             complain(hand, "ended, and the row or the log says else", answer);
-    } else if (class_ == TL_CLASS_RETRY && steps_of(hand) != hand->steps + hand->asking) {
+    } else if (class_ == TL_CLASS_RETRY &&
+               scene_trade_steps(&hand->mine) != hand->steps + hand->asking) {
         complain(hand, "ended in vain, and a step was written", answer);
     } else if (class_ != TL_CLASS_RETRY && class_ != TL_CLASS_UNKNOWN) {
         complain(hand, "a false answer to the ending", answer);
@@ -225,7 +217,7 @@ static void prepare(struct hand *hand, int number, deed what)
         flags = TL_ASK_RECLAIM;
     else if (what == FIRST_ATTEMPT && number % 4 == 3)
         flags = TL_ASK_REPEATABLE;
-    hand->steps = steps_of(hand);
+    hand->steps = scene_trade_steps(&hand->mine);
     hand->asking = what == COMPENSATION ? 2 : 1;
     hand->ending = what == COMPENSATION || what == NO_ANSWER ? 2 : 1;
     hand->outcome = number % 3 == 2 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS;
@@ -274,7 +266,7 @@ static int run_round(const wire_fault *fault, deed what, struct figures *figures
         figures->undecided += hands[i].undecided;
         /* Once more, after what was late. */
         if (hands[i].wrong[0] == '\0' &&
-            steps_of(&hands[i]) != hands[i].steps + hands[i].asking + hands[i].ending)
+            scene_trade_steps(&hands[i].mine) != hands[i].steps + hands[i].asking + hands[i].ending)
             complain(&hands[i], "changed by a late packet", TL_OK);
         if (hands[i].wrong[0] != '\0') {
             figures->wrong++;

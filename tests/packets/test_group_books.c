@@ -92,7 +92,7 @@ static int is_undecided(tl_status answer)
 /* How many steps and business rows it wrote by asking and by ending. */
 static int has_written(struct hand *hand, int steps, int rows)
 {
-    return scene_steps(&hand->mine) == hand->steps + steps &&
+    return scene_trade_steps(&hand->mine) == hand->steps + steps &&
            scene_ledger(&hand->mine) == hand->ledger + rows;
 }
 
@@ -318,7 +318,7 @@ static void prepare(struct hand *hand, int number, deed what, atomic_int *over)
     else
         hand->mine.lock = scene_lock(&hand->mine, world.far, TL_LANE_SYNC,
                                      (what == NEW_ATTEMPT ? TL_ASK_RECLAIM : 0) | SCENE_PRICED);
-    hand->steps = scene_steps(&hand->mine);
+    hand->steps = scene_trade_steps(&hand->mine);
     hand->ledger = scene_ledger(&hand->mine);
     hand->to_ask = TL_GRANTED;
 }

@@ -159,34 +159,6 @@ struct busy {
     long rounds;
 };
 
-/*
- * A child is born with the locks that other threads held.  AddressSanitizer has some of its own,
- * which it does not free in a child (seen with that of GCC 12: its depot of stacks), so that there
- * nobody works at the moment of a fork.
- */
-#ifdef __SANITIZE_ADDRESS__
-static pthread_rwlock_t working = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-
-static void begin_work(int alone)
-{
-    CREW_CHECK((alone ? pthread_rwlock_wrlock : pthread_rwlock_rdlock)(&working) == 0);
-}
-
-static void end_work(void)
-{
-    CREW_CHECK(pthread_rwlock_unlock(&working) == 0);
-}
-#else
-static void begin_work(int alone)
-{
-    (void)alone;
-}
-
-static void end_work(void)
-{
-}
-#endif
-
 static void work_and_fork(void *context, int number)
 {
     struct busy *busy = context;
@@ -196,28 +168,23 @@ static void work_and_fork(void *context, int number)
         char serial[48];
         tl_lock *lock;
 
-        begin_work(0);
         snprintf(serial, sizeof serial, "busy-%d-%ld", number, i);
         lock = granted(f.client, serial, "c1", &options);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
-        end_work();
     }
     if (number < 3)
         return;
     /* Forks at any moment of the others' work; the child only frees. */
     for (long i = 0; i < busy->rounds; i++) {
-        pid_t one;
+        pid_t one = fork();
 
-        begin_work(1);
-        one = fork();
         CREW_CHECK(one >= 0);
         if (one == 0) {
             alarm(20);
             tl_client_close(f.client);
             _exit(0);
         }
-        end_work();
         CREW_CHECK(crew_wait(one) == 0);
     }
     __atomic_store_n(&busy->stop, 1, __ATOMIC_SEQ_CST);
