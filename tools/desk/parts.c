@@ -62,8 +62,6 @@ static void row(struct visit *visit, const tl_view *view)
         page_format(page, "a person: %s", view->parked);
     else if (view->status == 'P' && view->next_run_us != 0)
         page_ago(page, view->next_run_us, view->now_us);
-    else
-        page_put(page, "–");
     page_put(page, "</td></tr>\n");
 }
 
