@@ -183,6 +183,8 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
         .connect = {.option_file = options->config_file,
                     .group = group,
                     .database = options->database,
+                    .user = options->user,
+                    .password = options->password,
                     .idle_transaction_s = client->config.idle_transaction_s,
                     .connect_timeout_s = client->config.connect_timeout_s,
                     .read_timeout_s = client->config.read_timeout_s,
@@ -323,6 +325,9 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     if (text_check_utf8("program", options->program) != TL_OK ||
         text_check_utf8("operations", options->operations) != TL_OK)
         return TL_INVALID;
+    if ((options->user == NULL) != (options->password == NULL) ||
+        (options->user != NULL && options->user[0] == '\0'))
+        return error_set(TL_INVALID, "an account is a user, who is named, and a password");
     if (options->config_file == NULL)
         return error_set(TL_BAD_CONFIG, "no settings file was named");
     client = memory_new(sizeof *client);

@@ -230,8 +230,9 @@ static tl_status reach(db *connection, const db_options *options)
     enforce_settings(mysql, options);
     db_listen(connection);
     fault_point(FAULT_CONNECT, "connect", "before");
-    if (!mysql_real_connect(mysql, NULL, NULL, NULL, options->database, 0, NULL,
-                            CLIENT_REMEMBER_OPTIONS))
+    /* A password that is given, also an empty one, is never replaced by the file's. */
+    if (!mysql_real_connect(mysql, NULL, options->user, options->password, options->database, 0,
+                            NULL, CLIENT_REMEMBER_OPTIONS))
         return db_connect_status(mysql);
     fault_point(FAULT_CONNECT, "connect", "after");
     connection->thread_id = mysql_thread_id(mysql);

@@ -97,7 +97,9 @@ typedef struct db_options {
     const char *option_file; /* read by libmariadb itself */
     const char *group;       /* "tradelock-client", or with a suffix */
     const char *database;    /* or NULL */
-    unsigned lock_wait_s;    /* innodb_lock_wait_timeout of the connection */
+    /* Instead of those in the file; both, or NULL. */
+    const char *user, *password;
+    unsigned lock_wait_s; /* innodb_lock_wait_timeout of the connection */
     unsigned idle_transaction_s;
     unsigned connect_timeout_s;
     unsigned read_timeout_s; /* a silent server is a lost answer after this */

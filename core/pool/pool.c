@@ -53,7 +53,7 @@ struct extra {
 struct pool {
     /* fixed after pool_new() */
     db_options connect[POOL_KINDS];
-    char *option_file, *group, *database;
+    char *option_file, *group, *database, *user, *password;
     unsigned generation;
     tl_status (*opened)(void *context, db *connection);
     void *opened_context;
@@ -234,13 +234,17 @@ static int keep_options(pool *p, const pool_options *options)
 
     if (keep_text(&p->option_file, options->connect.option_file) ||
         keep_text(&p->group, options->connect.group) ||
-        keep_text(&p->database, options->connect.database))
+        keep_text(&p->database, options->connect.database) ||
+        keep_text(&p->user, options->connect.user) ||
+        keep_text(&p->password, options->connect.password))
         return 1;
     for (kind = 0; kind < POOL_KINDS; kind++) {
         p->connect[kind] = options->connect;
         p->connect[kind].option_file = p->option_file;
         p->connect[kind].group = p->group;
         p->connect[kind].database = p->database;
+        p->connect[kind].user = p->user;
+        p->connect[kind].password = p->password;
     }
     p->connect[POOL_BUSINESS].lock_wait_s = options->business_lock_wait_s;
     p->connect[POOL_BOOKS].is_for_books = 1;
@@ -248,6 +252,18 @@ static int keep_options(pool *p, const pool_options *options)
     if (options->beat_read_timeout_s > 0)
         p->connect[POOL_BEAT].read_timeout_s = options->beat_read_timeout_s;
     return 0;
+}
+
+/* A password is not left in memory that others get. */
+static void free_texts(pool *p)
+{
+    if (p->password)
+        explicit_bzero(p->password, strlen(p->password));
+    memory_free(p->password);
+    memory_free(p->user);
+    memory_free(p->option_file);
+    memory_free(p->group);
+    memory_free(p->database);
 }
 
 static int make_places(pool *p, const pool_options *options)
@@ -288,9 +304,7 @@ tl_status pool_new(pool **out, const pool_options *options)
     if (keep_options(p, options) || make_places(p, options) ||
         pthread_mutex_init(&p->mutex, NULL)) {
         memory_free(p->places);
-        memory_free(p->option_file);
-        memory_free(p->group);
-        memory_free(p->database);
+        free_texts(p);
         memory_free(p);
         return error_set(TL_NO_MEMORY, "out of memory for the connections");
     }
@@ -334,9 +348,7 @@ void pool_free(pool *p)
     if (here)
         pthread_mutex_destroy(&p->mutex);
     memory_free(p->places);
-    memory_free(p->option_file);
-    memory_free(p->group);
-    memory_free(p->database);
+    free_texts(p);
     memory_free(p);
 }
 

@@ -365,12 +365,21 @@ static int each_holder(void *context, const tl_holder_view *view)
     return 0;
 }
 
+static int each_process(void *context, const tl_process *process)
+{
+    (void)context;
+    (void)process;
+    return 0;
+}
+
 /* Not enough memory to look is not "there is nothing". */
 static tl_status call_looks(scene *s)
 {
     tl_filter filter = {.version = TL_FILTER_VERSION, .cust = s->cust};
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
     tl_status status = tl_list(s->far, &filter, each_view, NULL);
+    tl_account account = TL_ACCOUNT_INIT;
+    tl_pace pace = TL_PACE_INIT;
     tl_overdue overdue;
     int64_t due_ms;
 
@@ -394,6 +403,14 @@ static tl_status call_looks(scene *s)
         status = tl_evidence_list(s->far, &key, each_evidence, NULL);
     if (status == TL_OK)
         status = tl_operations(s->far, each_operation, NULL);
+    if (status == TL_OK)
+        status = tl_account_look(s->far, &account);
+    if (status == TL_OK)
+        status = tl_process_list(s->far, 0, each_process, NULL);
+    if (status == TL_OK)
+        status = tl_pace_look(s->far, &pace);
+    if (status == TL_OK)
+        status = tl_conflict_list(s->far, 0, each_view, NULL);
     if (status == TL_OK)
         status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
     if (status == TL_OK)

@@ -358,9 +358,12 @@ typedef struct tl_client_options {
     void *log_context;
     tl_loss_fn loss; /* or NULL */
     void *loss_context;
+    /* The account of a person who logs in with it, instead of the one in the file; both, or NULL.
+     * With them no password of the file is used.  They are copied. */
+    const char *user, *password;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 1u
+#define TL_CLIENT_OPTIONS_VERSION 2u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*

@@ -17,6 +17,7 @@
 #include <tradelock/admin/explain.h>
 #include <tradelock/admin/locks.h>
 #include <tradelock/admin/metrics.h>
+#include <tradelock/admin/now.h>
 #include <tradelock/admin/overview.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>

@@ -1,0 +1,583 @@
+/* The desk over HTTP, on a real house: rights, forms, bad input, and that nothing is done which the
+ * page did not show.  Whatever is refused leaves the row as it was. */
+#include "cli/operators.h"
+#include "visitor.h"
+
+#include <tradelock/admin.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SCRIPT "<script>alert(1)</script>"
+
+static struct desk_process desk;
+static char reader[32], nobody[32], sealed[32];
+
+static int set_up(void **state)
+{
+    operators_set_up(state);
+    snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
+    snprintf(nobody, sizeof nobody, "nob%ld", (long)getpid());
+    snprintf(sealed, sizeof sealed, "sea%ld", (long)getpid());
+    database_run(operators.h.sql,
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
+                 "GRANT tradelock_reader TO %s@localhost;"
+                 "SET DEFAULT ROLE tradelock_reader FOR %s@localhost;"
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
+                 "GRANT SELECT ON tl_schema TO %s@localhost",
+                 reader, reader, reader, nobody, sealed, sealed);
+    desk_start(&desk, operators.config[ANN], NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    desk_stop(&desk);
+    database_run(operators.h.sql, "DROP USER %s@localhost, %s@localhost, %s@localhost", reader,
+                 nobody, sealed);
+    return operators_tear_down(state);
+}
+
+static void come_in(struct visitor *visitor, const char *user)
+{
+    visitor_open(visitor, &desk);
+    visitor_login(visitor, user, "secret");
+    EXPECT_PAGE(visitor, 303, "");
+}
+
+/* Everything that decisions could change. */
+static char *all_rows(void)
+{
+    return database_text(operators.h.sql,
+                         "SELECT CONCAT((SELECT GROUP_CONCAT(fence, ':', rev, ':', conflict "
+                         "ORDER BY serial_no, op_code) FROM trade_lock), ' ', "
+                         "(SELECT COUNT(*) FROM trade_resolution), ' ', "
+                         "(SELECT COUNT(*) FROM trade_evidence))");
+}
+
+static void expect_unchanged(char *before)
+{
+    char *after = all_rows();
+
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+/* Goes to the page of this trade by a search, and returns its reference. */
+static const char *find(struct visitor *visitor, const char *serial)
+{
+    static char ref[64];
+    char token[64];
+
+    visitor_get(visitor, "/trades");
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    visitor_post(visitor, "/search", NULL, "token", token, "serial", serial, "cust", "C1");
+    EXPECT_PAGE(visitor, 303, "");
+    assert_null(strstr(visitor->headers, serial));
+    assert_non_null(strstr(visitor->headers, "Location: /trades?r="));
+    snprintf(ref, sizeof ref, "%.*s", (int)strcspn(strstr(visitor->headers, "/trades?r="), "\r"),
+             strstr(visitor->headers, "/trades?r="));
+    visitor_get(visitor, ref);
+    snprintf(ref, sizeof ref, "%s", strchr(visitor_link(visitor, "/trade?r="), '=') + 1);
+    return ref;
+}
+
+/* Opens the page Decide of this trade. */
+static const char *decide(struct visitor *visitor, const char *serial)
+{
+    const char *ref = find(visitor, serial);
+    char path[128];
+
+    snprintf(path, sizeof path, "/decide?r=%s", ref);
+    visitor_get(visitor, path);
+    return ref;
+}
+
+/* Sends a half of a decision as the page Decide has it. */
+static void send_half(struct visitor *visitor, const char *act, const char *ref, const char *as,
+                      const char *fence)
+{
+    char token[64], epoch[16];
+
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    snprintf(epoch, sizeof epoch, "%s", visitor_field(visitor, "epoch"));
+    visitor_post(visitor, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence",
+                 fence, "epoch", epoch[0] != '\0' ? epoch : "1", "reason", "the bank's letter");
+}
+
+/* -------------------------------------------------------------------- people -- */
+
+static void test_who_may_come_in(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    visitor_open(&v, &desk);
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_login(&v, operators.user[ANN], "wrong");
+    EXPECT_PAGE(&v, 403, "Name and password do not fit");
+    visitor_login(&v, "nobody-at-all", "secret");
+    EXPECT_PAGE(&v, 403, "Name and password do not fit");
+    visitor_login(&v, operators.user[ANN], "");
+    EXPECT_PAGE(&v, 403, "Please type the name and the password");
+    visitor_login(&v, nobody, "secret");
+    EXPECT_PAGE(&v, 403, "the account has no role");
+    visitor_login(&v, sealed, "secret");
+    EXPECT_PAGE(&v, 403, "the account has no role");
+    visitor_login(&v, operators.user[SERVICE], "secret");
+    EXPECT_PAGE(&v, 403, "This account has no role for operators");
+    /* The server lets the administrator in as whoever runs the desk, whatever the password. */
+    visitor_login(&v, server_user(server_shared()), "whatever");
+    EXPECT_PAGE(&v, 403, "without its password");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 303, "");
+    /* A form from nowhere. */
+    visitor_post(&v, "/login", NULL, "user", operators.user[ANN], "password", "secret");
+    EXPECT_PAGE(&v, 403, "This form was too old");
+    visitor_login(&v, operators.user[ANN], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    assert_non_null(strstr(v.headers, "HttpOnly; SameSite=Strict"));
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "operator</span>");
+    visitor_post(&v, "/logout", NULL, "token", visitor_field(&v, "token"));
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_close(&v);
+}
+
+static void test_a_reader_has_no_button(void **state)
+{
+    struct visitor v;
+    char ref[64], path[128], token[64], *before;
+
+    (void)state;
+    operators_make_doubtful("R1");
+    come_in(&v, reader);
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "reader</span>");
+    snprintf(ref, sizeof ref, "%s", find(&v, "R1"));
+    snprintf(path, sizeof path, "/trade?r=%s", ref);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "Money may have moved");
+    EXPECT_NONE(&v, "/decide");
+    snprintf(path, sizeof path, "/decide?r=%s", ref);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "Your account may look, and not decide");
+    EXPECT_NONE(&v, "action=\"/decide\"");
+    before = all_rows();
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "propose", "as", "failed",
+                 "fence", "1", "epoch", "1", "reason", "x");
+    EXPECT_PAGE(&v, 403, "Your account may look, and not decide");
+    expect_unchanged(before);
+    visitor_close(&v);
+}
+
+static void test_many_sessions_of_one_account(void **state)
+{
+    struct visitor v[9];
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        visitor_open(&v[i], &desk);
+        visitor_login(&v[i], operators.user[BOB], "secret");
+        EXPECT_PAGE(&v[i], i < 8 ? 303 : 503, i < 8 ? "" : "this account too often");
+    }
+    for (int i = 0; i < 8; i++) {
+        visitor_get(&v[i], "/audit");
+        visitor_post(&v[i], "/logout", NULL, "token", visitor_field(&v[i], "token"));
+        EXPECT_PAGE(&v[i], 303, "");
+    }
+    for (int i = 0; i < 9; i++)
+        visitor_close(&v[i]);
+}
+
+/* ------------------------------------------------------------------ deciding -- */
+
+static void test_two_people_resolve_it(void **state)
+{
+    struct visitor ann, bob;
+    char fence[32], ref[64];
+
+    (void)state;
+    operators_make_doubtful("D1");
+    come_in(&ann, operators.user[ANN]);
+    come_in(&bob, operators.user[BOB]);
+    snprintf(ref, sizeof ref, "%s", decide(&ann, "D1"));
+    EXPECT_PAGE(&ann, 200, "Propose “failed”");
+    EXPECT_PAGE(&ann, 200, "tradelock resolve propose D1 C1 " WITHDRAW_OP " --as failed --fence");
+    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
+    send_half(&ann, "propose", ref, "failed", fence);
+    EXPECT_PAGE(&ann, 303, "");
+    decide(&ann, "D1");
+    EXPECT_PAGE(&ann, 200, "You proposed “failed”");
+    EXPECT_NONE(&ann, "value=\"confirm\"");
+    /* Own confirmation, by a form that the page does not have. */
+    send_half(&ann, "confirm", ref, "failed", fence);
+    EXPECT_PAGE(&ann, 409, "whoever proposed a decision cannot confirm");
+    decide(&bob, "D1");
+    EXPECT_PAGE(&bob, 200, "Confirm “failed”");
+    send_half(&bob, "confirm", ref, "failed", fence);
+    EXPECT_PAGE(&bob, 303, "");
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "D1", "F 1 1 O");
+    /* The worker sent what the trades of other tests wait for, and only that. */
+    house_balance(&operators.h, "C1", "900 0");
+    house_books(&operators.h, 1);
+    visitor_get(&bob, "/audit");
+    visitor_post(&bob, "/audit", NULL, "token", visitor_field(&bob, "token"));
+    EXPECT_PAGE(&bob, 303, "");
+    for (int i = 0; i < 600; i++) {
+        visitor_get(&bob, "/audit");
+        if (strstr(bob.body, "Last run") != NULL)
+            break;
+        usleep(50000);
+    }
+    EXPECT_PAGE(&bob, 200, "Last run");
+    visitor_close(&ann);
+    visitor_close(&bob);
+}
+
+static void test_a_stale_page(void **state)
+{
+    struct visitor v;
+    char fence[32], ref[64], *before;
+
+    (void)state;
+    operators_make_doubtful("S1");
+    come_in(&v, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", decide(&v, "S1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'test' "
+                 "WHERE serial_no = 'S1' AND lane = 'S'");
+    before = all_rows();
+    send_half(&v, "propose", ref, "failed", fence);
+    EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
+    assert_true(strtoull(visitor_field(&v, "fence"), NULL, 10) == operators_fence("S1"));
+    send_half(&v, "retry", ref, "", fence);
+    EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
+    visitor_post(&v, "/decide", NULL, "token", visitor_field(&v, "token"), "r", ref, "act",
+                 "evidence", "fence", fence, "epoch", "1", "outcome", "SUCCEEDED", "source", "me");
+    EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
+    expect_unchanged(before);
+    visitor_close(&v);
+}
+
+static void test_evidence_and_looking_again(void **state)
+{
+    struct visitor v;
+    char fence[32], ref[64], token[64];
+
+    (void)state;
+    operators_make_doubtful("E1");
+    come_in(&v, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", decide(&v, "E1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence", fence,
+                 "epoch", "1", "outcome", "MAYBE", "source", "me");
+    EXPECT_PAGE(&v, 400, "It was refused");
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence", fence,
+                 "epoch", "1", "outcome", "PENDING", "source", "the bank's desk");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, "PENDING is on record");
+    visitor_get(&v, "/audit");
+    EXPECT_NONE(&v, "PENDING is on record");
+    decide(&v, "E1");
+    snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
+    send_half(&v, "retry", ref, "", fence);
+    EXPECT_PAGE(&v, 303, "");
+    visitor_close(&v);
+}
+
+/* ----------------------------------------------------------------- bad input -- */
+
+static void test_forged_forms(void **state)
+{
+    struct visitor v;
+    char fence[32], ref[64], token[64], *before;
+
+    (void)state;
+    operators_make_doubtful("G1");
+    come_in(&v, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", decide(&v, "G1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    before = all_rows();
+#define FORGED(header, token)                                                                      \
+    visitor_post(&v, "/decide", header, "token", token, "r", ref, "act", "propose", "as",          \
+                 "failed", "fence", fence, "epoch", "1", "reason", "forged")
+    FORGED(NULL, "");
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    FORGED(NULL, "AAAAAAAAAAAAAAAAAAAAAA");
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    FORGED("Origin: http://evil.example", token);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    FORGED("Origin: null", token);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    FORGED("Sec-Fetch-Site: cross-site", token);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    FORGED("Content-Type: text/plain", token);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "burn", "fence", fence,
+                 "epoch", "1");
+    EXPECT_PAGE(&v, 400, "Nothing was done");
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "propose", "as", "failed",
+                 "fence", "-1", "epoch", "1");
+    EXPECT_PAGE(&v, 400, "Nothing was done");
+    send_half(&v, "propose", "AAAAAAAAAAAAAAAAAAAAAA", "failed", fence);
+    EXPECT_PAGE(&v, 404, "Nothing was done");
+    visitor_get(&v, "/decide");
+    EXPECT_PAGE(&v, 404, "No such trade");
+    visitor_get(&v, "/trade?r=../../etc/passwd");
+    EXPECT_PAGE(&v, 404, "No such trade");
+    visitor_get(&v, "/trades?r=nothing&page=99999999999999999999");
+    EXPECT_PAGE(&v, 404, "No such list");
+    visitor_get(&v, "/etc/passwd");
+    EXPECT_PAGE(&v, 404, "no such page");
+    visitor_get(&v, "/search");
+    EXPECT_PAGE(&v, 405, "Nothing was done");
+    visitor_post_bytes(&v, "/decide", (size_t)10 * 1024 * 1024);
+    EXPECT_PAGE(&v, 413, "longer than any form");
+    visitor_post_bytes(&v, "/decide", 100);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    expect_unchanged(before);
+    visitor_close(&v);
+}
+
+static void expect_not_logged(const char *words)
+{
+    char line[1024];
+    FILE *log = fopen(desk.log, "re");
+
+    assert_non_null(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        if (strstr(line, words) != NULL)
+            fail_msg("the desk logged: %s", line);
+    fclose(log);
+}
+
+/* Customers choose their serial numbers. */
+static void test_a_script_is_text(void **state)
+{
+    struct visitor v;
+    char path[128], ref[64];
+
+    (void)state;
+    operators_make_doubtful(SCRIPT);
+    come_in(&v, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", decide(&v, SCRIPT));
+    EXPECT_PAGE(&v, 200, "&#39;&lt;script&gt;alert(1)&lt;/script&gt;&#39;");
+    EXPECT_NONE(&v, SCRIPT);
+    snprintf(path, sizeof path, "/trade?r=%s", ref);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "&lt;script&gt;alert(1)");
+    EXPECT_NONE(&v, SCRIPT);
+    assert_non_null(strstr(v.headers, "Content-Security-Policy: default-src 'none';"));
+    assert_non_null(strstr(v.headers, "Cache-Control: no-store"));
+    visitor_get(&v, "/trades");
+    EXPECT_NONE(&v, SCRIPT);
+    visitor_get(&v, "/");
+    EXPECT_NONE(&v, SCRIPT);
+    expect_not_logged("script");
+    visitor_close(&v);
+}
+
+static void test_an_expired_session(void **state)
+{
+    static const char *const idle[] = {"--idle", "2s", NULL};
+    struct desk_process other;
+    struct visitor v;
+    char token[64], *before;
+
+    (void)state;
+    desk_start(&other, operators.config[ANN], idle);
+    visitor_open(&v, &other);
+    visitor_login(&v, operators.user[ANN], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/audit");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    before = all_rows();
+    /* The page's own refreshing is nobody's hand. */
+    for (int i = 0; i < 200 && v.status != 403; i++) {
+        usleep(100000);
+        visitor_get_with(&v, "/audit", "X-Desk-Refresh: 1");
+    }
+    EXPECT_PAGE(&v, 403, "You are not logged in any more");
+    visitor_post(&v, "/decide", NULL, "token", token, "act", "propose");
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    expect_unchanged(before);
+    visitor_close(&v);
+    desk_stop(&other);
+}
+
+static void test_too_many_wrong_passwords(void **state)
+{
+    struct desk_process other;
+    struct visitor v;
+
+    (void)state;
+    desk_start(&other, operators.config[ANN], NULL);
+    visitor_open(&v, &other);
+    for (int i = 0; i < 5; i++) {
+        visitor_login(&v, operators.user[BOB], "guess");
+        EXPECT_PAGE(&v, 403, "do not fit");
+    }
+    visitor_login(&v, operators.user[BOB], "secret");
+    EXPECT_PAGE(&v, 429, "Too many wrong passwords");
+    assert_non_null(strstr(v.headers, "Retry-After: 60"));
+    visitor_login(&v, operators.user[ANN], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_close(&v);
+    desk_stop(&other);
+}
+
+/* Beyond loopback too, with a certificate; then cookies go over TLS only. */
+static void test_tls(void **state)
+{
+    char certificate[300], key[300], command[1024];
+    const char *const options[] = {"--tls-cert", certificate, "--tls-key", key,
+                                   "--listen",   "0.0.0.0:0", NULL};
+    struct desk_process other;
+    struct visitor v;
+
+    (void)state;
+    snprintf(certificate, sizeof certificate, "%s/desk-%ld.crt", test_build_dir(), (long)getpid());
+    snprintf(key, sizeof key, "%s/desk-%ld.key", test_build_dir(), (long)getpid());
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -addext "
+             "subjectAltName=IP:127.0.0.1 -days 2 -keyout '%s' "
+             "-out '%s' 2>/dev/null",
+             key, certificate);
+    assert_int_equal(system(command), 0);
+    desk_start(&other, operators.config[ANN], options);
+    visitor_open(&v, &other);
+    visitor_login(&v, operators.user[ANN], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    assert_non_null(strstr(v.headers, "SameSite=Strict; Secure"));
+    assert_non_null(strstr(v.headers, "Strict-Transport-Security"));
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "Waits for a person");
+    visitor_close(&v);
+    desk_stop(&other);
+    unlink(certificate);
+    unlink(key);
+}
+
+static tl_status open_as(const char *user, const char *password, tl_account *account)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    tl_status status;
+
+    options.config_file = operators.config[ANN];
+    options.flags = TL_CLIENT_NO_SESSION;
+    options.user = user;
+    options.password = password;
+    status = tl_client_open(&client, &options);
+    if (status == TL_OK)
+        status = tl_account_look(client, account);
+    tl_client_close(client);
+    return status;
+}
+
+/* No password of the settings file lets somebody else in. */
+static void test_an_account_beside_the_file(void **state)
+{
+    tl_account account = TL_ACCOUNT_INIT;
+    char name[64];
+
+    (void)state;
+    assert_status(open_as(NULL, NULL, &account), TL_OK);
+    snprintf(name, sizeof name, "%s@localhost", operators.user[ANN]);
+    assert_string_equal(account.name, name);
+    assert_string_equal(account.database, database_name(operators.h.db));
+    assert_true(account.may_read && account.may_decide && account.needs_password);
+    assert_status(open_as(operators.user[BOB], "secret", &account), TL_OK);
+    snprintf(name, sizeof name, "%s@localhost", operators.user[BOB]);
+    assert_string_equal(account.name, name);
+    assert_status(open_as(reader, "secret", &account), TL_OK);
+    assert_true(account.may_read && !account.may_decide && account.needs_password);
+    assert_status(open_as(operators.user[SERVICE], "secret", &account), TL_OK);
+    assert_true(!account.may_read && !account.may_decide);
+    assert_status(open_as(server_user(server_shared()), "", &account), TL_OK);
+    assert_true(!account.needs_password);
+    assert_status(open_as(operators.user[ANN], "", &account), TL_ACCESS_DENIED);
+    assert_status(open_as(operators.user[ANN], "wrong", &account), TL_ACCESS_DENIED);
+    assert_status(open_as(operators.user[ANN], NULL, &account), TL_INVALID);
+    assert_status(open_as(NULL, "secret", &account), TL_INVALID);
+    assert_status(open_as("", "secret", &account), TL_INVALID);
+}
+
+/* One sentence on stderr and this exit code, for the options up to NULL. */
+static void expect_refused(int code, const char *words, const char *const *options)
+{
+    const char *arguments[16] = {"desk", "--config", operators.config[ANN]};
+    size_t count = 3;
+    output *o;
+
+    while (*options != NULL)
+        arguments[count++] = *options++;
+    arguments[count] = NULL;
+    o = command_run(NULL, arguments);
+    EXPECT_CODE(o, code);
+    if (strstr(o->err, words) == NULL)
+        fail_msg("no \"%s\" in: %s", words, o->err);
+    assert_string_equal(o->out, "");
+    output_free(o);
+}
+#define REFUSED(code, words, ...)                                                                  \
+    expect_refused(code, words, (const char *const[]){__VA_ARGS__, NULL})
+
+static void test_how_it_is_started_wrongly(void **state)
+{
+    (void)state;
+    REFUSED(1, "Address already in use", "--listen", strchr(desk.url, '1'));
+    REFUSED(2, "passwords would travel for all to read", "--listen", "0.0.0.0:0");
+    REFUSED(2, "go together", "--tls-cert", operators.config[ANN]);
+    REFUSED(2, "cannot be read", "--tls-cert", "/nowhere", "--tls-key", "/nowhere");
+    REFUSED(1, "certificate and key cannot be used", "--listen", "127.0.0.1:0", "--tls-cert",
+            operators.config[ANN], "--tls-key", operators.config[ANN]);
+    REFUSED(2, "IPv4 address and a port", "--listen", "8080");
+    REFUSED(2, "no IPv4 address", "--listen", "localhost:80");
+    REFUSED(2, "from 1s to 12h", "--idle", "never");
+    REFUSED(2, "takes no operand", "here");
+    REFUSED(2, "not known", "--nonsense");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_may_come_in),
+        cmocka_unit_test(test_a_reader_has_no_button),
+        cmocka_unit_test(test_many_sessions_of_one_account),
+        cmocka_unit_test(test_two_people_resolve_it),
+        cmocka_unit_test(test_a_stale_page),
+        cmocka_unit_test(test_evidence_and_looking_again),
+        cmocka_unit_test(test_forged_forms),
+        cmocka_unit_test(test_a_script_is_text),
+        cmocka_unit_test(test_an_expired_session),
+        cmocka_unit_test(test_too_many_wrong_passwords),
+        cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_an_account_beside_the_file),
+        cmocka_unit_test(test_how_it_is_started_wrongly),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}

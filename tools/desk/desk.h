@@ -1,0 +1,96 @@
+/* The desk of operators: what its parts share. */
+#ifndef DESK_DESK_H
+#define DESK_DESK_H
+
+#include "form.h"
+#include "logins.h"
+#include "page.h"
+#include "refs.h"
+#include "sessions.h"
+
+#include <stdint.h>
+
+struct options;
+struct now_keeper;
+struct audit_keeper;
+
+/* Fixed after the start, but for what guards itself. */
+struct desk {
+    const struct options *options;
+    const char *origin_scheme; /* "https" where the browser speaks TLS */
+    struct sessions *sessions;
+    struct logins logins;
+    struct refs *refs;
+    struct now_keeper *now;
+    struct audit_keeper *audit;
+};
+
+/* A request that has arrived whole. */
+struct request {
+    const char *method, *path;
+    struct form query, body;
+    int body_is_form;
+    const char *cookie; /* of the session, "" without one */
+    const char *login_cookie;
+    const char *host, *origin, *fetch_site; /* headers, "" without one */
+    const char *address;
+    int is_refresh; /* by the page's script: does not count as somebody's hand */
+    int too_big;
+};
+
+/* What is sent back. */
+struct answer {
+    unsigned status;
+    const char *type; /* NULL: a page */
+    struct page page;
+    char location[256];   /* "": none */
+    char set_cookie[160]; /* "": none */
+    char set_login_cookie[160];
+    unsigned retry_after_s; /* 0: not said */
+    int may_be_kept;        /* a file that never changes while the desk runs */
+};
+
+/* One request of somebody who is logged in. */
+struct visit {
+    struct desk *desk;
+    const struct request *request;
+    struct answer *answer;
+    struct session *session;
+};
+
+/* routes.c: decides what a request is for. */
+void desk_answer(struct desk *desk, const struct request *request, struct answer *answer);
+
+/* layout.c */
+enum place { PLACE_NOW, PLACE_TRADES, PLACE_AUDIT, PLACE_NONE };
+/* Until layout_end() what is written stands in the middle of the page.  refresh_s 0: it stays as
+ * it is. */
+void layout_begin(struct visit *visit, unsigned status, const char *title, enum place place,
+                  unsigned refresh_s);
+void layout_end(struct visit *visit);
+/* A whole page with one sentence. */
+void layout_sentence(struct visit *visit, unsigned status, const char *title, const char *sentence);
+/* The same for somebody who is not logged in. */
+void layout_stranger(struct desk *desk, struct answer *answer, unsigned status, const char *title,
+                     const char *sentence);
+void layout_login(struct desk *desk, struct answer *answer, unsigned status, const char *user,
+                  const char *sentence);
+void layout_redirect(struct answer *answer, const char *path, const char *ref);
+/* The hidden field without which nothing that is sent is done. */
+void layout_token(struct visit *visit);
+/* What the last call of the library said, else what the status means. */
+const char *said_by(tl_status status);
+/* The HTTP status that tells the same. */
+unsigned http_of(tl_status status);
+
+/* The pages; each has a file of its own. */
+void page_now(struct visit *visit);
+void page_trades(struct visit *visit);
+void page_search(struct visit *visit); /* POST */
+void page_trade(struct visit *visit);
+void page_decide(struct visit *visit);
+void page_decided(struct visit *visit); /* POST */
+void page_audit(struct visit *visit);
+void page_audit_start(struct visit *visit); /* POST */
+
+#endif

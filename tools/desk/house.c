@@ -1,0 +1,446 @@
+/* Reads and decides through the operators' library, and copies what its callbacks are told. */
+#include "house.h"
+
+#include "../tradelock/explain.h"
+#include "../tradelock/print.h"
+#include "../tradelock/said.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- lists -- */
+
+/* How many rows a search by something without an index looks at. */
+#define LOOK_MOST 2000u
+
+void rows_free(struct rows *rows)
+{
+    free(rows->views);
+    memset(rows, 0, sizeof *rows);
+}
+
+int rows_add(void *context, const tl_view *view)
+{
+    struct rows *rows = context;
+
+    if (rows->count == rows->space) {
+        const size_t space = rows->space == 0 ? PAGE_ROWS : rows->space * 2;
+        tl_view *larger = realloc(rows->views, space * sizeof *larger);
+
+        if (larger == NULL) {
+            rows->failed = TL_NO_MEMORY;
+            return 1;
+        }
+        rows->views = larger;
+        rows->space = space;
+    }
+    rows->views[rows->count] = *view;
+    rows->views[rows->count].payload = rows->views[rows->count].result = NULL;
+    rows->views[rows->count++].payload_size = 0;
+    return 0;
+}
+
+/* One page of what passes, taken out of a list. */
+struct taking {
+    struct rows *rows;
+    const char *channel_ref; /* "": any */
+    unsigned skip, looked_at;
+};
+
+static int take(void *context, const tl_view *view)
+{
+    struct taking *taking = context;
+
+    if (++taking->looked_at > LOOK_MOST && taking->channel_ref[0] != '\0') {
+        taking->rows->gave_up = 1;
+        return 1;
+    }
+    if (taking->channel_ref[0] != '\0' && strcmp(view->channel_ref, taking->channel_ref) != 0)
+        return 0;
+    if (taking->skip > 0) {
+        taking->skip--;
+        return 0;
+    }
+    if (taking->rows->count == PAGE_ROWS) {
+        taking->rows->more = 1;
+        return 1;
+    }
+    return rows_add(taking->rows, view);
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void set_show(tl_filter *filter, enum show show)
+{
+    filter->parked = show == SHOW_PARKED;
+    filter->in_doubt = show == SHOW_DOUBT;
+    filter->conflict = show == SHOW_CONFLICT;
+    if (show == SHOW_PROCESS)
+        filter->status = 'P';
+    if (show == SHOW_FAILED)
+        filter->status = 'F';
+    if (show == SHOW_PAID)
+        filter->status = 'Y';
+}
+
+static int is_empty(const struct ref *search)
+{
+    return search->serial_no[0] == '\0' && search->cust_no[0] == '\0' &&
+           search->op_code[0] == '\0' && search->log_no[0] == '\0' &&
+           search->channel_ref[0] == '\0';
+}
+
+tl_status house_list(tl_client *client, enum show show, const struct ref *search, unsigned page,
+                     struct rows *rows)
+{
+    tl_filter filter = TL_FILTER_INIT;
+    struct taking taking = {
+        .rows = rows, .channel_ref = search->channel_ref, .skip = page * PAGE_ROWS};
+    tl_status status;
+
+    filter.lane = 'S';
+    filter.serial = or_null(search->serial_no);
+    filter.cust = or_null(search->cust_no);
+    filter.op = or_null(search->op_code);
+    filter.log_uuid = or_null(search->log_no);
+    filter.limit = LOOK_MOST + PAGE_ROWS * PAGES_MOST;
+    set_show(&filter, show);
+    /* A list of all conflicts walks the table; the newest are found by their evidence. */
+    if (show == SHOW_CONFLICT && is_empty(search))
+        status = tl_conflict_list(client, filter.limit, take, &taking);
+    else
+        status = tl_list(client, &filter, take, &taking);
+    return status == TL_OK ? rows->failed : status;
+}
+
+tl_status house_open(tl_client *client, unsigned most, struct rows *rows)
+{
+    tl_filter filter = TL_FILTER_INIT;
+    tl_status status;
+
+    filter.lane = 'S';
+    filter.status = 'P';
+    filter.limit = most;
+    status = tl_list(client, &filter, rows_add, rows);
+    rows->more = rows->count == most;
+    return status == TL_OK ? rows->failed : status;
+}
+
+/* ----------------------------------------------------------------- a trade -- */
+
+static void *keep_block(struct trade *trade, size_t size)
+{
+    void *block = NULL;
+
+    if (trade->kept_count == trade->kept_space) {
+        const size_t space = trade->kept_space == 0 ? 64 : trade->kept_space * 2;
+        void **larger = realloc(trade->kept, space * sizeof *larger);
+
+        if (larger != NULL) {
+            trade->kept = larger;
+            trade->kept_space = space;
+        }
+    }
+    if (trade->kept_count < trade->kept_space)
+        block = malloc(size);
+    if (block == NULL)
+        trade->no_memory = 1;
+    else
+        trade->kept[trade->kept_count++] = block;
+    return block;
+}
+
+static const void *keep(struct trade *trade, const void *data, size_t size)
+{
+    void *copy = data != NULL ? keep_block(trade, size + 1) : NULL;
+
+    if (copy != NULL) {
+        memcpy(copy, data, size);
+        ((char *)copy)[size] = '\0';
+    }
+    return copy;
+}
+
+static const char *keep_text(struct trade *trade, const char *text)
+{
+    return text != NULL ? keep(trade, text, strlen(text)) : NULL;
+}
+
+void trade_free(struct trade *trade)
+{
+    while (trade->kept_count > 0)
+        free(trade->kept[--trade->kept_count]);
+    free(trade->kept);
+    free(trade->steps);
+    free(trade->evidence);
+    free(trade->halves);
+    memset(trade, 0, sizeof *trade);
+}
+
+static int take_view(void *context, const tl_view *view)
+{
+    struct trade *trade = context;
+    const tl_lane lane = view->lane == 'R' ? TL_LANE_RETRY : TL_LANE_SYNC;
+    tl_view *mine = &trade->view[lane];
+
+    *mine = *view;
+    mine->payload = keep(trade, view->payload, view->payload_size);
+    mine->result = keep(trade, view->result, view->result_size);
+    trade->has[lane] = 1;
+    return trade->no_memory;
+}
+
+/* Makes room for one more; 0: there is none, and the trade says why. */
+static int make_room(struct trade *trade, void **items, size_t count, size_t size, size_t most)
+{
+    void *larger;
+
+    if (count == most) {
+        trade->cut = 1;
+        return 0;
+    }
+    if (count != 0 && (count & (count - 1)) != 0)
+        return 1;
+    larger = realloc(*items, (count == 0 ? 1 : count * 2) * size);
+    if (larger == NULL)
+        trade->no_memory = 1;
+    else
+        *items = larger;
+    return larger != NULL;
+}
+
+static int take_step(void *context, const tl_step *step)
+{
+    struct trade *trade = context;
+    tl_step *mine;
+
+    if (!make_room(trade, (void **)&trade->steps, trade->step_count, sizeof *mine, TRADE_STEPS))
+        return 1;
+    mine = &trade->steps[trade->step_count];
+    *mine = *step;
+    mine->op_code = keep_text(trade, step->op_code);
+    mine->step = keep_text(trade, step->step);
+    mine->thread_no = keep_text(trade, step->thread_no);
+    mine->log_no = keep_text(trade, step->log_no);
+    mine->session_id = keep_text(trade, step->session_id);
+    mine->parked = keep_text(trade, step->parked);
+    mine->channel_key = keep_text(trade, step->channel_key);
+    mine->channel_ref = keep_text(trade, step->channel_ref);
+    mine->remark = keep_text(trade, step->remark);
+    mine->actor = keep_text(trade, step->actor);
+    mine->account = keep_text(trade, step->account);
+    trade->step_count += !trade->no_memory;
+    return trade->no_memory;
+}
+
+static int take_evidence(void *context, const tl_evidence_row *row)
+{
+    struct trade *trade = context;
+    tl_evidence_row *mine;
+
+    if (!make_room(trade, (void **)&trade->evidence, trade->evidence_count, sizeof *mine,
+                   TRADE_OTHERS))
+        return 1;
+    mine = &trade->evidence[trade->evidence_count];
+    *mine = *row;
+    mine->channel_key = keep_text(trade, row->channel_key);
+    mine->outcome = keep_text(trade, row->outcome);
+    mine->channel_ref = keep_text(trade, row->channel_ref);
+    mine->source = keep_text(trade, row->source);
+    mine->remark = keep_text(trade, row->remark);
+    mine->account = keep_text(trade, row->account);
+    trade->evidence_count += !trade->no_memory;
+    return trade->no_memory;
+}
+
+static int take_half(void *context, const tl_resolution_row *row)
+{
+    struct trade *trade = context;
+    tl_resolution_row *mine;
+
+    if (!make_room(trade, (void **)&trade->halves, trade->half_count, sizeof *mine, TRADE_OTHERS))
+        return 1;
+    mine = &trade->halves[trade->half_count];
+    *mine = *row;
+    mine->reason = keep_text(trade, row->reason);
+    mine->actor = keep_text(trade, row->actor);
+    mine->account = keep_text(trade, row->account);
+    trade->half_count += !trade->no_memory;
+    return trade->no_memory;
+}
+
+static tl_status read_rows(tl_client *client, const tl_key *key, struct trade *trade)
+{
+    tl_status status = tl_show(client, key, TL_LANE_RETRY, take_view, trade);
+
+    if (status == TL_OK || status == TL_NOT_FOUND)
+        status = tl_show(client, key, TL_LANE_SYNC, take_view, trade);
+    return status == TL_NOT_FOUND && trade->has[TL_LANE_RETRY] ? TL_OK : status;
+}
+
+tl_status house_trade(tl_client *client, const struct ref *ref, struct trade *trade)
+{
+    const tl_key key = ref_key(ref);
+    tl_status status = read_rows(client, &key, trade);
+
+    if (status == TL_OK)
+        status = tl_evidence_list(client, &key, take_evidence, trade);
+    if (status == TL_OK)
+        status = tl_resolution_list(client, &key, take_half, trade);
+    if (status == TL_OK)
+        status = tl_timeline(client, &key, take_step, trade);
+    return status == TL_OK && trade->no_memory ? TL_NO_MEMORY : status;
+}
+
+tl_status house_proposals(tl_client *client, const struct ref *ref, const tl_view *view,
+                          struct trade *trade)
+{
+    const tl_key key = ref_key(ref);
+    tl_status status = tl_resolution_list(client, &key, take_half, trade);
+
+    trade->view[TL_LANE_SYNC] = *view;
+    trade->has[TL_LANE_SYNC] = 1;
+    return status == TL_OK && trade->no_memory ? TL_NO_MEMORY : status;
+}
+
+const tl_view *trade_view(const struct trade *trade)
+{
+    return &trade->view[trade->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
+}
+
+/* Whether another half answers this proposal already. */
+static int is_answered(const struct trade *trade, const tl_resolution_row *proposal)
+{
+    for (size_t i = 0; i < trade->half_count; i++) {
+        const tl_resolution_row *other = &trade->halves[i];
+
+        if (other != proposal && other->rev == proposal->rev &&
+            other->decision == proposal->decision && (other->confirms || other->refused))
+            return 1;
+    }
+    return 0;
+}
+
+const tl_resolution_row *trade_proposal(const struct trade *trade)
+{
+    const tl_view *view = trade_view(trade);
+
+    for (size_t i = trade->half_count; i > 0; i--) {
+        const tl_resolution_row *half = &trade->halves[i - 1];
+
+        if (!half->confirms && !half->refused && half->fence == view->fence &&
+            half->rev == view->rev && !is_answered(trade, half))
+            return half;
+    }
+    return NULL;
+}
+
+int step_is_retry(const tl_step *step)
+{
+    const size_t size = strlen(step->op_code), suffix = strlen(TL_RETRY_SUFFIX);
+
+    return size > suffix && strcmp(step->op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+}
+
+const char *trade_remark(const struct trade *trade, size_t step)
+{
+    const tl_step *this = &trade->steps[step];
+
+    if (this->remark == NULL || !said_is_carried(this->step))
+        return this->remark;
+    while (step > 0)
+        if (step_is_retry(&trade->steps[--step]) == step_is_retry(this))
+            return trade->steps[step].remark != NULL &&
+                           strcmp(trade->steps[step].remark, this->remark) == 0
+                       ? NULL
+                       : this->remark;
+    return this->remark;
+}
+
+_Static_assert(EXPLAINED == EXPLANATION, "a page has room for the sentence");
+
+void house_explain(char to[EXPLAINED], const tl_view *view)
+{
+    explain(to, view);
+}
+
+static json_t *row_or_null(const struct trade *trade, tl_lane lane)
+{
+    return trade->has[lane] ? json_view(&trade->view[lane]) : json_null();
+}
+
+char *house_json(const struct trade *trade)
+{
+    json_t *document = json_object(), *evidence = json_array(), *halves = json_array(),
+           *steps = json_array();
+    char *text;
+
+    for (size_t i = 0; i < trade->evidence_count; i++)
+        json_array_append_new(evidence, json_evidence(&trade->evidence[i]));
+    for (size_t i = 0; i < trade->half_count; i++)
+        json_array_append_new(halves, json_resolution(&trade->halves[i]));
+    for (size_t i = 0; i < trade->step_count; i++)
+        json_array_append_new(steps, json_step(&trade->steps[i]));
+    json_object_set_new(document, "sync", row_or_null(trade, TL_LANE_SYNC));
+    json_object_set_new(document, "retry", row_or_null(trade, TL_LANE_RETRY));
+    json_object_set_new(document, "evidence", evidence);
+    json_object_set_new(document, "resolutions", halves);
+    json_object_set_new(document, "timeline", steps);
+    text = json_dumps(document, JSON_INDENT(2));
+    json_decref(document);
+    return text;
+}
+
+/* ---------------------------------------------------------------- deciding -- */
+
+static int see_fence(void *context, const tl_view *view)
+{
+    *(uint64_t *)context = view->fence;
+    return 0;
+}
+
+/* Evidence is about an epoch, and never changed.  A person who saw an older row looks again first,
+ * since it may say already what they want to file. */
+static tl_status file(tl_client *client, const tl_key *key, const struct decision *decision)
+{
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+    uint64_t fence = 0;
+    tl_status status = tl_show(client, key, TL_LANE_SYNC, see_fence, &fence);
+
+    if (status != TL_OK)
+        return status;
+    if (fence != decision->fence)
+        return TL_LOST;
+    evidence.key = *key;
+    evidence.epoch = decision->epoch;
+    evidence.outcome = decision->outcome;
+    evidence.final = decision->final;
+    evidence.channel_ref = or_null(decision->channel_ref);
+    evidence.source = decision->source;
+    evidence.remark = or_null(decision->reason);
+    return tl_evidence_add(client, &evidence);
+}
+
+tl_status house_decide(tl_client *client, const struct ref *ref, const struct decision *decision)
+{
+    const tl_key key = ref_key(ref);
+    tl_resolution resolution = TL_RESOLUTION_INIT;
+
+    if (decision->act == ACT_EVIDENCE)
+        return file(client, &key, decision);
+    if (decision->act == ACT_RETRY)
+        return tl_retry_now(client, &key, decision->fence, decision->actor, decision->reason);
+    resolution.key = key;
+    resolution.fence = decision->fence;
+    resolution.decision = decision->as;
+    resolution.actor = decision->actor;
+    resolution.reason = decision->reason;
+    if (decision->act == ACT_PROPOSE)
+        return tl_resolution_propose(client, &resolution);
+    resolution.although_pending = decision->although_pending;
+    return tl_resolution_confirm(client, &resolution);
+}

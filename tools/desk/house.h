@@ -1,0 +1,110 @@
+/*
+ * What the pages read and do, over the operators' library: the one place that calls it.  It holds
+ * what a call told until the page is written.
+ */
+#ifndef DESK_HOUSE_H
+#define DESK_HOUSE_H
+
+#include "refs.h"
+
+#include <tradelock/admin.h>
+
+#include <stddef.h>
+
+/* -------------------------------------------------------------------- lists -- */
+
+/* Rows without payload and result. */
+struct rows {
+    tl_view *views;
+    size_t count, space;
+    int more;         /* there are more behind them */
+    int gave_up;      /* the search ended before it had seen all */
+    tl_status failed; /* TL_NO_MEMORY, or TL_OK */
+};
+
+void rows_free(struct rows *rows);
+int rows_add(void *context, const tl_view *view);
+
+/* What people look for. */
+enum show {
+    SHOW_ALL,
+    SHOW_PROCESS,
+    SHOW_DOUBT,
+    SHOW_PARKED,
+    SHOW_CONFLICT,
+    SHOW_FAILED,
+    SHOW_PAID
+};
+
+#define PAGE_ROWS 50u
+#define PAGES_MOST 20u
+
+/* Reads page number `page` (0 first) of what is looked for. */
+tl_status house_list(tl_client *client, enum show show, const struct ref *search, unsigned page,
+                     struct rows *rows);
+/* Every trade that is not finished, at most `most`. */
+tl_status house_open(tl_client *client, unsigned most, struct rows *rows);
+
+/* -------------------------------------------------------------------- a trade -- */
+
+#define TRADE_STEPS 1000u
+#define TRADE_OTHERS 200u
+
+struct trade {
+    tl_view view[2]; /* by tl_lane */
+    int has[2];
+    tl_step *steps;
+    size_t step_count;
+    tl_evidence_row *evidence;
+    size_t evidence_count;
+    tl_resolution_row *halves;
+    size_t half_count;
+    int cut; /* there is more than is kept */
+    /* Own memory. */
+    void **kept;
+    size_t kept_count, kept_space;
+    int no_memory;
+};
+
+/* TL_NOT_FOUND: there is no such trade. */
+tl_status house_trade(tl_client *client, const struct ref *ref, struct trade *trade);
+/* Only what operators decided about it; the view says as what it was seen. */
+tl_status house_proposals(tl_client *client, const struct ref *ref, const tl_view *view,
+                          struct trade *trade);
+void trade_free(struct trade *trade);
+/* The sync row, or the retry row where that stands alone. */
+const tl_view *trade_view(const struct trade *trade);
+/* The proposal that waits for another operator, or NULL. */
+const tl_resolution_row *trade_proposal(const struct trade *trade);
+
+/* What the step itself remarked, not what an earlier one left on the row; or NULL. */
+const char *trade_remark(const struct trade *trade, size_t step);
+/* Whether the step is of the retry lane. */
+int step_is_retry(const tl_step *step);
+
+/* Why it is where it is, as `tradelock show` says it. */
+#define EXPLAINED 1024
+void house_explain(char to[EXPLAINED], const tl_view *view);
+/* The trade as `tradelock show --json` prints it; free() it.  NULL: out of memory. */
+char *house_json(const struct trade *trade);
+
+/* ----------------------------------------------------------------- deciding -- */
+
+enum act { ACT_NONE, ACT_RETRY, ACT_PROPOSE, ACT_CONFIRM, ACT_EVIDENCE };
+
+struct decision {
+    enum act act;
+    tl_decision as; /* of a proposal or confirmation */
+    uint64_t fence;
+    const char *actor, *reason;
+    int although_pending;
+    /* Evidence. */
+    uint32_t epoch;
+    const char *outcome, *channel_ref, *source;
+    int final;
+};
+
+/* The answer of the library's call; TL_LOST: the trade has moved on since the fence was seen. */
+tl_status house_decide(tl_client *client, const struct ref *ref, const struct decision *decision);
+
+#endif

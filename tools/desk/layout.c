@@ -1,0 +1,170 @@
+/* What every page has around it, and pages of one sentence. */
+#include "desk.h"
+
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void head(struct page *page, const char *title)
+{
+    page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                   "<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page_format(page, "<title>%s – tradelock</title>\n", title);
+    page_put(page, "<link rel=\"stylesheet\" href=\"/desk.css\">\n"
+                   "<link rel=\"icon\" href=\"/icon.svg\" type=\"image/svg+xml\">\n"
+                   "<script src=\"/desk.js\" defer></script>\n</head>\n");
+}
+
+void layout_token(struct visit *visit)
+{
+    page_format(&visit->answer->page, "<input type=\"hidden\" name=\"token\" value=\"%s\">",
+                visit->session->token);
+}
+
+static void link_to(struct page *page, const char *path, const char *name, int is_here)
+{
+    page_format(page, "<a href=\"%s\"", path);
+    page_put(page, is_here ? " aria-current=\"page\">" : ">");
+    page_format(page, "%s</a>\n", name);
+}
+
+static void bar(struct visit *visit, enum place place)
+{
+    struct page *page = &visit->answer->page;
+    const tl_account *account = &visit->session->account;
+
+    page_put(page, "<a class=\"skip\" href=\"#main\">Skip to the page</a>\n<header class=\"bar\">\n"
+                   "<a class=\"brand\" href=\"/\"><span class=\"mark\" aria-hidden=\"true\"></span>"
+                   "tradelock</a>\n");
+    page_put(page, "<nav aria-label=\"Pages\">\n");
+    link_to(page, "/", "Now", place == PLACE_NOW);
+    link_to(page, "/trades", "Trades", place == PLACE_TRADES);
+    link_to(page, "/audit", "Audit", place == PLACE_AUDIT);
+    page_put(page, "</nav>\n<div class=\"who\">");
+    page_format(page, "<span class=\"name\" title=\"%s on %s\">%s</span>", account->name,
+                account->database, visit->session->user);
+    page_put(page, account->may_decide ? "<span class=\"role\">operator</span>"
+                                       : "<span class=\"role\">reader</span>");
+    page_put(page, "<form method=\"post\" action=\"/logout\">");
+    layout_token(visit);
+    page_put(page, "<button class=\"plain\">Log out</button></form></div>\n</header>\n");
+}
+
+void layout_begin(struct visit *visit, unsigned status, const char *title, enum place place,
+                  unsigned refresh_s)
+{
+    struct page *page = &visit->answer->page;
+    char notice[NOTICE_TEXT];
+
+    visit->answer->status = status;
+    head(page, title);
+    page_put(page, "<body>\n");
+    bar(visit, place);
+    if (refresh_s > 0)
+        page_format(page, "<main id=\"main\" data-refresh=\"%u\">\n", refresh_s);
+    else
+        page_put(page, "<main id=\"main\">\n");
+    if (visit->request->is_refresh)
+        return;
+    session_told(visit->desk->sessions, visit->session, notice);
+    if (notice[0] != '\0')
+        page_format(page, "<p class=\"notice good\" role=\"status\">%s</p>\n", notice);
+}
+
+void layout_end(struct visit *visit)
+{
+    page_put(&visit->answer->page, "</main>\n</body>\n</html>\n");
+}
+
+void layout_sentence(struct visit *visit, unsigned status, const char *title, const char *sentence)
+{
+    layout_begin(visit, status, title, PLACE_NONE, 0);
+    page_format(&visit->answer->page,
+                "<section class=\"card lone\"><h1>%s</h1><p>%s</p>"
+                "<p><a class=\"button\" href=\"/\">Back to Now</a></p></section>\n",
+                title, sentence);
+    layout_end(visit);
+}
+
+void layout_stranger(struct desk *desk, struct answer *answer, unsigned status, const char *title,
+                     const char *sentence)
+{
+    struct page *page = &answer->page;
+
+    (void)desk;
+    answer->status = status;
+    head(page, title);
+    page_format(page,
+                "<body class=\"door\">\n<main id=\"main\"><section class=\"card lone\"><h1>%s</h1>"
+                "<p>%s</p><p><a class=\"button\" href=\"/\">Back to the desk</a></p></section>"
+                "</main>\n</body>\n</html>\n",
+                title, sentence);
+}
+
+void layout_login(struct desk *desk, struct answer *answer, unsigned status, const char *user,
+                  const char *sentence)
+{
+    struct page *page = &answer->page;
+    char token[SECRET_TEXT];
+
+    answer->status = status;
+    secret_word(token);
+    snprintf(answer->set_login_cookie, sizeof answer->set_login_cookie,
+             "tl_desk_login=%s; Path=/login; HttpOnly; SameSite=Strict%s", token,
+             strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
+    head(page, "Log in");
+    page_put(page, "<body class=\"door\">\n<main id=\"main\">\n<section class=\"card login\">\n"
+                   "<p class=\"brand\"><span class=\"mark\" aria-hidden=\"true\"></span>tradelock"
+                   "</p>\n<h1>Operators’ desk</h1>\n");
+    if (sentence != NULL)
+        page_format(page, "<p class=\"notice bad\" role=\"alert\">%s</p>\n", sentence);
+    page_put(page, "<form method=\"post\" action=\"/login\">\n");
+    page_format(page, "<input type=\"hidden\" name=\"login_token\" value=\"%s\">\n", token);
+    page_format(page,
+                "<label for=\"user\">Database account</label>\n<input id=\"user\" name=\"user\" "
+                "value=\"%s\" autocomplete=\"username\" autocapitalize=\"none\" "
+                "spellcheck=\"false\" maxlength=\"128\" required autofocus>\n",
+                user);
+    page_put(page, "<label for=\"password\">Password</label>\n<input id=\"password\" "
+                   "name=\"password\" type=\"password\" autocomplete=\"current-password\" "
+                   "required>\n<button class=\"button main\">Log in</button>\n</form>\n"
+                   "<p class=\"quiet\">Your own MariaDB account. What you may do here is what it "
+                   "may do.</p>\n</section>\n</main>\n</body>\n</html>\n");
+}
+
+void layout_redirect(struct answer *answer, const char *path, const char *ref)
+{
+    answer->status = 303;
+    snprintf(answer->location, sizeof answer->location, "%s%s%s", path, ref != NULL ? "?r=" : "",
+             ref != NULL ? ref : "");
+    page_put(&answer->page, "\n");
+}
+
+const char *said_by(tl_status status)
+{
+    const char *said = tl_error_message();
+
+    return said[0] != '\0' ? said : tl_status_text(status);
+}
+
+unsigned http_of(tl_status status)
+{
+    switch (status) {
+    case TL_OK:
+        return 200;
+    case TL_INVALID:
+        return 400;
+    case TL_NOT_FOUND:
+        return 404;
+    case TL_ACCESS_DENIED:
+        return 403;
+    case TL_UNREACHABLE:
+    case TL_OVERLOADED:
+    case TL_UNKNOWN:
+        return 503;
+    default:
+        return tl_status_class(status) == TL_CLASS_RETRY ? 503 : 409;
+    }
+}

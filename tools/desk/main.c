@@ -1,0 +1,119 @@
+/* tradelock-desk: the operators' pages.  Starts the parts, waits for a signal, ends them. */
+#include "audit_run.h"
+#include "desk.h"
+#include "now.h"
+#include "options.h"
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SWEEP_S 10
+#define LONGEST_MS (INT64_C(12) * 3600 * 1000)
+#define EXIT_REFUSED 1
+#define EXIT_INTERNAL 70
+
+static int desk_open(struct desk *desk, const struct options *options)
+{
+    desk->options = options;
+    desk->origin_scheme =
+        options->certificate_file != NULL || options->is_behind_proxy ? "https" : "http";
+    logins_begin(&desk->logins);
+    desk->sessions = sessions_new(options->idle_ms, LONGEST_MS);
+    desk->refs = refs_new();
+    desk->now = now_keeper_new();
+    desk->audit = desk->sessions != NULL ? audit_keeper_new(desk->sessions) : NULL;
+    return desk->sessions != NULL && desk->refs != NULL && desk->now != NULL && desk->audit != NULL;
+}
+
+static void desk_close(struct desk *desk)
+{
+    audit_keeper_free(desk->audit);
+    now_keeper_free(desk->now);
+    sessions_free(desk->sessions);
+    refs_free(desk->refs);
+    logins_end(&desk->logins);
+}
+
+static int write_port(const char *path, uint16_t port)
+{
+    char unfinished[4096];
+    FILE *file;
+
+    if (path == NULL)
+        return 1;
+    snprintf(unfinished, sizeof unfinished, "%s.new", path);
+    file = fopen(unfinished, "we");
+    if (file == NULL)
+        return 0;
+    fprintf(file, "%u\n", (unsigned)port);
+    return fclose(file) == 0 && rename(unfinished, path) == 0;
+}
+
+/* Until somebody ends us; meanwhile sessions that nobody uses are ended. */
+static void wait_for_end(struct desk *desk, const sigset_t *signals)
+{
+    const struct timespec a_while = {.tv_sec = SWEEP_S};
+
+    while (sigtimedwait(signals, NULL, &a_while) < 0)
+        sessions_sweep(desk->sessions);
+    /* An audit may run still; who does not want to wait for it interrupts again. */
+    pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}
+
+static int serve(struct desk *desk, const sigset_t *signals)
+{
+    const struct options *options = desk->options;
+    char problem[256], host[INET_ADDRSTRLEN];
+    uint16_t port = 0;
+    struct server *server = server_start(desk, &port, problem, sizeof problem);
+
+    if (server == NULL) {
+        fprintf(stderr, "tradelock desk: %s\n", problem);
+        return EXIT_REFUSED;
+    }
+    if (!write_port(options->port_file, port)) {
+        fprintf(stderr, "tradelock desk: %s cannot be written\n", options->port_file);
+        server_stop(server);
+        return EXIT_REFUSED;
+    }
+    inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
+    printf("The desk is at %s://%s:%u/\n", options->certificate_file != NULL ? "https" : "http",
+           host, (unsigned)port);
+    if (options->is_behind_proxy)
+        puts("It expects a proxy in front of it that speaks TLS to the browsers.");
+    fflush(stdout);
+    wait_for_end(desk, signals);
+    server_stop(server);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.config_file = NULL};
+    struct desk desk = {.options = NULL};
+    sigset_t signals;
+    int code = options_read(&options, argc, argv);
+
+    if (code != OPTIONS_RUN)
+        return code;
+    setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    if (desk_open(&desk, &options)) {
+        code = serve(&desk, &signals);
+    } else {
+        fputs("tradelock desk: out of memory\n", stderr);
+        code = EXIT_INTERNAL;
+    }
+    desk_close(&desk);
+    return code;
+}

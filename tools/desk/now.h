@@ -1,0 +1,95 @@
+/*
+ * How things are now.  One picture for everybody, taken at most every three seconds by whoever asks
+ * first, so that fifty people who watch cost the database no more than one.
+ */
+#ifndef DESK_NOW_H
+#define DESK_NOW_H
+
+#include "house.h"
+
+#define AGES 4
+#define BARS_MOST 24u
+#define ALARMS_MOST 8u
+#define PROCESSES_MOST 64u
+#define PERSONS_MOST 30u
+#define SUMS_MOST 6u
+
+/* Money in one currency; "" where trades told no amount. */
+struct sum {
+    char currency[TL_CURRENCY + 1];
+    uint64_t count;
+    __int128 minor;
+};
+
+struct sums {
+    struct sum of[SUMS_MOST];
+    unsigned count;
+    uint64_t trades;
+    int64_t oldest_us; /* creation of the oldest trade; 0: none */
+};
+
+/* What is in doubt or parked at one channel in one currency, by age. */
+struct bar {
+    char channel[TL_CHANNEL_MAX + 1], currency[TL_CURRENCY + 1];
+    uint64_t count[AGES], trades;
+    __int128 minor;
+    int64_t oldest_us;
+};
+
+/* A trade that waits for a person. */
+struct person {
+    tl_view view;
+    char proposed_by[385]; /* "": nobody has proposed anything */
+    char decision[8];
+};
+
+struct alarm {
+    int is_unsafe;
+    char check[32], sentence[512];
+};
+
+struct running {
+    char program[64], host[64], operations[256];
+    unsigned pid;
+    int alive;
+    int64_t started_us, silent_ms;
+};
+
+struct now {
+    int64_t now_us; /* the server's */
+    int cut;        /* more trades are in process than were looked at */
+    struct sums doubt, parked, queued, live, conflict;
+    uint64_t proposals;
+    struct bar bars[BARS_MOST];
+    unsigned bar_count;
+    int bars_cut;
+    struct person persons[PERSONS_MOST];
+    unsigned person_count;
+    int persons_cut;
+    struct alarm alarms[ALARMS_MOST];
+    unsigned alarm_count;
+    struct running processes[PROCESSES_MOST];
+    unsigned process_count;
+    tl_restore restore;
+    /* Payments of each minute, newest first; -1: not counted. */
+    int64_t minute_us;
+    int64_t paid[TL_PACE_MINUTES];
+};
+
+struct now_keeper;
+
+struct now_keeper *now_keeper_new(void); /* NULL: out of memory */
+void now_keeper_free(struct now_keeper *keeper);
+/* Copies the newest picture; takes one if it is older than three seconds. */
+tl_status now_look(struct now_keeper *keeper, tl_client *client, struct now *now);
+
+/* Somebody has changed something: the next picture is a new one. */
+void now_forget(struct now_keeper *keeper);
+
+/* From which age on a trade counts as older: a name, and the least age. */
+extern const struct age {
+    const char *name;
+    int64_t from_us;
+} ages[AGES];
+
+#endif

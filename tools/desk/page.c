@@ -1,0 +1,315 @@
+/* Writes pages: the one place where text becomes HTML.  Touches memory only. */
+#include "page.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PAGE_MOST ((size_t)4 * 1024 * 1024)
+#define US INT64_C(1000000)
+
+void page_free(struct page *page)
+{
+    free(page->text);
+    memset(page, 0, sizeof *page);
+}
+
+static void add(struct page *page, const char *data, size_t size)
+{
+    if (page->failed)
+        return;
+    if (page->size + size + 1 > page->space) {
+        const size_t space = (page->size + size + 1) * 2;
+        char *larger = page->size + size < PAGE_MOST ? realloc(page->text, space) : NULL;
+
+        if (larger == NULL) {
+            page->failed = 1;
+            return;
+        }
+        page->text = larger;
+        page->space = space;
+    }
+    memcpy(page->text + page->size, data, size);
+    page->size += size;
+    page->text[page->size] = '\0';
+}
+
+void page_put(struct page *page, const char *markup)
+{
+    add(page, markup, strlen(markup));
+}
+
+/* ---------------------------------------------------------------- escaping -- */
+
+/* How many bytes the character at text has, and which it is; 0: none that UTF-8 knows. */
+static size_t decode(const char *text, size_t size, uint32_t *c)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *bytes = (const unsigned char *)text;
+    const size_t length = bytes[0] < 0x80             ? 1
+                          : (bytes[0] & 0xe0) == 0xc0 ? 2
+                          : (bytes[0] & 0xf0) == 0xe0 ? 3
+                          : (bytes[0] & 0xf8) == 0xf0 ? 4
+                                                      : 0;
+
+    if (length == 0 || length > size)
+        return 0;
+    *c = length == 1 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+        *c = *c << 6 | (bytes[i] & 0x3f);
+    }
+    return *c >= least[length] && *c <= 0x10ffff && (*c < 0xd800 || *c > 0xdfff) ? length : 0;
+}
+
+/* Whether people cannot see it, or it changes how what follows is seen. */
+static int is_hidden(uint32_t c)
+{
+    return (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || c == 0xad ||
+           (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+}
+
+static const char *entity_of(uint32_t c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void page_bytes(struct page *page, const char *text, size_t size)
+{
+    while (size > 0) {
+        uint32_t c = (unsigned char)*text;
+        const size_t length = decode(text, size, &c);
+        const char *entity = length > 0 ? entity_of(c) : NULL;
+        char number[16];
+
+        if (length == 0)
+            snprintf(number, sizeof number, "\\x%02x", (unsigned)c);
+        else if (is_hidden(c))
+            snprintf(number, sizeof number, "\\u{%x}", (unsigned)c);
+        if (entity != NULL)
+            page_put(page, entity);
+        else if (length == 0 || is_hidden(c))
+            page_put(page, number);
+        else
+            add(page, text, length);
+        text += length > 0 ? length : 1;
+        size -= length > 0 ? length : 1;
+    }
+}
+
+void page_text(struct page *page, const char *text)
+{
+    if (text != NULL)
+        page_bytes(page, text, strlen(text));
+}
+
+void page_words(struct page *page, const char *text)
+{
+    int is_code = 0;
+
+    for (;;) {
+        const size_t size = strcspn(text, "`");
+
+        page_bytes(page, text, size);
+        text += size;
+        if (*text == '\0')
+            break;
+        page_put(page, is_code ? "</code>" : "<code>");
+        is_code = !is_code;
+        text++;
+    }
+    if (is_code)
+        page_put(page, "</code>");
+}
+
+/* Writes one conversion; returns what follows it. */
+static const char *convert(struct page *page, const char *at, va_list *arguments)
+{
+    char number[32];
+
+    if (*at == 's') {
+        page_text(page, va_arg(*arguments, const char *));
+        return at + 1;
+    }
+    if (strncmp(at, "lld", 3) == 0 || strncmp(at, "llu", 3) == 0) {
+        const long long value = va_arg(*arguments, long long);
+
+        snprintf(number, sizeof number, at[2] == 'd' ? "%lld" : "%llu", value);
+        page_put(page, number);
+        return at + 3;
+    }
+    if (strncmp(at, "zu", 2) == 0) {
+        snprintf(number, sizeof number, "%zu", va_arg(*arguments, size_t));
+        page_put(page, number);
+        return at + 2;
+    }
+    if (*at == 'd' || *at == 'u') {
+        const int value = va_arg(*arguments, int);
+
+        snprintf(number, sizeof number, *at == 'd' ? "%d" : "%u", value);
+        page_put(page, number);
+        return at + 1;
+    }
+    add(page, at, 1);
+    return at + 1;
+}
+
+void page_format(struct page *page, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    while (*format != '\0') {
+        const size_t plain = strcspn(format, "%");
+
+        add(page, format, plain);
+        format += plain;
+        if (*format == '%')
+            format = convert(page, format + 1, &arguments);
+    }
+    va_end(arguments);
+}
+
+void page_percent(struct page *page, double share)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "%.2f%%", share > 1 ? 100 : share > 0 ? share * 100 : 0);
+    page_put(page, number);
+}
+
+void page_shell(struct page *page, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./:=@%+,";
+
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        page_text(page, word);
+        return;
+    }
+    page_put(page, "&#39;");
+    for (; *word != '\0'; word++)
+        if (*word == '\'')
+            page_put(page, "&#39;\\&#39;&#39;");
+        else
+            page_bytes(page, word, 1);
+    page_put(page, "&#39;");
+}
+
+/* ---------------------------------------------------------- times and money -- */
+
+const char *span_text(char to[SPAN_TEXT], int64_t us)
+{
+    const long long s = us > 0 ? us / US : 0;
+
+    if (s < 60)
+        snprintf(to, SPAN_TEXT, "%lld s", s);
+    else if (s < 3600)
+        snprintf(to, SPAN_TEXT, "%lld min", s / 60);
+    else if (s < 86400)
+        snprintf(to, SPAN_TEXT, "%lld h %lld min", s / 3600, s % 3600 / 60);
+    else
+        snprintf(to, SPAN_TEXT, "%lld d %lld h", s / 86400, s % 86400 / 3600);
+    return to;
+}
+
+static void moment_text(char to[40], int64_t us, int for_machines)
+{
+    const time_t seconds = (time_t)(us / US);
+    struct tm parts;
+
+    to[0] = '\0';
+    if (gmtime_r(&seconds, &parts) == NULL)
+        return;
+    if (for_machines)
+        strftime(to, 40, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    else
+        strftime(to, 40, "%Y-%m-%d %H:%M:%S", &parts);
+}
+
+void page_moment(struct page *page, int64_t us)
+{
+    char machine[40], people[40];
+
+    if (us == 0) {
+        page_put(page, "–");
+        return;
+    }
+    moment_text(machine, us, 1);
+    moment_text(people, us, 0);
+    page_format(page, "<time datetime=\"%s\">%s</time>", machine, people);
+}
+
+void page_ago(struct page *page, int64_t us, int64_t now_us)
+{
+    char machine[40], people[40], span[SPAN_TEXT];
+
+    if (us == 0) {
+        page_put(page, "–");
+        return;
+    }
+    moment_text(machine, us, 1);
+    moment_text(people, us, 0);
+    page_format(page, "<time datetime=\"%s\" title=\"%s UTC\">", machine, people);
+    if (us > now_us)
+        page_format(page, "in %s</time>", span_text(span, us - now_us));
+    else
+        page_format(page, "%s ago</time>", span_text(span, now_us - us));
+}
+
+/* How many digits of a currency's minor unit stand behind the point (ISO 4217). */
+static unsigned digits_of(const char *currency)
+{
+    static const char none[] = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF "
+                               "XPF ";
+    static const char three[] = "BHD IQD JOD KWD LYD OMR TND ";
+    static const char four[] = "CLF UYW ";
+    char word[8];
+
+    snprintf(word, sizeof word, "%.3s ", currency);
+    if (strstr(none, word) != NULL)
+        return 0;
+    if (strstr(three, word) != NULL)
+        return 3;
+    return strstr(four, word) != NULL ? 4 : 2;
+}
+
+void page_money(struct page *page, __int128 minor, const char *currency)
+{
+    char reversed[80];
+    unsigned size = 0, digits = digits_of(currency);
+    unsigned __int128 rest = minor < 0 ? -(unsigned __int128)minor : (unsigned __int128)minor;
+
+    if (currency[0] == '\0') {
+        page_put(page, "<span class=\"quiet\">no amount told</span>");
+        return;
+    }
+    for (unsigned i = 0; i <= digits || rest > 0; i++, rest /= 10) {
+        if (i == digits && digits > 0)
+            reversed[size++] = '.';
+        if (i > digits && (i - digits) % 3 == 0)
+            reversed[size++] = ',';
+        reversed[size++] = (char)('0' + (int)(rest % 10));
+    }
+    page_put(page, minor < 0 ? "<span class=\"money\">−" : "<span class=\"money\">");
+    while (size > 0)
+        add(page, &reversed[--size], 1);
+    page_format(page, "&nbsp;%s</span>", currency);
+}

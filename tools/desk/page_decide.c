@@ -1,0 +1,412 @@
+/*
+ * The page Decide: proposing, confirming, looking again, filing evidence.
+ *
+ * Each form says what will happen, has the fence that its page showed, and shows the command that
+ * does the same.  Whether it may happen is for the library and the server to say.
+ */
+#include "now.h"
+#include "page_trade.h"
+#include "parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A form of this page. */
+struct offer {
+    enum act act;
+    tl_decision as;
+    const char *title, *happens, *button;
+};
+
+static const char *act_word(enum act act)
+{
+    static const char *const words[] = {"", "retry", "propose", "confirm", "evidence"};
+
+    return words[act];
+}
+
+/* ------------------------------------------------------------------- forms -- */
+
+static void form_begin(struct visit *visit, const struct offer *offer, const tl_view *view,
+                       const char *ref)
+{
+    struct page *page = &visit->answer->page;
+
+    page_format(page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n", offer->title,
+                offer->happens);
+    page_put(page, "<form method=\"post\" action=\"/decide\">\n");
+    layout_token(visit);
+    page_format(page,
+                "<input type=\"hidden\" name=\"r\" value=\"%s\">"
+                "<input type=\"hidden\" name=\"act\" value=\"%s\">"
+                "<input type=\"hidden\" name=\"fence\" value=\"%llu\">"
+                "<input type=\"hidden\" name=\"epoch\" value=\"%u\">\n",
+                ref, act_word(offer->act), (unsigned long long)view->fence, view->epoch);
+    if (offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM)
+        page_format(page, "<input type=\"hidden\" name=\"as\" value=\"%s\">\n",
+                    tl_decision_name(offer->as));
+}
+
+static void reason_field(struct page *page, const struct offer *offer)
+{
+    const char *as =
+        offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as) : "";
+
+    page_format(page,
+                "<label for=\"reason-%s%s\">Reason, for the record</label>"
+                "<input id=\"reason-%s%s\" name=\"reason\" maxlength=\"%d\" required "
+                "autocomplete=\"off\">\n",
+                act_word(offer->act), as, act_word(offer->act), as, TL_REMARK_MAX);
+}
+
+static void form_end(struct page *page, const struct offer *offer)
+{
+    page_format(page, "<button class=\"button main\">%s</button>\n</form>\n", offer->button);
+}
+
+static void offer_retry(struct visit *visit, const tl_view *view, const char *ref)
+{
+    static const struct offer offer = {
+        ACT_RETRY, TL_DECISION_CLEAR, "Look again now",
+        "The retry lane runs at once, and a parked one is unparked. A worker asks the channel "
+        "before anything is sent; after the deadline nothing is sent at all.",
+        "Make it due now"};
+    struct page *page = &visit->answer->page;
+    char fence[24];
+
+    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    form_begin(visit, &offer, view, ref);
+    reason_field(page, &offer);
+    form_end(page, &offer);
+    part_command(page, "tradelock", "retry", view->serial_no, view->cust_no, view->op_code,
+                 "--fence", fence, "--reason", "TEXT", NULL);
+    page_put(page, "</section>\n");
+}
+
+static void offer_half(struct visit *visit, const struct offer *offer, const tl_view *view,
+                       const char *ref)
+{
+    struct page *page = &visit->answer->page;
+    char fence[24];
+
+    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    form_begin(visit, offer, view, ref);
+    reason_field(page, offer);
+    if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
+        page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
+                       "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
+                       "channel calls the payment pending</label></p>\n");
+    form_end(page, offer);
+    part_command(page, "tradelock", "resolve", act_word(offer->act), view->serial_no, view->cust_no,
+                 view->op_code, "--as", tl_decision_name(offer->as), "--fence", fence, "--reason",
+                 "TEXT", NULL);
+    page_put(page, "</section>\n");
+}
+
+static void offer_evidence(struct visit *visit, const tl_view *view, const char *ref)
+{
+    static const struct offer offer = {
+        ACT_EVIDENCE, TL_DECISION_CLEAR, "File what the channel or a statement says",
+        "It is kept for good and nobody can change it. A trade in process is looked at at once, "
+        "and success ends it as paid. Success for a trade that failed is a conflict, about which "
+        "two operators decide.",
+        "File it"};
+    static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
+                                           "PENDING",   "UNKNOWN", "NOT_SENT"};
+    struct page *page = &visit->answer->page;
+    char epoch[16];
+
+    snprintf(epoch, sizeof epoch, "%u", view->epoch);
+    form_begin(visit, &offer, view, ref);
+    page_put(page, "<label for=\"outcome\">What it says</label><select id=\"outcome\" "
+                   "name=\"outcome\">");
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
+        page_format(page, "<option>%s</option>", outcomes[i]);
+    page_put(page, "</select>\n");
+    page_format(
+        page,
+        "<label for=\"source\">Who says so</label><input id=\"source\" name=\"source\" "
+        "maxlength=\"63\" required autocomplete=\"off\" placeholder=\"statement "
+        "2026-03-01\">\n<label for=\"channel-ref\">The channel’s reference, if known</label>"
+        "<input id=\"channel-ref\" name=\"ref\" maxlength=\"%d\" autocomplete=\"off\">\n"
+        "<label for=\"reason-evidence\">Remark</label><input id=\"reason-evidence\" "
+        "name=\"reason\" maxlength=\"%d\" autocomplete=\"off\">\n",
+        TL_REF_MAX, TL_REMARK_MAX);
+    page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"final\" name=\"final\" "
+                   "value=\"1\"><label for=\"final\">FAILED: the channel documents this answer as "
+                   "final</label></p>\n");
+    form_end(page, &offer);
+    part_command(page, "tradelock", "evidence", "add", view->serial_no, view->cust_no,
+                 view->op_code, "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT", NULL);
+    page_put(page, "</section>\n");
+}
+
+/* ------------------------------------------------------------------- offers -- */
+
+static const char *happens_then(tl_decision as)
+{
+    switch (as) {
+    case TL_DECISION_FAILED:
+        return "A worker asks the channel, where that can be, and books the failure with all "
+               "business rows. If the channel says it paid, the trade becomes paid instead. "
+               "Nothing is sent any more.";
+    case TL_DECISION_PAID:
+        return "The failure was paid after all: a worker books the success with all business "
+               "rows. Nothing is sent any more.";
+    default:
+        return "The evidence was wrong, or is dealt with elsewhere: the conflict is over, and the "
+               "row stays as it is.";
+    }
+}
+
+static void offer_proposal(struct visit *visit, const tl_view *view, const char *ref,
+                           tl_decision as)
+{
+    char title[64], happens[512];
+    struct offer offer = {ACT_PROPOSE, as, title, happens, "Propose"};
+
+    snprintf(title, sizeof title, "Propose “%s”", tl_decision_name(as));
+    snprintf(
+        happens, sizeof happens,
+        "Now nothing happens but that it stands on record: another operator has to confirm it. "
+        "Then: %s",
+        happens_then(as));
+    offer_half(visit, &offer, view, ref);
+}
+
+static void offer_confirmation(struct visit *visit, const tl_view *view, const char *ref,
+                               const tl_resolution_row *proposal)
+{
+    char title[64], happens[1200];
+    struct offer offer = {ACT_CONFIRM, proposal->decision, title, happens, "Confirm"};
+
+    snprintf(title, sizeof title, "Confirm “%s”", tl_decision_name(proposal->decision));
+    snprintf(happens, sizeof happens, "%.300s proposed it, because: %.255s. If you confirm it: %s",
+             proposal->account, proposal->reason, happens_then(proposal->decision));
+    offer_half(visit, &offer, view, ref);
+}
+
+static int nobody_is_at_it(const tl_view *view)
+{
+    return view->status == 'P' && view->session_id[0] == '\0' && !view->repeatable;
+}
+
+static int may_be_sent(const tl_view *view)
+{
+    return view->send_until_us > view->now_us;
+}
+
+static int may_fail(const tl_view *view)
+{
+    return nobody_is_at_it(view) && !may_be_sent(view);
+}
+
+static void offers(struct visit *visit, const struct trade *trade, const char *ref)
+{
+    struct page *page = &visit->answer->page;
+    const tl_resolution_row *proposal = trade_proposal(trade);
+    const tl_view *view = trade_view(trade);
+
+    if (!visit->session->account.may_decide) {
+        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+        return;
+    }
+    if (proposal != NULL && proposal->own)
+        page_format(page,
+                    "<p class=\"notice warn\">You proposed “%s”. Another operator, with an account "
+                    "of their own, has to confirm it.</p>\n",
+                    tl_decision_name(proposal->decision));
+    else if (proposal != NULL)
+        offer_confirmation(visit, view, ref, proposal);
+    if (view->status == 'P' && view->session_id[0] != '\0')
+        page_put(page, "<p class=\"notice\">Somebody is at it now; there is nothing to decide "
+                       "before that ends.</p>\n");
+    if (nobody_is_at_it(view) && may_be_sent(view)) {
+        page_put(page,
+                 "<p class=\"notice warn\">A sender that was given this trade may still send: "
+                 "whether it failed can be decided ");
+        page_ago(page, view->send_until_us, view->now_us);
+        page_put(page, ".</p>\n");
+    }
+    if (nobody_is_at_it(view) && view->next_run_us + (view->parked[0] != '\0') != 0)
+        offer_retry(visit, view, ref);
+    if (may_fail(view) && (proposal == NULL || proposal->decision != TL_DECISION_FAILED))
+        offer_proposal(visit, view, ref, TL_DECISION_FAILED);
+    if (view->conflict && view->status == 'F' &&
+        (proposal == NULL || proposal->decision != TL_DECISION_PAID))
+        offer_proposal(visit, view, ref, TL_DECISION_PAID);
+    if (view->conflict && (proposal == NULL || proposal->decision != TL_DECISION_CLEAR))
+        offer_proposal(visit, view, ref, TL_DECISION_CLEAR);
+    if (view->status != 'Y')
+        offer_evidence(visit, view, ref);
+    else
+        page_put(page, "<p class=\"notice good\">It succeeded, which is final.</p>\n");
+}
+
+/* --------------------------------------------------------------------- page -- */
+
+static void write_decide(struct visit *visit, unsigned status, const struct trade *trade,
+                         const char *ref, const char *problem)
+{
+    struct page *page = &visit->answer->page;
+
+    layout_begin(visit, status, "Decide", PLACE_TRADES, 0);
+    if (problem != NULL)
+        page_format(page,
+                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s "
+                    "This is the trade as it is now.</p>\n",
+                    problem);
+    trade_head(visit, trade);
+    page_format(page,
+                "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole trade"
+                "</a></p>\n<div class=\"offers\">\n",
+                ref);
+    offers(visit, trade, ref);
+    page_put(page, "</div>\n");
+    layout_end(visit);
+}
+
+void page_decide(struct visit *visit)
+{
+    struct trade trade = {.step_count = 0};
+    struct ref ref;
+
+    if (!trade_read(visit, &visit->request->query, &ref, &trade))
+        return;
+    write_decide(visit, 200, &trade, form_get(&visit->request->query, "r"), NULL);
+    trade_free(&trade);
+}
+
+/* ----------------------------------------------------------------- deciding -- */
+
+static int read_number(const char *text, uint64_t most, uint64_t *to)
+{
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return 0;
+    errno = 0;
+    *to = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0' && *to <= most;
+}
+
+static int read_as(struct decision *decision, const char *word)
+{
+    static const tl_decision all[] = {TL_DECISION_CLEAR, TL_DECISION_PAID, TL_DECISION_FAILED};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(word, tl_decision_name(all[i])) == 0) {
+            decision->as = all[i];
+            return 1;
+        }
+    return 0;
+}
+
+/* 0: no page of ours sends such a form. */
+static int read_decision(struct visit *visit, struct decision *decision)
+{
+    const struct form *form = &visit->request->body;
+    uint64_t epoch;
+
+    memset(decision, 0, sizeof *decision);
+    for (enum act act = ACT_RETRY; act <= ACT_EVIDENCE; act++)
+        if (strcmp(act_word(act), form_get(form, "act")) == 0)
+            decision->act = act;
+    decision->actor = visit->session->user;
+    decision->reason = form_get(form, "reason");
+    decision->although_pending = form_get(form, "although")[0] != '\0';
+    decision->outcome = form_get(form, "outcome");
+    decision->channel_ref = form_get(form, "ref");
+    decision->source = form_get(form, "source");
+    decision->final = form_get(form, "final")[0] != '\0';
+    if (!read_number(form_get(form, "fence"), INT64_MAX, &decision->fence) ||
+        !read_number(form_get(form, "epoch"), UINT32_MAX, &epoch))
+        return 0;
+    decision->epoch = (uint32_t)epoch;
+    if (decision->act == ACT_PROPOSE || decision->act == ACT_CONFIRM)
+        return read_as(decision, form_get(form, "as"));
+    return decision->act != ACT_NONE;
+}
+
+static void tell_done(struct visit *visit, const struct decision *decision, tl_status status)
+{
+    char sentence[NOTICE_TEXT];
+
+    if (decision->act == ACT_RETRY)
+        snprintf(sentence, sizeof sentence,
+                 "It is due now; a retry worker asks the channel before it sends.");
+    else if (decision->act == ACT_PROPOSE)
+        snprintf(sentence, sizeof sentence,
+                 "Proposed: %s. Another operator has to confirm it, or nothing happens.",
+                 tl_decision_name(decision->as));
+    else if (decision->act == ACT_EVIDENCE)
+        snprintf(sentence, sizeof sentence, "%s is on record.%s", decision->outcome,
+                 status == TL_IN_CONFLICT ? " It contradicts the row: two operators have to decide."
+                                          : "");
+    else if (decision->as == TL_DECISION_CLEAR)
+        snprintf(sentence, sizeof sentence,
+                 "Decided: clear. Nothing contradicts the row any more.");
+    else
+        snprintf(sentence, sizeof sentence, "Decided: %s. A worker carries it out, with its books.",
+                 tl_decision_name(decision->as));
+    session_tell(visit->desk->sessions, visit->session, sentence);
+}
+
+/* The sentence is copied: reading the trade again makes another. */
+static void refuse(struct visit *visit, const struct ref *ref, tl_status status)
+{
+    struct trade trade = {.step_count = 0};
+    const char *text = form_get(&visit->request->body, "r");
+    char said[1024];
+    struct ref again = *ref;
+
+    if (status == TL_LOST)
+        snprintf(said, sizeof said,
+                 "The trade has moved on since the page was made that you decided on.");
+    else if (status == TL_UNKNOWN)
+        snprintf(said, sizeof said,
+                 "The answer of the server was lost, so perhaps it was done: look at the trade. "
+                 "The same again is harmless.");
+    else
+        snprintf(said, sizeof said, "It was refused: %s.", said_by(status));
+    if (!trade_read(visit, &visit->request->body, &again, &trade))
+        return;
+    write_decide(visit, http_of(status), &trade, text, said);
+    trade_free(&trade);
+}
+
+void page_decided(struct visit *visit)
+{
+    const char *text = form_get(&visit->request->body, "r");
+    struct decision decision;
+    struct ref ref;
+    tl_status status;
+
+    if (!visit->session->account.may_decide) {
+        layout_sentence(visit, 403, "Not for this account",
+                        "Your account may look, and not decide. Nothing was done.");
+        return;
+    }
+    if (!refs_find(visit->desk->refs, text, &ref)) {
+        layout_sentence(visit, 404, "No such trade",
+                        "This page is older than the desk. Search for the trade again. Nothing "
+                        "was done.");
+        return;
+    }
+    if (!read_decision(visit, &decision)) {
+        layout_sentence(visit, 400, "Not a form of this desk",
+                        "What was sent is no decision. Nothing was done.");
+        return;
+    }
+    status = house_decide(visit->session->client, &ref, &decision);
+    if (status != TL_OK && status != TL_IN_CONFLICT) {
+        refuse(visit, &ref, status);
+        return;
+    }
+    now_forget(visit->desk->now);
+    tell_done(visit, &decision, status);
+    layout_redirect(visit->answer, "/trade", text);
+}

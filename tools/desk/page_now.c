@@ -1,0 +1,301 @@
+/* The page Now: what waits for a person stands first, then money in doubt, payments, processes. */
+#include "now.h"
+#include "parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REFRESH_S 10
+
+/* ------------------------------------------------------------------ alarms -- */
+
+static void restore_alarm(struct page *page, const struct now *now)
+{
+    const tl_restore *restore = &now->restore;
+
+    if (!restore->open)
+        return;
+    page_format(
+        page,
+        "<p class=\"notice bad\" role=\"alert\"><strong>A restore is open.</strong> Nothing "
+        "is granted, sent or failed before two operators have accepted this server. It was "
+        "%s ",
+        restore->how[0] != '\0' ? restore->how : "found");
+    page_ago(page, restore->since_us, now->now_us);
+    page_format(page, "%s%s. Then: <code>tradelock restore status</code></p>\n",
+                restore->reason[0] != '\0' ? ": " : "", restore->reason);
+}
+
+static void alarms(struct page *page, const struct now *now)
+{
+    restore_alarm(page, now);
+    for (unsigned i = 0; i < now->alarm_count; i++)
+        page_format(page,
+                    now->alarms[i].is_unsafe
+                        ? "<p class=\"notice bad\" role=\"alert\"><strong>%s</strong> %s</p>\n"
+                        : "<p class=\"notice warn\"><strong>%s</strong> %s</p>\n",
+                    now->alarms[i].check, now->alarms[i].sentence);
+    if (now->process_count == 0)
+        page_put(page, "<p class=\"notice warn\"><strong>No process is alive.</strong> Nobody "
+                       "opens, retries or ends anything.</p>\n");
+}
+
+/* ------------------------------------------------------------------ figures -- */
+
+static void figure(struct page *page, const char *name, const char *kind, const char *path,
+                   const struct sums *sums, const struct now *now)
+{
+    page_format(page, "<a class=\"figure %s\" href=\"%s\"><span class=\"name\">%s</span>",
+                sums->trades > 0 ? kind : "none", path, name);
+    page_format(page, "<span class=\"count\">%llu</span><span class=\"more\">",
+                (unsigned long long)sums->trades);
+    for (unsigned i = 0; i < sums->count; i++) {
+        if (sums->of[i].currency[0] == '\0')
+            page_format(page, "%llu without amount", (unsigned long long)sums->of[i].count);
+        else
+            page_money(page, sums->of[i].minor, sums->of[i].currency);
+        page_put(page, "<br>");
+    }
+    if (sums->oldest_us != 0) {
+        page_put(page, "oldest ");
+        page_ago(page, sums->oldest_us, now->now_us);
+    } else {
+        page_put(page, "none");
+    }
+    page_put(page, "</span></a>\n");
+}
+
+static void figures(struct page *page, const struct now *now)
+{
+    page_put(page, "<section class=\"figures\" aria-label=\"Figures\">\n");
+    figure(page, "In conflict", "bad", "/trades?show=conflict", &now->conflict, now);
+    figure(page, "Parked", "bad", "/trades?show=parked", &now->parked, now);
+    figure(page, "In doubt", "doubt", "/trades?show=doubt", &now->doubt, now);
+    figure(page, "Queued", "calm", "/trades?show=process", &now->queued, now);
+    figure(page, "Held now", "calm", "/trades?show=process", &now->live, now);
+    page_put(page, "</section>\n");
+    if (now->cut)
+        page_put(page, "<p class=\"quiet\">More trades are in process than are counted here: these "
+                       "figures are at least so many.</p>\n");
+}
+
+/* ------------------------------------------------------------------ persons -- */
+
+static void person_row(struct visit *visit, const struct person *person)
+{
+    struct page *page = &visit->answer->page;
+    const tl_view *view = &person->view;
+
+    page_put(page, "<tr><td data-l=\"Serial\">");
+    part_trade_link(visit, view);
+    page_put(page, "</td><td data-l=\"State\">");
+    part_state(page, view);
+    page_put(page, "</td><td data-l=\"Amount\" class=\"number\">");
+    page_money(page, view->amount_minor, view->currency);
+    page_put(page, "</td><td data-l=\"Made\">");
+    page_ago(page, view->created_us, view->now_us);
+    page_put(page, "</td><td data-l=\"Why\">");
+    if (person->proposed_by[0] != '\0')
+        page_format(page, "<strong>%s proposed “%s”: it waits for a second operator</strong>",
+                    person->proposed_by, person->decision);
+    else if (view->conflict)
+        page_put(page, "evidence contradicts the row");
+    else
+        page_text(page, view->parked);
+    page_put(page, "</td></tr>\n");
+}
+
+static void persons(struct visit *visit, const struct now *now)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<section class=\"card\"><h2>Waits for a person</h2>\n");
+    if (now->person_count == 0) {
+        page_put(page, "<p class=\"calm-line\">Nothing waits for a person.</p></section>\n");
+        return;
+    }
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Serial"
+                   "</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Amount</th>"
+                   "<th scope=\"col\">Made</th><th scope=\"col\">Why</th></tr></thead><tbody>\n");
+    for (unsigned i = 0; i < now->person_count; i++)
+        person_row(visit, &now->persons[i]);
+    page_put(page, "</tbody></table></div>\n");
+    if (now->persons_cut)
+        page_put(page, "<p><a href=\"/trades?show=parked\">All that are parked</a></p>\n");
+    page_put(page, "</section>\n");
+}
+
+/* --------------------------------------------------------------------- bars -- */
+
+static void one_bar(struct page *page, const struct bar *bar, uint64_t longest,
+                    const struct now *now)
+{
+    double x = 0;
+
+    page_format(page, "<div class=\"bar-row\"><span class=\"bar-name\">%s</span>",
+                bar->channel[0] != '\0' ? bar->channel : "no channel");
+    page_put(page, "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>");
+    for (unsigned age = 0; age < AGES; age++)
+        page_format(page, "%s%s: %llu", age > 0 ? ", " : "", ages[age].name,
+                    (unsigned long long)bar->count[age]);
+    page_put(page, "</title>");
+    for (unsigned age = 0; age < AGES; age++) {
+        const double width = (double)bar->count[age] / (double)longest;
+
+        if (bar->count[age] == 0)
+            continue;
+        page_format(page, "<rect class=\"age%u\" y=\"1\" height=\"16\" x=\"", age);
+        page_percent(page, x);
+        page_put(page, "\" width=\"");
+        page_percent(page, width);
+        page_put(page, "\"/>");
+        x += width;
+    }
+    page_put(page, "</svg><span class=\"bar-value\">");
+    page_money(page, bar->minor, bar->currency);
+    page_format(page, "<span class=\"quiet\">%llu %s, oldest ", (unsigned long long)bar->trades,
+                bar->trades == 1 ? "trade" : "trades");
+    page_ago(page, bar->oldest_us, now->now_us);
+    page_put(page, "</span></span></div>\n");
+}
+
+static void bars(struct page *page, const struct now *now)
+{
+    uint64_t longest = 1;
+
+    page_put(page,
+             "<section class=\"card\"><h2>Money in doubt or parked, by channel and age</h2>\n");
+    for (unsigned i = 0; i < now->bar_count; i++)
+        if (now->bars[i].trades > longest)
+            longest = now->bars[i].trades;
+    for (unsigned i = 0; i < now->bar_count; i++)
+        one_bar(page, &now->bars[i], longest, now);
+    if (now->bar_count == 0) {
+        page_put(
+            page,
+            "<p class=\"calm-line\">No money is in doubt, and none is parked.</p></section>\n");
+        return;
+    }
+    page_put(page, "<ul class=\"legend\">");
+    for (unsigned age = 0; age < AGES; age++)
+        page_format(
+            page,
+            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"age%u\" "
+            "width=\"12\" height=\"12\" rx=\"3\"/></svg>%s</li>",
+            age, ages[age].name);
+    page_put(page, "<li>long bars: many trades</li></ul>");
+    if (now->bars_cut)
+        page_put(page, "<p class=\"quiet\">There are more channels than stand here.</p>");
+    page_put(page, "</section>\n");
+}
+
+/* --------------------------------------------------------------- payments -- */
+
+static void line(struct page *page, const struct now *now, int64_t most)
+{
+    int is_open = 0;
+
+    for (int i = TL_PACE_MINUTES - 1; i >= 1; i--) {
+        const int64_t paid = now->paid[i];
+        const int y = (int)(100 - 96 * paid / most);
+
+        if (paid >= 0 && !is_open)
+            page_put(page, "<polyline points=\"");
+        if (paid >= 0)
+            page_format(page, "%d,%d ", TL_PACE_MINUTES - 1 - i, y);
+        else if (is_open)
+            page_put(page, "\"/>");
+        is_open = paid >= 0;
+    }
+    if (is_open)
+        page_put(page, "\"/>");
+}
+
+static void payments(struct page *page, const struct now *now)
+{
+    int64_t most = 1, last = now->paid[1] < 0 ? 0 : now->paid[1], sum = 0;
+
+    for (unsigned i = 0; i < TL_PACE_MINUTES; i++) {
+        most = now->paid[i] > most ? now->paid[i] : most;
+        sum += now->paid[i] > 0 ? now->paid[i] : 0;
+    }
+    page_put(page, "<section class=\"card\"><h2>Payments a minute</h2>\n");
+    page_format(page,
+                "<p class=\"lead\"><span class=\"count\">%lld</span> in the last minute, %lld in "
+                "three hours, at most %lld a minute</p>\n",
+                (long long)last, (long long)sum, (long long)(sum > 0 ? most : 0));
+    page_format(page,
+                "<svg class=\"pace\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" "
+                "role=\"img\" aria-label=\"Payments in each of the last 180 minutes, at most "
+                "%lld\"><line class=\"grid\" x1=\"0\" x2=\"%d\" y1=\"100\" y2=\"100\"/>"
+                "<line class=\"grid\" x1=\"0\" x2=\"%d\" y1=\"52\" y2=\"52\"/>",
+                TL_PACE_MINUTES - 2, (long long)(sum > 0 ? most : 0), TL_PACE_MINUTES - 2,
+                TL_PACE_MINUTES - 2);
+    line(page, now, most);
+    page_put(page, "</svg>\n<p class=\"axis\" aria-hidden=\"true\"><span>3 h ago</span>"
+                   "<span>2 h</span><span>1 h</span><span>now</span></p></section>\n");
+}
+
+/* --------------------------------------------------------------- processes -- */
+
+static void processes(struct page *page, const struct now *now)
+{
+    char silent[SPAN_TEXT];
+
+    page_put(page, "<section class=\"card\"><h2>Processes</h2>\n");
+    if (now->process_count == 0) {
+        page_put(page, "<p class=\"calm-line\">None.</p></section>\n");
+        return;
+    }
+    page_put(page, "<ul class=\"processes\">\n");
+    for (unsigned i = 0; i < now->process_count; i++) {
+        const struct running *one = &now->processes[i];
+
+        page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
+                                  : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
+        page_format(page,
+                    "<span class=\"what\"><strong>%s</strong> <span class=\"quiet\">%u@%s"
+                    "</span></span>",
+                    one->program, one->pid, one->host);
+        page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
+                    one->alive ? "alive, beat" : "silent for",
+                    span_text(silent, one->silent_ms * 1000));
+    }
+    page_put(page, "</ul></section>\n");
+}
+
+/* --------------------------------------------------------------------- page -- */
+
+static void write_now(struct visit *visit, const struct now *now)
+{
+    struct page *page = &visit->answer->page;
+
+    layout_begin(visit, 200, "Now", PLACE_NOW, REFRESH_S);
+    page_put(page, "<div class=\"title\"><h1>Now</h1><p class=\"quiet\">as of ");
+    page_moment(page, now->now_us);
+    page_put(page, " UTC</p></div>\n");
+    alarms(page, now);
+    figures(page, now);
+    persons(visit, now);
+    page_put(page, "<div class=\"two\">\n");
+    bars(page, now);
+    payments(page, now);
+    page_put(page, "</div>\n");
+    processes(page, now);
+    layout_end(visit);
+}
+
+void page_now(struct visit *visit)
+{
+    struct now *now = malloc(sizeof *now);
+    tl_status status = TL_NO_MEMORY;
+
+    if (now != NULL)
+        status = now_look(visit->desk->now, visit->session->client, now);
+    if (status == TL_OK)
+        write_now(visit, now);
+    else
+        layout_sentence(visit, http_of(status), "This cannot be read now", said_by(status));
+    free(now);
+}

@@ -1,0 +1,255 @@
+/* The page of one trade. */
+#include "page_trade.h"
+
+#include "parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int trade_read(struct visit *visit, const struct form *form, struct ref *ref, struct trade *trade)
+{
+    tl_status status = TL_NOT_FOUND;
+    const int known = refs_find(visit->desk->refs, form_get(form, "r"), ref);
+
+    if (known)
+        status = house_trade(visit->session->client, ref, trade);
+    if (status == TL_OK)
+        return 1;
+    if (!known)
+        layout_sentence(visit, 404, "No such trade",
+                        "This link is older than the desk, or was not used for long. Search for "
+                        "the trade again. Nothing was done.");
+    else
+        layout_sentence(visit, http_of(status),
+                        status == TL_NOT_FOUND ? "No such trade" : "This cannot be read now",
+                        said_by(status));
+    trade_free(trade);
+    return 0;
+}
+
+void trade_head(struct visit *visit, const struct trade *trade)
+{
+    struct page *page = &visit->answer->page;
+    const tl_view *view = trade_view(trade);
+    char sentence[EXPLAINED];
+
+    house_explain(sentence, view);
+    page_format(page,
+                "<div class=\"title\"><div><p class=\"over\">%s of customer %s</p>"
+                "<h1 class=\"serial\">%s</h1></div><p class=\"amount\">",
+                view->op_code, view->cust_no, view->serial_no);
+    page_money(page, view->amount_minor, view->currency);
+    page_put(page, "</p></div>\n<section class=\"card why\"><p>");
+    part_state(page, view);
+    page_put(page, "</p><p class=\"lead\">");
+    page_words(page, sentence);
+    page_put(page, "</p></section>\n");
+}
+
+/* ------------------------------------------------------------------- facts -- */
+
+static void fact(struct page *page, const char *name, const char *value)
+{
+    if (value != NULL && value[0] != '\0')
+        page_format(page, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, value);
+}
+
+static void moment(struct page *page, const char *name, int64_t us, int64_t now_us)
+{
+    if (us == 0)
+        return;
+    page_format(page, "<div><dt>%s</dt><dd>", name);
+    page_moment(page, us);
+    page_put(page, " <span class=\"quiet\">");
+    page_ago(page, us, now_us);
+    page_put(page, "</span></dd></div>\n");
+}
+
+static void number(struct page *page, const char *name, uint64_t value)
+{
+    page_format(page, "<div><dt>%s</dt><dd>%llu</dd></div>\n", name, (unsigned long long)value);
+}
+
+static void facts(struct page *page, const tl_view *view)
+{
+    page_put(page, "<dl class=\"facts\">\n");
+    moment(page, "Made", view->created_us, view->now_us);
+    moment(page, "Changed", view->updated_us, view->now_us);
+    moment(page, "May be held until", view->max_hold_until_us, view->now_us);
+    moment(page, "May be sent until", view->send_until_us, view->now_us);
+    moment(page, "Next attempt", view->next_run_us, view->now_us);
+    moment(page, "Deadline", view->deadline_us, view->now_us);
+    moment(page, "Not found since", view->not_found_since_us, view->now_us);
+    fact(page, "Parked", view->parked);
+    fact(page, "Holder", view->holder);
+    fact(page, "Channel", view->channel);
+    fact(page, "Channel key", view->channel_key);
+    fact(page, "Channel reference", view->channel_ref);
+    fact(page, "Remark", view->remark);
+    if (view->proof != TL_PROOF_NONE)
+        fact(page, "Proof", tl_proof_text((tl_proof)view->proof));
+    number(page, "Fence", view->fence);
+    number(page, "Epoch", view->epoch);
+    number(page, "Sends", view->sends);
+    number(page, "Compensating attempts", view->attempts);
+    fact(page, "Log", view->log_no);
+    page_put(page, "</dl>\n");
+}
+
+/* ------------------------------------------------- evidence, decisions, history -- */
+
+static void evidence(struct page *page, const struct trade *trade)
+{
+    page_put(page, "<section class=\"card\"><h2>Evidence</h2>\n");
+    if (trade->evidence_count == 0) {
+        page_put(page, "<p class=\"calm-line\">Nobody has filed anything.</p></section>\n");
+        return;
+    }
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Filed"
+                   "</th><th scope=\"col\">Says</th><th scope=\"col\">Epoch</th><th scope=\"col\">"
+                   "Reference</th><th scope=\"col\">Source</th><th scope=\"col\">Remark</th>"
+                   "<th scope=\"col\">By</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < trade->evidence_count; i++) {
+        const tl_evidence_row *row = &trade->evidence[i];
+
+        page_put(page, "<tr><td data-l=\"Filed\">");
+        page_moment(page, row->filed_us);
+        page_format(page,
+                    "</td><td data-l=\"Says\">%s%s</td><td data-l=\"Epoch\">%u</td>"
+                    "<td data-l=\"Reference\">%s</td><td data-l=\"Source\">%s</td>"
+                    "<td data-l=\"Remark\">%s</td><td data-l=\"By\">%s</td></tr>\n",
+                    row->outcome, row->final ? ", final" : "", row->epoch, row->channel_ref,
+                    row->source, row->remark, row->account);
+    }
+    page_put(page, "</tbody></table></div></section>\n");
+}
+
+static const char *part_of(const tl_resolution_row *row)
+{
+    if (row->refused)
+        return "not carried out";
+    if (row->confirms)
+        return row->although_pending ? "confirmed, although pending" : "confirmed";
+    return "proposed";
+}
+
+static void decisions(struct page *page, const struct trade *trade)
+{
+    if (trade->half_count == 0)
+        return;
+    page_put(page,
+             "<section class=\"card\"><h2>Decisions of operators</h2>\n<div class=\"scroll\">"
+             "<table class=\"rows\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">"
+             "Decision</th><th scope=\"col\">Part</th><th scope=\"col\">Account</th>"
+             "<th scope=\"col\">Reason</th><th scope=\"col\">Fence</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < trade->half_count; i++) {
+        const tl_resolution_row *row = &trade->halves[i];
+
+        page_put(page, "<tr><td data-l=\"When\">");
+        page_moment(page, row->decided_us);
+        page_format(page,
+                    "</td><td data-l=\"Decision\">%s</td><td data-l=\"Part\">%s</td>"
+                    "<td data-l=\"Account\">%s</td><td data-l=\"Reason\">%s</td>"
+                    "<td data-l=\"Fence\">%llu</td></tr>\n",
+                    tl_decision_name(row->decision), part_of(row), row->account, row->reason,
+                    (unsigned long long)row->fence);
+    }
+    page_put(page, "</tbody></table></div></section>\n");
+}
+
+static void step_row(struct page *page, const struct trade *trade, size_t i)
+{
+    const tl_step *step = &trade->steps[i];
+    const char *remark = step->parked == NULL ? trade_remark(trade, i) : NULL;
+
+    page_put(page, "<tr><td data-l=\"When\">");
+    page_moment(page, step->logged_us);
+    page_format(page,
+                "</td><td data-l=\"Lane\">%s</td><td data-l=\"Step\">%s</td>"
+                "<td data-l=\"Status\">%s</td><td data-l=\"Sends\">%u</td>"
+                "<td data-l=\"Attempts\">%u</td><td data-l=\"Fence\">%llu</td>"
+                "<td data-l=\"Said\">%s%s%s%s</td><td data-l=\"By\">%s",
+                step_is_retry(step) ? "retry" : "sync", step->step,
+                (const char[]){step->status, '\0'}, step->sends, step->attempts,
+                (unsigned long long)step->fence, step->conflict ? "conflict " : "",
+                step->parked != NULL ? "parked: " : "", step->parked != NULL ? step->parked : "",
+                remark != NULL ? remark : "", step->account);
+    if (step->actor != NULL && step->actor[0] != '\0')
+        page_format(page, " <span class=\"quiet\">as %s</span>", step->actor);
+    page_put(page, "</td></tr>\n");
+}
+
+static void history(struct page *page, const struct trade *trade)
+{
+    page_put(page, "<section class=\"card\"><h2>History</h2>\n<div class=\"scroll\">"
+                   "<table class=\"rows\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">"
+                   "Lane</th><th scope=\"col\">Step</th><th scope=\"col\">Status</th>"
+                   "<th scope=\"col\">Sends</th><th scope=\"col\">Attempts</th><th scope=\"col\">"
+                   "Fence</th><th scope=\"col\">Said</th><th scope=\"col\">By</th></tr></thead>"
+                   "<tbody>\n");
+    for (size_t i = 0; i < trade->step_count; i++)
+        step_row(page, trade, i);
+    page_put(page, "</tbody></table></div>\n");
+    if (trade->cut)
+        page_put(page, "<p class=\"quiet\">There is more than stands here; <code>tradelock show"
+                       "</code> prints all of it.</p>\n");
+    page_put(page, "</section>\n");
+}
+
+static void raw(struct page *page, const struct trade *trade)
+{
+    char *text = house_json(trade);
+
+    page_put(page, "<details class=\"card\"><summary>Raw JSON</summary><pre tabindex=\"0\">");
+    page_text(page, text != NULL ? text : "out of memory");
+    page_put(page, "</pre></details>\n");
+    free(text);
+}
+
+/* ------------------------------------------------------------------ the page -- */
+
+static void way_to_decide(struct visit *visit, const struct trade *trade)
+{
+    struct page *page = &visit->answer->page;
+    const tl_resolution_row *proposal = trade_proposal(trade);
+
+    if (proposal != NULL)
+        page_format(page,
+                    "<p class=\"notice warn\" role=\"status\"><strong>%s proposed “%s”</strong> "
+                    "(%s). %s</p>\n",
+                    proposal->account, tl_decision_name(proposal->decision), proposal->reason,
+                    proposal->own ? "Another operator has to confirm it."
+                                  : "It waits for a second operator.");
+    if (!visit->session->account.may_decide || trade_view(trade)->status == 'Y')
+        return;
+    page_format(page,
+                "<p class=\"acts\"><a class=\"button main\" href=\"/decide?r=%s\">%s</a></p>\n",
+                form_get(&visit->request->query, "r"),
+                proposal != NULL && !proposal->own ? "Look at the proposal" : "Decide");
+}
+
+void page_trade(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+    struct trade trade = {.step_count = 0};
+    const tl_view *view;
+    struct ref ref;
+
+    if (!trade_read(visit, &visit->request->query, &ref, &trade))
+        return;
+    view = trade_view(&trade);
+    layout_begin(visit, 200, "A trade", PLACE_TRADES, view->status == 'P' ? 10 : 0);
+    trade_head(visit, &trade);
+    way_to_decide(visit, &trade);
+    trade_timeline(page, &trade);
+    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n");
+    facts(page, view);
+    page_put(page, "</section>\n");
+    evidence(page, &trade);
+    decisions(page, &trade);
+    history(page, &trade);
+    part_command(page, "tradelock", "show", view->serial_no, view->cust_no, view->op_code, NULL);
+    raw(page, &trade);
+    layout_end(visit);
+    trade_free(&trade);
+}

@@ -1,0 +1,16 @@
+/* A trade on a page: its head, and all that is known of it. */
+#ifndef DESK_PAGE_TRADE_H
+#define DESK_PAGE_TRADE_H
+
+#include "desk.h"
+#include "house.h"
+
+/* Finds the trade of the reference `r`, of the query or of the form; 0: the answer says why not. */
+int trade_read(struct visit *visit, const struct form *form, struct ref *ref, struct trade *trade);
+/* Serial number, state, amount, and why it is where it is. */
+void trade_head(struct visit *visit, const struct trade *trade);
+
+/* timeline.c: both lanes on one line of time, drawn to scale. */
+void trade_timeline(struct page *page, const struct trade *trade);
+
+#endif

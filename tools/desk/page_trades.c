@@ -1,0 +1,186 @@
+/* The page Trades: lists by what is shown and by what somebody looks for. */
+#include "parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct shown {
+    const char *word, *name;
+    enum show show;
+} shown[] = {
+    {"all", "All", SHOW_ALL},
+    {"process", "In process", SHOW_PROCESS},
+    {"doubt", "In doubt", SHOW_DOUBT},
+    {"parked", "Parked", SHOW_PARKED},
+    {"conflict", "In conflict", SHOW_CONFLICT},
+    {"failed", "Failed", SHOW_FAILED},
+    {"paid", "Paid", SHOW_PAID},
+};
+
+static const struct shown *shown_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        if (strcmp(shown[i].word, word) == 0)
+            return &shown[i];
+    return &shown[0];
+}
+
+/* ------------------------------------------------------------------ search -- */
+
+/* 0: it is longer than any such name. */
+static int copy(char *to, size_t space, const char *from)
+{
+    return snprintf(to, space, "%s", from) < (int)space;
+}
+
+void page_search(struct visit *visit)
+{
+    const struct form *form = &visit->request->body;
+    struct ref search;
+    char text[SECRET_TEXT];
+
+    memset(&search, 0, sizeof search);
+    if (!copy(search.serial_no, sizeof search.serial_no, form_get(form, "serial")) ||
+        !copy(search.cust_no, sizeof search.cust_no, form_get(form, "cust")) ||
+        !copy(search.op_code, sizeof search.op_code, form_get(form, "op")) ||
+        !copy(search.log_no, sizeof search.log_no, form_get(form, "log")) ||
+        !copy(search.channel_ref, sizeof search.channel_ref, form_get(form, "ref"))) {
+        layout_sentence(visit, 400, "Not to be found",
+                        "What you look for is longer than any such name can be.");
+        return;
+    }
+    snprintf(search.show, sizeof search.show, "%s", shown_of(form_get(form, "show"))->word);
+    refs_keep(visit->desk->refs, &search, text);
+    layout_redirect(visit->answer, "/trades", text);
+}
+
+static void field(struct page *page, const char *name, const char *label, const char *value,
+                  unsigned most)
+{
+    page_format(page,
+                "<div class=\"field\"><label for=\"f-%s\">%s</label><input id=\"f-%s\" "
+                "name=\"%s\" value=\"%s\" maxlength=\"%u\" autocomplete=\"off\" "
+                "autocapitalize=\"none\" spellcheck=\"false\"></div>\n",
+                name, label, name, name, value, most);
+}
+
+static void search_form(struct visit *visit, const struct ref *search)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<form class=\"card search\" method=\"post\" action=\"/search\" role=\"search\">"
+                   "\n");
+    layout_token(visit);
+    page_format(page, "<input type=\"hidden\" name=\"show\" value=\"%s\">\n",
+                shown_of(search->show)->word);
+    field(page, "serial", "Serial number", search->serial_no, TL_SERIAL_MAX);
+    field(page, "cust", "Customer", search->cust_no, TL_CUST_MAX);
+    field(page, "op", "Operation", search->op_code, TL_OP_MAX);
+    field(page, "ref", "Channel reference", search->channel_ref, TL_REF_MAX);
+    field(page, "log", "Log UUID", search->log_no, TL_UUID_TEXT - 1);
+    page_put(page, "<div class=\"field\"><button class=\"button main\">Search</button></div>\n"
+                   "</form>\n");
+}
+
+/* -------------------------------------------------------------------- list -- */
+
+/* Links that keep what is looked for, which stands behind their reference. */
+static void tabs(struct visit *visit, const struct ref *search)
+{
+    struct page *page = &visit->answer->page;
+    const struct shown *here = shown_of(search->show);
+
+    page_put(page, "<nav class=\"tabs\" aria-label=\"Filters\">\n");
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        struct ref other = *search;
+        char text[SECRET_TEXT];
+
+        memset(other.show, 0, sizeof other.show);
+        snprintf(other.show, sizeof other.show, "%s", shown[i].word);
+        refs_keep(visit->desk->refs, &other, text);
+        page_format(page, "<a href=\"/trades?r=%s\"", text);
+        page_put(page, &shown[i] == here ? " aria-current=\"true\">" : ">");
+        page_format(page, "%s</a>\n", shown[i].name);
+    }
+    page_put(page, "</nav>\n");
+}
+
+static void pages(struct page *page, const char *text, unsigned number, const struct rows *rows)
+{
+    page_put(page, "<nav class=\"pages\" aria-label=\"Pages of the list\">");
+    if (number > 0)
+        page_format(page,
+                    "<a class=\"button\" rel=\"prev\" href=\"/trades?r=%s&amp;page=%u\">"
+                    "Previous page</a>",
+                    text, number - 1);
+    if (number > 0 || rows->more)
+        page_format(page, "<span class=\"quiet\">Page %u</span>", number + 1);
+    if (rows->more && number + 1 < PAGES_MOST)
+        page_format(page,
+                    "<a class=\"button\" rel=\"next\" href=\"/trades?r=%s&amp;page=%u\">"
+                    "Next page</a>",
+                    text, number + 1);
+    page_put(page, "</nav>\n");
+    if (rows->more && number + 1 == PAGES_MOST)
+        page_put(page, "<p class=\"quiet\">There are more; narrow the search down.</p>\n");
+    if (rows->gave_up)
+        page_put(page, "<p class=\"notice warn\">A channel reference has no index: the first 2,000 "
+                       "rows were looked at, and there are more. Add the customer, or choose a "
+                       "filter.</p>\n");
+}
+
+static void write_list(struct visit *visit, const struct ref *search, unsigned number,
+                       const struct rows *rows)
+{
+    struct page *page = &visit->answer->page;
+    char text[SECRET_TEXT];
+
+    refs_keep(visit->desk->refs, search, text);
+    layout_begin(visit, 200, "Trades", PLACE_TRADES, 0);
+    page_put(page, "<div class=\"title\"><h1>Trades</h1></div>\n");
+    search_form(visit, search);
+    tabs(visit, search);
+    page_put(page, "<section class=\"card\">\n");
+    if (rows->count > 0)
+        part_rows(visit, rows);
+    else
+        page_put(page, "<p class=\"calm-line\">No trade is like that.</p>\n");
+    pages(page, text, number, rows);
+    page_put(page, "</section>\n");
+    layout_end(visit);
+}
+
+static int read_search(struct visit *visit, struct ref *search)
+{
+    const struct form *query = &visit->request->query;
+    const char *text = form_get(query, "r");
+
+    memset(search, 0, sizeof *search);
+    if (text[0] != '\0')
+        return refs_find(visit->desk->refs, text, search);
+    snprintf(search->show, sizeof search->show, "%s", shown_of(form_get(query, "show"))->word);
+    return 1;
+}
+
+void page_trades(struct visit *visit)
+{
+    const unsigned long number = strtoul(form_get(&visit->request->query, "page"), NULL, 10);
+    struct rows rows = {.count = 0};
+    struct ref search;
+    tl_status status;
+
+    if (!read_search(visit, &search) || number >= PAGES_MOST) {
+        layout_sentence(
+            visit, 404, "No such list",
+            "This link is older than the desk, or was not used for long. Search again.");
+        return;
+    }
+    status = house_list(visit->session->client, shown_of(search.show)->show, &search,
+                        (unsigned)number, &rows);
+    if (status == TL_OK)
+        write_list(visit, &search, (unsigned)number, &rows);
+    else
+        layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
+    rows_free(&rows);
+}

@@ -1,0 +1,17 @@
+/* Parts that several pages have. */
+#ifndef DESK_PARTS_H
+#define DESK_PARTS_H
+
+#include "desk.h"
+#include "house.h"
+
+/* The state as a coloured word, with the word "conflict" beside it where that is so. */
+void part_state(struct page *page, const tl_view *view);
+/* A link to the trade; its text is the serial number. */
+void part_trade_link(struct visit *visit, const tl_view *view);
+/* Rows as a table. */
+void part_rows(struct visit *visit, const struct rows *rows);
+/* A command line that does the same, from the words up to NULL. */
+void part_command(struct page *page, const char *first, ...) __attribute__((sentinel));
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * What stands in a URL instead of a trade or of a search: an opaque reference, so that no serial or
+ * customer number gets into a browser's history, a proxy's log or a colleague's chat.
+ *
+ * A reference is good for everybody who is logged in, so that it can be sent to a colleague, until
+ * the desk ends or 16,384 others were used since.
+ */
+#ifndef DESK_REFS_H
+#define DESK_REFS_H
+
+#include "secret.h"
+
+#include <tradelock/tradelock.h>
+
+/* A trade, or what somebody looks for; every text is "" where nothing is said. */
+struct ref {
+    char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
+    char log_no[TL_UUID_TEXT], channel_ref[TL_REF_MAX + 1];
+    char show[16]; /* of a search: the word of page_trades.c */
+};
+
+struct refs;
+
+struct refs *refs_new(void); /* NULL: out of memory */
+void refs_free(struct refs *refs);
+void refs_keep(struct refs *refs, const struct ref *ref, char to[SECRET_TEXT]);
+/* 0: it is not known, or not any more. */
+int refs_find(struct refs *refs, const char *text, struct ref *ref);
+
+void ref_of_trade(struct ref *ref, const char *serial_no, const char *cust_no, const char *op_code);
+tl_key ref_key(const struct ref *ref);
+
+#endif

@@ -1,0 +1,248 @@
+/* Which page a request is for, and whether it may have it. */
+#include "desk.h"
+
+#include "assets.h"
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct route {
+    const char *path;
+    void (*get)(struct visit *visit);
+    void (*post)(struct visit *visit);
+};
+
+static void log_out(struct visit *visit)
+{
+    session_end(visit->desk->sessions, visit->session);
+    snprintf(visit->answer->set_cookie, sizeof visit->answer->set_cookie,
+             "tl_desk=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+    layout_redirect(visit->answer, "/login", NULL);
+}
+
+static const struct route routes[] = {
+    {"/", page_now, NULL},
+    {"/trades", page_trades, NULL},
+    {"/search", NULL, page_search},
+    {"/trade", page_trade, NULL},
+    {"/decide", page_decide, page_decided},
+    {"/audit", page_audit, page_audit_start},
+    {"/logout", NULL, log_out},
+};
+
+/* ------------------------------------------------------------------ checks -- */
+
+/* Browsers say from where a form was sent.  What they say of another site is believed. */
+static int is_from_elsewhere(const struct desk *desk, const struct request *request)
+{
+    char own[300];
+
+    if (request->fetch_site[0] != '\0' && strcmp(request->fetch_site, "same-origin") != 0 &&
+        strcmp(request->fetch_site, "none") != 0)
+        return 1;
+    snprintf(own, sizeof own, "%s://%s", desk->origin_scheme, request->host);
+    return request->origin[0] != '\0' && strcmp(request->origin, own) != 0;
+}
+
+/* 0: the request was answered. */
+static int check_body(struct desk *desk, const struct request *request, struct answer *answer)
+{
+    if (request->too_big) {
+        layout_stranger(desk, answer, 413, "Too long",
+                        "What was sent is longer than any form of this desk. Nothing was done.");
+        return 0;
+    }
+    if (strcmp(request->method, "POST") != 0)
+        return 1;
+    if (is_from_elsewhere(desk, request) || !request->body_is_form) {
+        layout_stranger(desk, answer, 403, "Not from this page",
+                        "This form was not sent by a page of this desk. Nothing was done.");
+        return 0;
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------- login -- */
+
+static void set_session_cookie(const struct desk *desk, struct answer *answer,
+                               const struct session *session)
+{
+    snprintf(answer->set_cookie, sizeof answer->set_cookie,
+             "tl_desk=%s; Path=/; HttpOnly; SameSite=Strict%s", session->id,
+             strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
+}
+
+static tl_status open_client(struct desk *desk, const char *user, const char *password,
+                             tl_client **client)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+
+    options.flags = TL_CLIENT_NO_SESSION;
+    options.config_file = desk->options->config_file;
+    options.program = "tradelock desk";
+    options.user = user;
+    options.password = password;
+    return tl_client_open(client, &options);
+}
+
+static const char no_such_account[] =
+    "Name and password do not fit, or the account has no role of tradelock: an operator needs "
+    "tradelock_operator, everybody else tradelock_reader.";
+
+/* Why this account cannot use the desk; NULL: it can. */
+static const char *refuses(const tl_account *account)
+{
+    if (!account->needs_password)
+        return "The server lets this account in without its password, as whoever the desk runs "
+               "as. Such an account is nobody's own: log in with another.";
+    if (!account->may_read)
+        return "This account has no role for operators: it needs tradelock_operator to decide, "
+               "or tradelock_reader to look.";
+    return NULL;
+}
+
+static void log_in_with(struct desk *desk, const struct request *request, struct answer *answer,
+                        const char *user)
+{
+    tl_account account = TL_ACCOUNT_INIT;
+    tl_client *client = NULL;
+    struct session *session;
+    tl_status status = open_client(desk, user, form_get(&request->body, "password"), &client);
+    const char *why;
+
+    if (status == TL_ACCESS_DENIED) {
+        logins_failed(&desk->logins, user, request->address);
+        layout_login(desk, answer, 403, user, no_such_account);
+        return;
+    }
+    if (status == TL_OK)
+        status = tl_account_look(client, &account);
+    if (status != TL_OK) {
+        layout_login(desk, answer, 503, user, said_by(status));
+        tl_client_close(client);
+        return;
+    }
+    why = refuses(&account);
+    if (why != NULL) {
+        tl_client_close(client);
+        logins_failed(&desk->logins, user, request->address);
+        layout_login(desk, answer, 403, user, why);
+        return;
+    }
+    session = sessions_add(desk->sessions, user, &account, client);
+    if (session == NULL) {
+        layout_login(desk, answer, 503, user,
+                     "Too many people are logged in, or this account too often. Log out "
+                     "elsewhere, or wait.");
+        return;
+    }
+    fprintf(stderr, "tradelock-desk: %s logged in\n", account.name);
+    set_session_cookie(desk, answer, session);
+    session_put(desk->sessions, session);
+    layout_redirect(answer, "/", NULL);
+}
+
+static void log_in(struct desk *desk, const struct request *request, struct answer *answer)
+{
+    const char *user = form_get(&request->body, "user");
+    const unsigned wait_s = logins_wait_s(&desk->logins, user, request->address);
+
+    if (!secret_equal(request->login_cookie, form_get(&request->body, "login_token"))) {
+        layout_login(desk, answer, 403, user, "This form was too old. Please try again.");
+        return;
+    }
+    if (wait_s > 0) {
+        answer->retry_after_s = wait_s;
+        layout_login(desk, answer, 429, user,
+                     "Too many wrong passwords. Wait a minute, then try again.");
+        return;
+    }
+    if (user[0] == '\0' || strlen(user) > 128 || form_get(&request->body, "password")[0] == '\0') {
+        layout_login(desk, answer, 403, user, "Please type the name and the password.");
+        return;
+    }
+    log_in_with(desk, request, answer, user);
+}
+
+/* ----------------------------------------------------------------- routing -- */
+
+static int answer_file(const struct request *request, struct answer *answer)
+{
+    for (const struct asset *asset = assets; asset->path != NULL; asset++)
+        if (strcmp(asset->path, request->path) == 0 && strcmp(request->method, "GET") == 0) {
+            answer->status = 200;
+            answer->type = asset->type;
+            answer->may_be_kept = 1;
+            page_put(&answer->page, asset->text);
+            return 1;
+        }
+    return 0;
+}
+
+static void answer_stranger(struct desk *desk, const struct request *request, struct answer *answer)
+{
+    if (strcmp(request->path, "/login") == 0 && strcmp(request->method, "POST") == 0)
+        log_in(desk, request, answer);
+    else if (strcmp(request->path, "/login") == 0)
+        layout_login(desk, answer, 200, "", NULL);
+    else if (strcmp(request->method, "POST") == 0)
+        layout_login(desk, answer, 403, "",
+                     "You are not logged in any more. Nothing was done; log in and look again.");
+    else if (request->cookie[0] != '\0')
+        layout_login(desk, answer, 403, "", "You are not logged in any more.");
+    else
+        layout_redirect(answer, "/login", NULL);
+}
+
+static void answer_known(struct visit *visit)
+{
+    const struct request *request = visit->request;
+    const int posts = strcmp(request->method, "POST") == 0;
+
+    if (posts && strcmp(request->path, "/login") == 0) {
+        log_in(visit->desk, request, visit->answer);
+        return;
+    }
+    if (posts && !secret_equal(visit->session->token, form_get(&request->body, "token"))) {
+        layout_sentence(visit, 403, "Not from this page",
+                        "This form was not sent by a page of yours. Nothing was done.");
+        return;
+    }
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (strcmp(routes[i].path, request->path) == 0) {
+            void (*run)(struct visit *) = posts ? routes[i].post : routes[i].get;
+
+            if (run != NULL)
+                run(visit);
+            else
+                layout_sentence(visit, 405, "Not this way",
+                                "This address is not used that way. Nothing was done.");
+            return;
+        }
+    if (strcmp(request->path, "/login") == 0)
+        layout_redirect(visit->answer, "/", NULL);
+    else
+        layout_sentence(visit, 404, "No such page", "There is no such page.");
+}
+
+void desk_answer(struct desk *desk, const struct request *request, struct answer *answer)
+{
+    struct visit visit = {.desk = desk, .request = request, .answer = answer};
+
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 &&
+        strcmp(request->method, "POST") != 0) {
+        layout_stranger(desk, answer, 405, "Not this way", "The desk knows GET and POST.");
+        return;
+    }
+    if (answer_file(request, answer) || !check_body(desk, request, answer))
+        return;
+    if (request->cookie[0] != '\0')
+        visit.session = sessions_get(desk->sessions, request->cookie, !request->is_refresh);
+    if (visit.session == NULL) {
+        answer_stranger(desk, request, answer);
+        return;
+    }
+    answer_known(&visit);
+    session_put(desk->sessions, visit.session);
+}

@@ -1,0 +1,304 @@
+/*
+ * HTTP over libmicrohttpd: a pool of threads, a bounded number of connections, bounded bodies.
+ * Nothing that a request says is logged.
+ */
+#include "server.h"
+
+#include "options.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 12u
+#define CONNECTIONS_MOST 256u
+#define IDLE_S 30u
+#define MEMORY_OF_CONNECTION ((size_t)32 * 1024)
+#define BODY_MOST ((size_t)16 * 1024)
+#define FILE_MOST ((size_t)64 * 1024)
+/* Beyond that nobody listens any more; up to it, what is too long gets an answer. */
+#define UPLOAD_MOST ((size_t)32 * 1024 * 1024)
+
+struct server {
+    struct MHD_Daemon *daemon;
+    struct desk *desk;
+    char *certificate, *key;
+};
+
+/* A request while its body arrives. */
+struct arrival {
+    char *body;
+    size_t size, received;
+};
+
+/* ----------------------------------------------------------------- sending -- */
+
+static void add_headers(struct MHD_Response *response, const struct desk *desk,
+                        const struct answer *answer)
+{
+    static const char *const headers[][2] = {
+        {"Content-Security-Policy",
+         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "same-origin"},
+        {"Cross-Origin-Opener-Policy", "same-origin"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"}};
+    char seconds[16];
+
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    MHD_add_response_header(response, "Content-Type",
+                            answer->type != NULL ? answer->type : "text/html; charset=utf-8");
+    MHD_add_response_header(response, "Cache-Control",
+                            answer->may_be_kept ? "private, max-age=600" : "no-store");
+    if (strcmp(desk->origin_scheme, "https") == 0)
+        MHD_add_response_header(response, "Strict-Transport-Security", "max-age=31536000");
+    if (answer->location[0] != '\0')
+        MHD_add_response_header(response, "Location", answer->location);
+    if (answer->set_cookie[0] != '\0')
+        MHD_add_response_header(response, "Set-Cookie", answer->set_cookie);
+    if (answer->set_login_cookie[0] != '\0')
+        MHD_add_response_header(response, "Set-Cookie", answer->set_login_cookie);
+    if (answer->retry_after_s > 0) {
+        snprintf(seconds, sizeof seconds, "%u", answer->retry_after_s);
+        MHD_add_response_header(response, "Retry-After", seconds);
+    }
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, const struct desk *desk,
+                                   struct answer *answer)
+{
+    static char sorry[] = "The page could not be made: it is too long, or there is no memory.\n";
+    const int failed = answer->page.failed || answer->status == 0;
+    struct MHD_Response *response =
+        failed ? MHD_create_response_from_buffer(strlen(sorry), sorry, MHD_RESPMEM_PERSISTENT)
+               : MHD_create_response_from_buffer(answer->page.size, answer->page.text,
+                                                 MHD_RESPMEM_MUST_FREE);
+    enum MHD_Result result;
+
+    if (response == NULL)
+        return MHD_NO;
+    if (failed) {
+        answer->type = "text/plain; charset=utf-8";
+        answer->status = 500;
+    } else {
+        memset(&answer->page, 0, sizeof answer->page);
+    }
+    add_headers(response, desk, answer);
+    result = MHD_queue_response(connection, answer->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---------------------------------------------------------------- arriving -- */
+
+static int body_add(struct arrival *arrival, const char *data, size_t size)
+{
+    arrival->received += size;
+    if (arrival->received > BODY_MOST)
+        return arrival->received <= UPLOAD_MOST;
+    if (arrival->body == NULL)
+        arrival->body = malloc(BODY_MOST + 1);
+    if (arrival->body == NULL)
+        return 0;
+    memcpy(arrival->body + arrival->size, data, size);
+    arrival->size += size;
+    arrival->body[arrival->size] = '\0';
+    return 1;
+}
+
+static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    struct form *form = context;
+
+    (void)kind;
+    if (form->count == FORM_FIELDS)
+        return MHD_NO;
+    form->fields[form->count].name = name;
+    form->fields[form->count++].value = value != NULL ? value : "";
+    return MHD_YES;
+}
+
+static const char *header(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                          const char *name)
+{
+    const char *value = MHD_lookup_connection_value(connection, kind, name);
+
+    return value != NULL ? value : "";
+}
+
+static void address_text(char to[INET_ADDRSTRLEN], struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct sockaddr_in four;
+
+    to[0] = '\0';
+    if (info == NULL || info->client_addr->sa_family != AF_INET)
+        return;
+    memcpy(&four, info->client_addr, sizeof four);
+    (void)inet_ntop(AF_INET, &four.sin_addr, to, INET_ADDRSTRLEN);
+}
+
+static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection *connection,
+                                    const char *path, const char *method, struct arrival *arrival)
+{
+    char address[INET_ADDRSTRLEN];
+    struct request request = {.method = method, .path = path, .address = address};
+    struct answer answer = {.status = 0};
+    enum MHD_Result result;
+
+    /* Everybody behind a proxy comes from its address. */
+    address_text(address, connection);
+    if (server->desk->options->is_behind_proxy)
+        address[0] = '\0';
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_query, &request.query);
+    request.too_big = arrival->received > BODY_MOST;
+    request.body_is_form = !request.too_big && arrival->body != NULL &&
+                           strncmp(header(connection, MHD_HEADER_KIND, "Content-Type"),
+                                   "application/x-www-form-urlencoded", 33) == 0 &&
+                           form_read(&request.body, arrival->body, arrival->size);
+    request.cookie = header(connection, MHD_COOKIE_KIND, "tl_desk");
+    request.login_cookie = header(connection, MHD_COOKIE_KIND, "tl_desk_login");
+    request.host = header(connection, MHD_HEADER_KIND, "Host");
+    request.origin = header(connection, MHD_HEADER_KIND, "Origin");
+    request.fetch_site = header(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    request.is_refresh = header(connection, MHD_HEADER_KIND, "X-Desk-Refresh")[0] != '\0';
+    desk_answer(server->desk, &request, &answer);
+    result = send_answer(connection, server->desk, &answer);
+    page_free(&answer.page);
+    return result;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method, const char *version,
+                                  const char *data, size_t *data_size, void **connection_context)
+{
+    struct arrival *arrival = *connection_context;
+
+    (void)version;
+    if (arrival == NULL) {
+        *connection_context = calloc(1, sizeof *arrival);
+        return *connection_context != NULL ? MHD_YES : MHD_NO;
+    }
+    if (*data_size > 0) {
+        if (!body_add(arrival, data, *data_size))
+            return MHD_NO;
+        *data_size = 0;
+        return MHD_YES;
+    }
+    return answer_whole(context, connection, path, method, arrival);
+}
+
+/* A body may hold a password. */
+static void on_end(void *context, struct MHD_Connection *connection, void **connection_context,
+                   enum MHD_RequestTerminationCode code)
+{
+    struct arrival *arrival = *connection_context;
+
+    (void)context, (void)connection, (void)code;
+    if (arrival != NULL && arrival->body != NULL) {
+        explicit_bzero(arrival->body, BODY_MOST);
+        free(arrival->body);
+    }
+    free(arrival);
+    *connection_context = NULL;
+}
+
+static void say_nothing(void *context, const char *format, va_list arguments)
+{
+    (void)context, (void)format, (void)arguments;
+}
+
+/* ---------------------------------------------------------------- starting -- */
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file != NULL ? calloc(1, FILE_MOST + 1) : NULL;
+    size_t size = 0;
+
+    if (text != NULL)
+        size = fread(text, 1, FILE_MOST, file);
+    if (file != NULL)
+        fclose(file);
+    if (size > 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int start_daemon(struct server *server, const struct options *options)
+{
+    const int speaks_tls = server->certificate != NULL;
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, server->certificate},
+                                   {MHD_OPTION_HTTPS_MEM_KEY, 0, server->key},
+                                   {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+
+    errno = 0;
+    server->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (speaks_tls ? MHD_USE_TLS : 0),
+        ntohs(options->address.sin_port), NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
+        (const struct sockaddr *)&options->address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+        MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_THREAD_POOL_SIZE, THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY,
+        speaks_tls ? tls : none, MHD_OPTION_END);
+    return server->daemon != NULL;
+}
+
+struct server *server_start(struct desk *desk, uint16_t *port, char *problem, size_t space)
+{
+    const struct options *options = desk->options;
+    struct server *server = calloc(1, sizeof *server);
+    const union MHD_DaemonInfo *info;
+    char host[INET_ADDRSTRLEN];
+
+    if (server == NULL) {
+        snprintf(problem, space, "out of memory");
+        return NULL;
+    }
+    server->desk = desk;
+    if (options->certificate_file != NULL) {
+        server->certificate = read_file(options->certificate_file);
+        server->key = read_file(options->key_file);
+        if (server->certificate == NULL || server->key == NULL) {
+            snprintf(problem, space, "certificate and key cannot be read");
+            goto out;
+        }
+    }
+    if (!start_daemon(server, options)) {
+        inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
+        snprintf(problem, space, "cannot listen on %s:%u: %s", host,
+                 (unsigned)ntohs(options->address.sin_port),
+                 errno != 0 ? strerror(errno) : "certificate and key cannot be used");
+        goto out;
+    }
+    info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    *port = info != NULL ? info->port : 0;
+    return server;
+out:
+    server_stop(server);
+    return NULL;
+}
+
+void server_stop(struct server *server)
+{
+    if (server == NULL)
+        return;
+    if (server->daemon != NULL)
+        MHD_stop_daemon(server->daemon);
+    if (server->key != NULL)
+        explicit_bzero(server->key, FILE_MOST);
+    free(server->key);
+    free(server->certificate);
+    free(server);
+}

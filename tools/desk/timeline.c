@@ -1,0 +1,179 @@
+/* Draws both lanes of a trade, what was filed and what was decided, on one line of time, to scale.
+ * Positions are shares of the width, so that no word is stretched on a small screen. */
+#include "page_trade.h"
+
+#include <string.h>
+
+struct scale {
+    int64_t from_us, to_us;
+};
+
+static void at(struct page *page, const char *name, const struct scale *scale, int64_t us)
+{
+    page_format(page, " %s=\"", name);
+    page_percent(page, (double)(us - scale->from_us) / (double)(scale->to_us - scale->from_us));
+    page_put(page, "\"");
+}
+
+static int is_of_lane(const tl_step *step, tl_lane lane)
+{
+    return step_is_retry(step) == (lane == TL_LANE_RETRY);
+}
+
+/* The next step of the same lane, or NULL. */
+static const tl_step *next_of(const struct trade *trade, size_t i, tl_lane lane)
+{
+    for (i++; i < trade->step_count; i++)
+        if (is_of_lane(&trade->steps[i], lane))
+            return &trade->steps[i];
+    return NULL;
+}
+
+/* What stands between a step and the next one of its lane. */
+static const char *stretch_of(const tl_step *step, tl_lane lane)
+{
+    if (step->status == 'P' && step->session_id != NULL)
+        return "hold";
+    if (step->parked != NULL)
+        return "parked";
+    if (lane == TL_LANE_SYNC)
+        return step->status != 'P' ? NULL : step->sends > 0 ? "doubt" : "wait";
+    return step->next_run_us != 0 ? "wait" : NULL;
+}
+
+static void stretch(struct page *page, const struct scale *scale, const tl_step *step,
+                    const tl_step *next, tl_lane lane)
+{
+    const char *kind = stretch_of(step, lane);
+    const int64_t end_us = next != NULL ? next->logged_us : scale->to_us;
+    char span[SPAN_TEXT];
+
+    if (kind == NULL)
+        return;
+    page_format(page, "<line class=\"%s\"", kind);
+    at(page, "x1", scale, step->logged_us);
+    at(page, "x2", scale, end_us);
+    page_format(page, " y1=\"16\" y2=\"16\"><title>%s for %s</title></line>",
+                strcmp(kind, "hold") == 0     ? "held"
+                : strcmp(kind, "doubt") == 0  ? "in doubt"
+                : strcmp(kind, "parked") == 0 ? "parked"
+                                              : "waits",
+                span_text(span, end_us - step->logged_us));
+}
+
+static void mark(struct page *page, const struct scale *scale, const char *kind, int64_t us,
+                 const char *words, const char *more)
+{
+    page_format(page, "<circle class=\"%s\" cy=\"16\" r=\"5\"", kind);
+    at(page, "cx", scale, us);
+    page_format(page, "><title>%s%s%s</title></circle>", words, more[0] != '\0' ? ": " : "", more);
+}
+
+static const char *kind_of(const tl_step *step, uint32_t sends_before, tl_lane lane)
+{
+    if (lane == TL_LANE_SYNC && step->status == 'Y')
+        return "paid";
+    if (lane == TL_LANE_SYNC && step->status == 'F')
+        return "failed";
+    return step->sends > sends_before && lane == TL_LANE_SYNC ? "send" : "step";
+}
+
+/* Sends and ends are drawn over other steps, which are often only milliseconds away. */
+static void marks(struct page *page, const struct trade *trade, const struct scale *scale,
+                  tl_lane lane, int important)
+{
+    uint32_t sends = 0;
+
+    for (size_t i = 0; i < trade->step_count; i++) {
+        const tl_step *step = &trade->steps[i];
+        const char *kind = kind_of(step, sends, lane);
+
+        if (!is_of_lane(step, lane))
+            continue;
+        sends = step->sends;
+        if ((strcmp(kind, "step") != 0) == important)
+            mark(page, scale, kind, step->logged_us, step->step,
+                 step->remark != NULL ? step->remark : "");
+    }
+}
+
+static void lane_row(struct page *page, const struct trade *trade, const struct scale *scale,
+                     tl_lane lane, const char *name)
+{
+    page_format(page,
+                "<span class=\"lane\">%s</span><svg class=\"time\" height=\"32\" role=\"img\" "
+                "aria-label=\"%s\">",
+                name, name);
+    for (size_t i = 0; i < trade->step_count; i++)
+        if (is_of_lane(&trade->steps[i], lane))
+            stretch(page, scale, &trade->steps[i], next_of(trade, i, lane), lane);
+    marks(page, trade, scale, lane, 0);
+    marks(page, trade, scale, lane, 1);
+    page_put(page, "</svg>\n");
+}
+
+static void others_row(struct page *page, const struct trade *trade, const struct scale *scale)
+{
+    if (trade->evidence_count == 0 && trade->half_count == 0)
+        return;
+    page_put(page,
+             "<span class=\"lane\">People and evidence</span><svg class=\"time\" height=\"32\" "
+             "role=\"img\" aria-label=\"People and evidence\">");
+    for (size_t i = 0; i < trade->evidence_count; i++)
+        mark(page, scale, "evidence", trade->evidence[i].filed_us, trade->evidence[i].outcome,
+             trade->evidence[i].source);
+    for (size_t i = 0; i < trade->half_count; i++)
+        mark(page, scale, "decided", trade->halves[i].decided_us,
+             tl_decision_name(trade->halves[i].decision), trade->halves[i].account);
+    page_put(page, "</svg>\n");
+}
+
+static void key(struct page *page)
+{
+    static const char *const kinds[][2] = {{"send", "send"},         {"step", "other step"},
+                                           {"paid", "succeeded"},    {"failed", "failed"},
+                                           {"evidence", "evidence"}, {"decided", "decision"}};
+    static const char *const lines[][2] = {
+        {"hold", "held"}, {"doubt", "in doubt"}, {"wait", "waits"}, {"parked", "parked"}};
+
+    page_put(page, "<ul class=\"legend\">");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        page_format(page,
+                    "<li><svg class=\"time\" width=\"20\" height=\"12\" aria-hidden=\"true\"><line "
+                    "class=\"%s\" x1=\"0\" x2=\"20\" y1=\"6\" y2=\"6\"/></svg>%s</li>",
+                    lines[i][0], lines[i][1]);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        page_format(
+            page,
+            "<li><svg class=\"time\" width=\"12\" height=\"12\" aria-hidden=\"true\"><circle "
+            "class=\"%s\" cx=\"6\" cy=\"6\" r=\"5\"/></svg>%s</li>",
+            kinds[i][0], kinds[i][1]);
+    page_put(page, "</ul>");
+}
+
+void trade_timeline(struct page *page, const struct trade *trade)
+{
+    const tl_view *view = trade_view(trade);
+    struct scale scale;
+    char span[SPAN_TEXT];
+
+    if (trade->step_count == 0)
+        return;
+    scale.from_us = trade->steps[0].logged_us;
+    scale.to_us =
+        view->status == 'P' ? view->now_us : trade->steps[trade->step_count - 1].logged_us;
+    if (scale.to_us - scale.from_us < 1000)
+        scale.to_us = scale.from_us + 1000;
+    page_put(page, "<section class=\"card\"><h2>Both lanes on one line of time</h2>\n"
+                   "<div class=\"lanes\">\n");
+    lane_row(page, trade, &scale, TL_LANE_SYNC, "First lane");
+    lane_row(page, trade, &scale, TL_LANE_RETRY, "Retry lane");
+    others_row(page, trade, &scale);
+    page_put(page, "</div>\n<p class=\"axis\"><span>");
+    page_moment(page, scale.from_us);
+    page_format(page, "</span><span>%s</span><span>", span_text(span, scale.to_us - scale.from_us));
+    page_moment(page, scale.to_us);
+    page_put(page, "</span></p>\n");
+    key(page);
+    page_put(page, "</section>\n");
+}
