@@ -31,12 +31,17 @@ int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t lea
     return schedule_jitter_ms(step_ms, SCHEDULE_JITTER_PERCENT, schedule_random());
 }
 
-int64_t schedule_now_ms(void)
+int64_t schedule_now_us(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t schedule_now_ms(void)
+{
+    return schedule_now_us() / 1000;
 }
 
 void schedule_sleep_ms(int64_t wait_ms)
