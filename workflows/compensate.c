@@ -136,8 +136,11 @@ static int read_decision(void *context, const tl_resolution_row *row)
 static tl_status read_evidence(compensation *c)
 {
     const tl_key *key = &c->attempt.seen.key;
-    tl_status status = tl_resolution_list(c->client, key, read_decision, c);
+    tl_status status;
 
+    if (!tl_lock_on_file(c->lock))
+        return TL_OK;
+    status = tl_resolution_list(c->client, key, read_decision, c);
     c->attempt.seen.after_failure = c->facts.decided == TL_DECISION_PAID;
     return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c) : status;
 }
@@ -358,6 +361,16 @@ static tl_status park_poison(compensation *c)
 {
     ending_park(&c->ending, TL_OUTCOME_UNKNOWN, c->facts.parked ? c->parked : PARK_POISON);
     return ending_run(&c->ending);
+}
+
+tl_status compensate_give_back(tl_lock *lock)
+{
+    const tl_findings findings = {.not_counted = 1};
+    tl_ending what = TL_ENDING_INIT;
+
+    what.outcome = TL_OUTCOME_UNKNOWN;
+    what.next_run_ms = 0;
+    return tl_lock_put_back(lock, &what, &findings);
 }
 
 /* Nothing was begun.  The lane becomes due again later, not only when the hold is over. */

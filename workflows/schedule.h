@@ -20,7 +20,7 @@ int64_t schedule_jitter_ms(int64_t base_ms, unsigned percent, uint32_t random);
 /* The longer of schedule_step_ms() and least_ms, with random jitter. */
 int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t least_ms);
 
-/* Milliseconds of a clock that runs on while the machine is suspended. */
+/* Milliseconds and microseconds of a clock that runs on while the machine is suspended. */
 int64_t schedule_now_ms(void);
 int64_t schedule_now_us(void);
 void schedule_sleep_ms(int64_t wait_ms);

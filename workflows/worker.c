@@ -2,12 +2,14 @@
  * The retry worker: one thread that claims, and N that compensate.  Touches trades through their
  * locks, and its own threads.
  *
- * It claims no more trades than there are free threads, so that no claimed trade waits.  Trades
+ * It claims as many trades as there are free threads, and as many more as these will end in the next
+ * moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.  Trades
  * during whose last hold the holder died (suspects) are claimed one at a time, and only while
  * nothing else runs: a death then accuses this one trade.  If suspects have waited for long, the
  * worker claims nothing until its threads are all free.
  */
 #include "compensate.h"
+#include "job_queue.h"
 #include "memory.h"
 #include "overdue.h"
 #include "schedule.h"
@@ -31,11 +33,6 @@
 #define CONTENDED_MS 20
 #define ERROR_MOST_MS 1000
 
-typedef struct job {
-    const workflow *of;
-    tl_lock *lock;
-} job;
-
 struct tl_worker {
     /* Fixed after the start. */
     tl_workflows *workflows;
@@ -51,8 +48,9 @@ struct tl_worker {
     /* Under the mutex. */
     pthread_t runners[TL_CLAIM_MAX];
     unsigned threads, runners_started;
-    job queue[TL_CLAIM_MAX];
-    unsigned queued, in_flight; /* in_flight: jobs that are queued or run */
+    job_queue queue;
+    unsigned in_flight; /* jobs that are queued or run */
+    unsigned awaited;   /* the claimer sleeps until no more than these are in flight */
     int stopping, closing, over;
     tl_status status; /* why the worker is over */
     tl_worker_counts counts;
@@ -104,16 +102,19 @@ typedef struct running {
     tl_lock *lock;
     compensate_calls calls;
     tl_status status;
+    int64_t since_us;
     int returned;
 } running;
 
 /* Frees the queued jobs, which no thread will run.  Needs: worker->mutex held. */
 static void drop_queue(tl_worker *worker)
 {
+    job dropped;
+
     worker->stopping = 1;
     worker->status = TL_NO_MEMORY;
-    while (worker->queued > 0) {
-        tl_lock_free(worker->queue[--worker->queued].lock);
+    while (job_queue_take(&worker->queue, &dropped)) {
+        tl_lock_free(dropped.lock);
         worker->in_flight--;
     }
 }
@@ -150,17 +151,19 @@ static void job_over(running *r)
     worker->counts.queries += r->calls.queries;
     worker->counts.cancels += r->calls.cancels;
     worker->counts.sends += r->calls.sends;
+    job_queue_ran(&worker->queue, schedule_now_us() - r->since_us);
     if (!r->returned)
         replace_runner(worker);
     worker->in_flight--;
-    pthread_cond_broadcast(&worker->changed);
+    if (worker->in_flight <= worker->awaited || worker->stopping)
+        pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->mutex);
 }
 
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_over)))
-    running r = {.worker = worker, .lock = next->lock, .status = TL_UNKNOWN};
+    __attribute__((cleanup(job_over))) running r = {
+        .worker = worker, .lock = next->lock, .status = TL_UNKNOWN, .since_us = schedule_now_us()};
 
     begin_work(next->lock);
     r.status = compensate(worker->client, next->of, next->lock, &r.calls);
@@ -173,11 +176,8 @@ static int next_job(tl_worker *worker, job *next)
     int found;
 
     pthread_mutex_lock(&worker->mutex);
-    while (worker->queued == 0 && !worker->closing)
+    while (!(found = job_queue_take(&worker->queue, next)) && !worker->closing)
         pthread_cond_wait(&worker->work, &worker->mutex);
-    found = worker->queued > 0;
-    if (found)
-        *next = worker->queue[--worker->queued];
     pthread_mutex_unlock(&worker->mutex);
     return found;
 }
@@ -196,13 +196,11 @@ static void *runner_main(void *argument)
 
 static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, size_t count)
 {
-    pthread_mutex_lock(&worker->mutex);
-    for (size_t i = 0; i < count; i++) {
-        job *entry = &worker->queue[worker->queued++];
+    const int64_t now_ms = schedule_now_ms();
 
-        entry->of = of;
-        entry->lock = locks[i];
-    }
+    pthread_mutex_lock(&worker->mutex);
+    for (size_t i = 0; i < count; i++)
+        job_queue_add(&worker->queue, &(job){of, locks[i], now_ms});
     worker->in_flight += (unsigned)count;
     worker->counts.claimed += count;
     pthread_cond_broadcast(&worker->work);
@@ -262,14 +260,23 @@ static unsigned flying(tl_worker *worker)
     return count;
 }
 
-static unsigned threads_of(tl_worker *worker)
+/* How many jobs may be in flight, and at how many a claim is worth it: when a thread is free, or when
+ * nothing waits for one. */
+typedef struct claim_room {
+    unsigned most, begin;
+} claim_room;
+
+static claim_room room_of(tl_worker *worker)
 {
-    unsigned count;
+    claim_room room;
+    unsigned ahead;
 
     pthread_mutex_lock(&worker->mutex);
-    count = worker->threads;
+    ahead = job_queue_ahead(&worker->queue, worker->threads);
+    room.most = worker->threads + ahead;
+    room.begin = worker->threads > 0 && ahead == 0 ? worker->threads - 1 : worker->threads;
     pthread_mutex_unlock(&worker->mutex);
-    return count;
+    return room;
 }
 
 static int is_stopping(tl_worker *worker)
@@ -304,6 +311,7 @@ static void wait_until_free(tl_worker *worker, unsigned most, int64_t wait_ms)
     int64_t end_ms = schedule_now_ms() + wait_ms;
 
     pthread_mutex_lock(&worker->mutex);
+    worker->awaited = most;
     while (!worker->stopping && worker->in_flight > most) {
         int64_t left_ms = end_ms - schedule_now_ms();
 
@@ -373,25 +381,64 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
     return status;
 }
 
+static int take_stuck(tl_worker *worker, job *stuck)
+{
+    int found;
+
+    pthread_mutex_lock(&worker->mutex);
+    found = job_queue_take_stuck(&worker->queue, schedule_now_ms(), stuck);
+    pthread_mutex_unlock(&worker->mutex);
+    return found;
+}
+
+/* What waits for stuck threads is given back, due at once: another worker may be free. */
+static void give_back_stuck(tl_worker *worker)
+{
+    job stuck;
+
+    while (take_stuck(worker, &stuck)) {
+        tl_status status;
+
+        begin_work(stuck.lock);
+        status = compensate_give_back(stuck.lock);
+        tl_lock_free(stuck.lock);
+        tl_work_end(0);
+        pthread_mutex_lock(&worker->mutex);
+        count_ending(&worker->counts, status);
+        worker->in_flight--;
+        pthread_mutex_unlock(&worker->mutex);
+    }
+}
+
+/* Waits until a claim is worth it. */
+static void wait_for_room(tl_worker *worker, unsigned begin)
+{
+    const int64_t look_ms = worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS;
+
+    wait_until_free(worker, begin, look_ms);
+    give_back_stuck(worker);
+}
+
 /* One round of claiming; *wait_ms: how long there is nothing to do. */
 static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
 {
     size_t claimed = 0, suspects = 0;
-    unsigned threads = threads_of(worker), busy = flying(worker);
+    claim_room room = room_of(worker);
+    unsigned busy = flying(worker);
     tl_status status;
 
     *wait_ms = 0;
-    if (busy >= threads) {
-        wait_until_free(worker, threads > 0 ? threads - 1 : 0, worker->idle_max_ms);
+    if (busy > room.begin) {
+        wait_for_room(worker, room.begin);
         return TL_OK;
     }
     status = serve_suspects(worker, &suspects);
     if (status != TL_OK || is_stopping(worker))
         return status;
-    threads = threads_of(worker);
+    room = room_of(worker);
     busy = flying(worker);
-    if (busy < threads)
-        status = claim(worker, 0, threads - busy, &claimed);
+    if (busy <= room.begin && busy < room.most)
+        status = claim(worker, 0, room.most - busy, &claimed);
     if (status == TL_OK && claimed + suspects == 0)
         status = next_look_ms(worker, wait_ms);
     return status;
@@ -451,15 +498,27 @@ static tl_status claim_until_stopped(tl_worker *worker)
     return TL_OK;
 }
 
+/* Waits until what the worker holds is finished, or given back. */
+static void finish_held(tl_worker *worker)
+{
+    while (flying(worker) > 0) {
+        pthread_mutex_lock(&worker->mutex);
+        worker->stopping = 1;
+        if (worker->in_flight > 0)
+            wait_change(worker, JOB_STUCK_MS);
+        pthread_mutex_unlock(&worker->mutex);
+        give_back_stuck(worker);
+    }
+}
+
 static void *claimer_main(void *argument)
 {
     tl_worker *worker = argument;
     tl_status status = claim_until_stopped(worker);
 
+    finish_held(worker);
     pthread_mutex_lock(&worker->mutex);
     worker->stopping = 1;
-    while (worker->in_flight > 0)
-        pthread_cond_wait(&worker->changed, &worker->mutex);
     if (status != TL_OK)
         worker->status = status;
     status = worker->status;
@@ -567,6 +626,7 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
     stand_on_registry(worker, 1);
     worker->client = workflows->client;
     worker->process = getpid();
+    job_queue_init(&worker->queue);
     worker->threads = options->threads != 0 ? options->threads : THREADS_DEFAULT;
     worker->idle_max_ms = options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
     worker->unclaimed_ms =

@@ -338,6 +338,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     client->flags = options->flags;
     atomic_store(&client->refs, 1);
     pthread_mutex_init(&client->claims_mutex, NULL);
+    due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
     pthread_mutex_init(&client->witness.mutex, NULL);
     status = open_parts(client, options);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "client/clock_watch.h"
+#include "client/due_mark.h"
 #include "client/restored.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
@@ -64,6 +65,7 @@ struct tl_client {
     pthread_mutex_t claims_mutex;
     struct tl_lock *claims[TL_CLAIM_MAX];
     size_t claim_count;
+    due_marks due_marks; /* under its own mutex */
     _Atomic(client_part *) leases;
     /* Freed when no connection is left: connections know statements of theirs. */
     _Atomic(client_part *) books;

@@ -37,14 +37,18 @@ db_answer store_connection_used(db *connection, const char *name, db_result *res
     return SQL_RUN(connection, result, connection_used, .name = db_text(name));
 }
 
-db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
-                                 db_result *result)
+db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,
+                               db_result *result)
 {
-    if (suspects)
-        return SQL_RUN(connection, result, claim_suspects, .retry_op = db_text(retry_op),
-                       .most = db_uint(limit));
-    return SQL_RUN(connection, result, claim_candidates, .retry_op = db_text(retry_op),
+    return SQL_RUN(connection, result, claim_suspects, .retry_op = db_text(retry_op),
                    .most = db_uint(limit));
+}
+
+db_answer store_claim_candidates(db *connection, const char *retry_op, int64_t from_us,
+                                 unsigned limit, db_result *result)
+{
+    return SQL_RUN(connection, result, claim_candidates, .retry_op = db_text(retry_op),
+                   .from_us = db_int(from_us), .most = db_uint(limit));
 }
 
 db_answer store_next_due(db *connection, const char *op_code, db_result *result)

@@ -45,8 +45,12 @@ db_answer store_token_seen(db *connection, const step *s, db_result *result);
 db_answer store_connection_used(db *connection, const char *name, db_result *result);
 
 /* (cust_no, serial_no), locked until the transaction ends. */
-db_answer store_claim_candidates(db *connection, const char *retry_op, int suspects, unsigned limit,
-                                 db_result *result);
+db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,
+                               db_result *result);
+/* The same of those that are no suspects, and since when each is due, in microseconds since 1970;
+ * from_us: only what is due since then, or later. */
+db_answer store_claim_candidates(db *connection, const char *retry_op, int64_t from_us,
+                                 unsigned limit, db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
 /* (how many, at most `limit`, and how late the oldest is in microseconds) */
 db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,

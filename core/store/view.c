@@ -52,7 +52,8 @@ enum view_column {
     COL_PAYLOAD,
     COL_RESULT,
     COL_AMOUNT,
-    COL_CURRENCY
+    COL_CURRENCY,
+    COL_ON_FILE /* only of views_by_key */
 };
 
 tl_state view_state(const char *name)
@@ -120,6 +121,8 @@ static void read_inside(view_inside *inside, const db_result *result, size_t row
     inside->seen_by_channel = db_get_int(result, row, COL_SEEN) != 0;
     inside->cancel_tried = db_get_int(result, row, COL_CANCEL) != 0;
     inside->has_fingerprint = !db_is_null(result, row, COL_FINGERPRINT);
+    inside->nothing_filed =
+        result->columns > COL_ON_FILE && db_get_int(result, row, COL_ON_FILE) == 0;
 }
 
 void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row)

@@ -11,11 +11,13 @@ typedef struct view_inside {
     int alive;
     uint32_t retry_epoch, success_epoch; /* 0: none */
     int seen_by_channel, cancel_tried, has_fingerprint;
+    int nothing_filed; /* 1: neither evidence nor a decision is on file; 0: not known */
     unsigned char token[16];
 } view_inside;
 
 /* The columns in the order of sql/query/view_columns.sql; other statements that are read with
- * view_read() select the same.  Payload and result point into the result. */
+ * view_read() select the same; views_by_key
+ * has one more, for nothing_filed.  Payload and result point into the result. */
 void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row);
 
 /* The state that the view's column names. */

@@ -131,17 +131,42 @@ static db_answer drop_others(struct batch *b)
     return answer;
 }
 
-static db_answer claim_all(struct batch *b)
+/* The oldest due work, from where the last claim found it; from the beginning if nothing is there
+ * any more. */
+static db_answer find_due(struct batch *b, const char *retry_op, unsigned most, db_result *rows)
+{
+    due_marks *marks = &b->client->due_marks;
+    int64_t from_us = due_mark_get(marks, b->options->op_code);
+    db_answer answer = store_claim_candidates(b->connection, retry_op, from_us, most, rows);
+
+    if (answer == DB_DONE && rows->rows == 0 && from_us != 0) {
+        from_us = 0;
+        answer = store_claim_candidates(b->connection, retry_op, from_us, most, rows);
+    }
+    if (answer == DB_DONE)
+        due_mark_set(marks, b->options->op_code, from_us,
+                     rows->rows == most ? db_get_int(rows, 0, 2) : 0);
+    return answer;
+}
+
+static db_answer find_candidates(struct batch *b, db_result *rows)
 {
     char retry_op[TL_OP_MAX + 1 + sizeof TL_RETRY_SUFFIX];
-    db_result rows = DB_RESULT_INIT;
-    db_answer answer = db_begin(b->connection);
+    const unsigned most = (unsigned)(b->limit - b->count);
 
     text_copy(retry_op, sizeof retry_op, b->options->op_code);
     strcat(retry_op, TL_RETRY_SUFFIX);
+    return b->options->suspects ? store_claim_suspects(b->connection, retry_op, most, rows)
+                                : find_due(b, retry_op, most, rows);
+}
+
+static db_answer claim_all(struct batch *b)
+{
+    db_result rows = DB_RESULT_INIT;
+    db_answer answer = db_begin(b->connection);
+
     if (answer == DB_DONE)
-        answer = store_claim_candidates(b->connection, retry_op, b->options->suspects,
-                                        (unsigned)(b->limit - b->count), &rows);
+        answer = find_candidates(b, &rows);
     if (answer == DB_DONE)
         answer = prepare(b, &rows);
     db_result_free(&rows);

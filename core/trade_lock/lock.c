@@ -195,6 +195,11 @@ tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
                      step_name(t->step.kind));
 }
 
+int tl_lock_on_file(const tl_lock *lock)
+{
+    return lock == NULL || !lock->inside.nothing_filed;
+}
+
 struct reading {
     const tl_lock *lock;
     db_result *rows;

@@ -615,6 +615,11 @@ CALL(tl_lock_new)
     return (int)tl_lock_new(N(1, &lock), N(2, have.client), N(3, &key), N(4, &options));
 }
 
+CALL(tl_lock_on_file)
+{
+    return tl_lock_on_file(N(1, have.held)) == 1 ? NEUTRAL : WRONG;
+}
+
 CALL(tl_lock_put_back)
 {
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
@@ -1506,6 +1511,7 @@ static const struct entry {
     FUNCTION(tl_lock_finish_with, 4),
     FUNCTION(tl_lock_free, 1),
     FUNCTION(tl_lock_new, 4),
+    FUNCTION(tl_lock_on_file, 1),
     FUNCTION(tl_lock_put_back, 3),
     FUNCTION(tl_lock_remaining_ms, 1),
     FUNCTION(tl_lock_settle, 1),

@@ -205,7 +205,9 @@ const plan_case plan_cases[] = {
      STEP(STEP_CLAIM, ROW("K7"), .retry_op = "WITHDRAW_RETRY", .thread_no = THREAD_TEXT,
       .log_no = LOG_TEXT, .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .max_hold_ms = 60000)},
     {&sql_claim_candidates, "", 20, 40, PLAN_KEYS,
-     VALUES(claim_candidates, .retry_op = RETRY, .most = N(20))},
+     VALUES(claim_candidates, .retry_op = RETRY, .from_us = N(0), .most = N(20))},
+    {&sql_claim_candidates, "not before", 0, FEW, PLAN_KEYS,
+     VALUES(claim_candidates, .retry_op = RETRY, .from_us = N(NEVER), .most = N(20))},
     /* 256 of the index, each looked up, and read back from the derived table. */
     {&sql_claim_suspects, "", 10, 800, PLAN_KEYS,
      VALUES(claim_suspects, .retry_op = RETRY, .most = N(20))},

@@ -1,6 +1,8 @@
 /* The retry-compensation lock: opened, claimed, reclaimed, ended; and the janitor. */
 #include "fixture.h"
 
+#include "client/client.h"
+
 #include <tradelock/lane.h>
 
 #include <setjmp.h>
@@ -259,6 +261,112 @@ static void test_overdue(void **state)
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", -1, &found), TL_INVALID);
 }
 
+static void open_lanes(const char *prefix, int count)
+{
+    tl_lock_options options = sync_options("x");
+
+    database_run(f.sql, "DELETE FROM trade_lock");
+    for (int i = 0; i < count; i++) {
+        char serial[] = {prefix[0], (char)('0' + i), '\0'};
+        tl_lock *lock = granted(f.client, serial, "c9", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
+/* Claims `count` trades, which must be there, and ends them.  Of the first: its serial number. */
+static void claim_and_end(size_t count, char serial[TL_SERIAL_MAX + 1])
+{
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *locks[TL_CLAIM_MAX];
+    size_t claimed = count;
+
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &claimed), TL_OK);
+    assert_int_equal(claimed, count);
+    strcpy(serial, tl_lock_view(locks[0])->serial_no);
+    for (size_t i = 0; i < claimed; i++) {
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+}
+
+static void due_since_an_hour_ago(const char *serial)
+{
+    database_run(f.sql,
+                 "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 HOUR "
+                 "WHERE serial_no = '%s' AND lane = 'R'",
+                 serial);
+}
+
+/* A claim begins where the last one found the oldest.  What is older is found all the same: soon,
+ * and at once if nothing else is due. */
+static void test_claims_begin_where_the_last_one_did(void **state)
+{
+    char serial[TL_SERIAL_MAX + 1];
+
+    (void)state;
+    open_lanes("m", 8);
+    claim_and_end(2, serial);
+    assert_string_equal(serial, "m0");
+    assert_int_not_equal(due_mark_get(&f.client->due_marks, "WITHDRAW"), 0);
+    due_since_an_hour_ago("m7");
+    usleep((DUE_MARK_MS + 50) * 1000);
+    claim_and_end(1, serial);
+    assert_string_equal(serial, "m7");
+    claim_and_end(4, serial);
+    assert_string_equal(serial, "m2");
+    assert_int_not_equal(due_mark_get(&f.client->due_marks, "WITHDRAW"), 0);
+    due_since_an_hour_ago("m6");
+    claim_and_end(1, serial);
+    assert_string_equal(serial, "m6");
+}
+
+static void file(const char *serial, const char *outcome)
+{
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+
+    evidence.key = (tl_key){serial, "c9", "WITHDRAW"};
+    evidence.outcome = outcome;
+    evidence.source = "test";
+    assert_status(tl_evidence_add(f.client, &evidence), TL_OK);
+}
+
+/* A claim says of each trade whether anything is on file, however much there is. */
+static void test_a_claim_knows_what_is_on_file(void **state)
+{
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *locks[8];
+    size_t count = 8;
+
+    (void)state;
+    open_lanes("f", 4);
+    file("f1", "PENDING");
+    file("f1", "ACCEPTED");
+    file("f1", "SUCCEEDED");
+    /* Half a decision. */
+    database_run(f.sql, "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, "
+                        "part, fence, epoch, reason, actor, thread_no) SELECT cust_no, serial_no, "
+                        "op_code, rev, 'F', 1, fence, epoch, 'why', 'ann', thread_no "
+                        "FROM trade_lock WHERE serial_no = 'f2' AND lane = 'S'");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        const char *serial = tl_lock_view(locks[i])->serial_no;
+
+        assert_int_equal(tl_lock_on_file(locks[i]), serial[1] == '1' || serial[1] == '2');
+        assert_memory_equal(tl_lock_view(locks[i])->payload, "x", 1);
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+    database_run(f.sql, "DELETE FROM trade_resolution");
+    assert_int_equal(tl_lock_on_file(NULL), 1);
+}
+
 /* Somebody is at one lane's retry row and at another's sync row: the claim steps over both and
  * takes the rest. */
 static void test_claim_steps_over_locked_rows(void **state)
@@ -419,6 +527,8 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_claim_steps_over_locked_rows),
+        cmocka_unit_test(test_claims_begin_where_the_last_one_did),
+        cmocka_unit_test(test_a_claim_knows_what_is_on_file),
         cmocka_unit_test(test_standalone),
         cmocka_unit_test(test_standalone_beside_a_trade),
         cmocka_unit_test(test_evidence),

@@ -9,6 +9,7 @@
 #include "cmocka_all.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,97 @@ static void two_workers_share_the_work(void **state)
     house_books(self, 40);
 }
 
+/* ------------------------------------------------------------- a channel that gets stuck -- */
+
+#define STUCK_THREADS 2
+#define STUCK_FROM 80
+#define STUCK_TRADES 110
+
+static atomic_int asked, may_answer;
+
+/* At once at first; later nobody hears anything until may_answer. */
+static tl_query stuck_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    const int number = atomic_fetch_add(&asked, 1);
+
+    (void)context;
+    while (number >= STUCK_FROM && !atomic_load(&may_answer))
+        usleep(1000);
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+static void leave_in_doubt(house *self, int count)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+
+    options.max_hold_ms = 60000;
+    options.payload = "x";
+    options.payload_size = 1;
+    for (int i = 0; i < count; i++) {
+        char serial[16];
+        tl_key key = {serial, "C1", "PAYOUT"};
+        tl_lock *lock = NULL;
+
+        snprintf(serial, sizeof serial, "S%d", i);
+        assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
+static tl_worker *start_stuck(tl_workflows *workflows)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_worker *worker = NULL;
+
+    workflow.op_code = "PAYOUT";
+    workflow.channel.name = "c";
+    workflow.channel.idempotent = 1;
+    workflow.channel.can_query = 1;
+    workflow.execute = never_executed;
+    workflow.query = stuck_query;
+    workflow.policy.max_hold_ms = 4 * HOUSE_PATIENCE_MS; /* nobody opens the lanes meanwhile */
+    assert_status(tl_workflow_register(workflows, &workflow), TL_OK);
+    options.threads = STUCK_THREADS;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    return worker;
+}
+
+/* While attempts are short a worker claims ahead.  Once its threads are stuck, what waits for them
+ * is given back: it counts as no attempt, and another worker may take it. */
+static void what_waits_for_stuck_threads_is_given_back(void **state)
+{
+    house *self = *state;
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker;
+
+    leave_in_doubt(self, STUCK_TRADES);
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    worker = start_stuck(workflows);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               STUCK_FROM);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'",
+               STUCK_THREADS);
+    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock WHERE "
+                                                "next_run_at IS NOT NULL AND lane = 'R'"),
+                     0);
+    atomic_store(&may_answer, 1);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               STUCK_TRADES);
+    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"), 1);
+    assert_status(tl_worker_count(worker, &counts), TL_OK);
+    print_message("given back: %d\n", (int)counts.waiting);
+    assert_int_equal(counts.succeeded, STUCK_TRADES);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+}
+
 /* ------------------------------------------------------------------- nobody serves it -- */
 
 static void unserved_work_raises_an_alarm(void **state)
@@ -359,6 +451,7 @@ int main(int argc, char **argv)
         IN_HOUSE(only_the_poisoned_trade_is_parked),
         IN_HOUSE(what_is_held_is_finished_and_nothing_new_taken),
         IN_HOUSE(two_workers_share_the_work),
+        IN_HOUSE(what_waits_for_stuck_threads_is_given_back),
         IN_HOUSE(unserved_work_raises_an_alarm),
         IN_HOUSE(what_never_left_fails_after_the_deadline),
         IN_HOUSE(attempts_used_up_are_parked),

@@ -1,7 +1,6 @@
 /* Reads and decides through the operators' library, and copies what its callbacks are told. */
 #include "house.h"
 
-#include "../tradelock/explain.h"
 #include "../tradelock/print.h"
 #include "../tradelock/said.h"
 
@@ -237,6 +236,20 @@ static int take_step(void *context, const tl_step *step)
     return trade->no_memory;
 }
 
+static int take_sentence(void *context, const tl_sentence *sentence)
+{
+    struct trade *trade = context;
+    tl_sentence *mine = &trade->told[trade->told_count];
+
+    if (trade->told_count == TRADE_SENTENCES)
+        return 1;
+    mine->topic = sentence->topic;
+    mine->text = keep_text(trade, sentence->text);
+    mine->command = keep_text(trade, sentence->command);
+    trade->told_count += !trade->no_memory;
+    return trade->no_memory;
+}
+
 static int take_evidence(void *context, const tl_evidence_row *row)
 {
     struct trade *trade = context;
@@ -293,6 +306,8 @@ tl_status house_trade(tl_client *client, const struct ref *ref, struct trade *tr
         status = tl_resolution_list(client, &key, take_half, trade);
     if (status == TL_OK)
         status = tl_timeline(client, &key, take_step, trade);
+    if (status == TL_OK)
+        status = tl_explain(client, &key, take_sentence, trade);
     return status == TL_OK && trade->no_memory ? TL_NO_MEMORY : status;
 }
 
@@ -359,13 +374,6 @@ const char *trade_remark(const struct trade *trade, size_t step)
                        ? NULL
                        : this->remark;
     return this->remark;
-}
-
-_Static_assert(EXPLAINED == EXPLANATION, "a page has room for the sentence");
-
-void house_explain(char to[EXPLAINED], const tl_view *view)
-{
-    explain(to, view);
 }
 
 static json_t *row_or_null(const struct trade *trade, tl_lane lane)

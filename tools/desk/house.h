@@ -49,6 +49,7 @@ tl_status house_open(tl_client *client, unsigned most, struct rows *rows);
 
 #define TRADE_STEPS 1000u
 #define TRADE_OTHERS 200u
+#define TRADE_SENTENCES 32u
 
 struct trade {
     tl_view view[2]; /* by tl_lane */
@@ -59,6 +60,8 @@ struct trade {
     size_t evidence_count;
     tl_resolution_row *halves;
     size_t half_count;
+    tl_sentence told[TRADE_SENTENCES]; /* why it is where it is; their views are not kept */
+    size_t told_count;
     int cut; /* there is more than is kept */
     /* Own memory. */
     void **kept;
@@ -82,9 +85,6 @@ const char *trade_remark(const struct trade *trade, size_t step);
 /* Whether the step is of the retry lane. */
 int step_is_retry(const tl_step *step);
 
-/* Why it is where it is, as `tradelock show` says it. */
-#define EXPLAINED 1024
-void house_explain(char to[EXPLAINED], const tl_view *view);
 /* The trade as `tradelock show --json` prints it; free() it.  NULL: out of memory. */
 char *house_json(const struct trade *trade);
 

@@ -27,13 +27,21 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
     return 0;
 }
 
+/* What a person may do is offered by buttons. */
+static void put_sentence(struct page *page, const tl_sentence *sentence)
+{
+    if (sentence->topic == TL_TOPIC_ACT)
+        return;
+    page_put(page, sentence->topic == TL_TOPIC_STATE ? "<p class=\"lead\">" : "<p>");
+    page_words(page, sentence->text);
+    page_put(page, "</p>");
+}
+
 void trade_head(struct visit *visit, const struct trade *trade)
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
-    char sentence[EXPLAINED];
 
-    house_explain(sentence, view);
     page_format(page,
                 "<div class=\"title\"><div><p class=\"over\">%s of customer %s</p>"
                 "<h1 class=\"serial\">%s</h1></div><p class=\"amount\">",
@@ -41,9 +49,10 @@ void trade_head(struct visit *visit, const struct trade *trade)
     page_money(page, view->amount_minor, view->currency);
     page_put(page, "</p></div>\n<section class=\"card why\"><p>");
     part_state(page, view);
-    page_put(page, "</p><p class=\"lead\">");
-    page_words(page, sentence);
-    page_put(page, "</p></section>\n");
+    page_put(page, "</p>");
+    for (size_t i = 0; i < trade->told_count; i++)
+        put_sentence(page, &trade->told[i]);
+    page_put(page, "</section>\n");
 }
 
 /* ------------------------------------------------------------------- facts -- */

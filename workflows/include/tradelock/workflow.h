@@ -403,7 +403,7 @@ typedef struct tl_worker tl_worker;
 
 /*
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
- * never claims more than it has free threads.  A trade during which a worker died is run with
+ * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a worker died is run with
  * nothing else in flight; after `poison` more deaths alone with that trade, it is parked.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
