@@ -116,7 +116,7 @@ await ann.keyboard.type("COMPLAINT-1");
 await Promise.all([ann.waitForNavigation(), ann.keyboard.press("Enter")]);
 assert.equal((await ann.$$("table.rows tbody tr")).length, 1);
 await click(ann, "a.serial");
-await says(ann, "It waits for a person after 3 compensating attempts");
+await says(ann, "after 3 compensating attempts, because: attempts used up");
 await shoot(ann, "trade");
 const trade = ann.url();
 await click(ann, ".acts a");
