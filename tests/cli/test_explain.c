@@ -34,7 +34,7 @@ static char *command_of(int who, const char *serial, int code, const char *words
     {
         const char *text = json_string_value(json_object_get(sentence, "text"));
 
-        if (strstr(text, words) != NULL)
+        if (command == NULL && strstr(text, words) != NULL)
             command = strdup(json_string_value(json_object_get(sentence, "command")));
     }
     if (command == NULL)
@@ -92,7 +92,8 @@ static void test_what_the_channel_said(void **state)
                  "It answered \"accepted\" at", "HTTP 202 accepted",
                  "Asked, it said \"pending\" 8 times since", "asked for it at", "tried to find out",
                  "Nothing happens before a person acts", "It becomes Y once the channel says",
-                 "It becomes F only with proof", "tradelock retry A1 C1 " WITHDRAW_OP " --fence ");
+                 "It becomes F only with proof",
+                 ("tradelock retry A1 C1 " WITHDRAW_OP " --fence "));
 }
 
 /* Lines stay within the 80 columns of a terminal, but for commands. */

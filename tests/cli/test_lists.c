@@ -483,7 +483,7 @@ static void test_show_by_serial(void **state)
     make_parked("PARKED-77", "C3", "why");
     o = RUN("show", "ONLY", "--config", config);
     EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "ONLY C1 WITHDRAW\nIt succeeded");
+    EXPECT_WORDS(o, "ONLY C1 WITHDRAW\n\nWhy      It succeeded");
     output_free(o);
     o = RUN("show", "PARK", "--config", config);
     EXPECT_CODE(o, 6);
@@ -556,12 +556,12 @@ static void test_as_of(void **state)
     EXPECT_SENTENCE(o, 1, "there was no row PAST C1 WITHDRAW at that moment, or a purge has");
     output_free(o);
     expect_as_of(held, "status            P, live\n", 0);
-    expect_as_of(held, "holds the lock and may do so until", 0);
+    expect_as_of(held, "by its history: live.\n\nstatus ", 0);
     expect_as_of(held, "minor units       1050 EUR\n", 0);
     expect_as_of(doubtful, "status            P, in doubt\n", 6);
     expect_as_of(working, "status            P, working\n", 0);
     expect_as_of(parked, "status            P, parked\n", 6);
-    expect_as_of(parked, "because: the bank is away", 6);
+    expect_as_of(parked, "parked            the bank is away", 6);
     expect_as_of(paid, "status            Y, succeeded\n", 0);
     expect_as_of(paid, "channel ref       BANK-1\n", 0);
     o = RUN("show", "PAST", "C1", "WITHDRAW", "--as-of", doubtful, "--config", config);

@@ -30,7 +30,7 @@ static const char help[] =
     "                  speak TLS with this certificate and key (PEM)\n"
     "  --behind-proxy  a proxy of yours speaks TLS to the browsers\n"
     "  --idle TIME     log people out after that long without a click (15m)\n"
-    "  --help          print this\n"
+    "  -h, --help      print this\n"
     "\n"
     "Beyond loopback it needs --tls-cert and --tls-key, or --behind-proxy.\n";
 
@@ -116,6 +116,7 @@ static int take(struct options *options, int option)
     case IDLE:
         options->idle_ms = 0;
         return read_idle(&options->idle_ms, optarg);
+    case 'h':
     case HELP:
         fputs(help, stdout);
         return fflush(stdout) == 0 ? 0 : 70;
@@ -160,7 +161,7 @@ int options_read(struct options *options, int argc, char **argv)
 
     options->idle_ms = IDLE_DEFAULT_MS;
     opterr = 0;
-    while (code == OPTIONS_RUN && (option = getopt_long(argc, argv, "", known, NULL)) != -1)
+    while (code == OPTIONS_RUN && (option = getopt_long(argc, argv, "h", known, NULL)) != -1)
         code = take(options, option);
     if (code != OPTIONS_RUN)
         return code;

@@ -212,7 +212,8 @@ static int print_shown(struct shown *shown, const struct explained *explained,
                tl_state_name(main_view->state));
     putchar('\n');
     explained_print(explained, common);
-    putchar('\n');
+    if (shown->as_of_us == 0)
+        putchar('\n');
     print_row(main_view, shown->by[main_view->lane == 'R']);
     if (shown->said.text[0] != '\0')
         print_pair("channel said", said_text(said, &shown->said));

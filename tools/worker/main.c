@@ -183,6 +183,15 @@ struct running {
     tl_worker *worker;
 };
 
+/* Before anything is closed, since each call of the library ends the message of the one before. */
+static tl_status told_of(tl_status status)
+{
+    if (status != TL_OK)
+        fprintf(stderr, PROGRAM ": %s\n",
+                tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
+    return status;
+}
+
 /* The worker on a host that is open. */
 static tl_status begin(struct running *r, const settings *s)
 {
@@ -192,12 +201,12 @@ static tl_status begin(struct running *r, const settings *s)
     r->metrics = NULL;
     r->worker = NULL;
     if (metrics_server_open(&r->metrics, r->here.client, problem, sizeof problem) != 0)
-        return tl_error_report(TL_BAD_CONFIG, "%s", problem);
+        return told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
     status = tl_worker_start(&r->worker, r->here.workflows, &s->worker);
     if (status == TL_OK)
         puts("ready");
     fflush(stdout);
-    return status;
+    return told_of(status);
 }
 
 /* Finishes what it holds, and takes nothing new. */
@@ -208,6 +217,7 @@ static tl_status drain(struct running *r)
     tl_worker_stop(r->worker);
     while ((status = tl_worker_wait(r->worker, LOOK_MS)) == TL_TIMEOUT)
         continue;
+    (void)told_of(status);
     print_counts(r->worker);
     return status;
 }
@@ -252,7 +262,7 @@ static tl_status work(const settings *s, const sigset_t *signals)
 {
     struct running both[2] = {{.worker = NULL}};
     int now = 0, signal = 0;
-    tl_status status = host_open(&both[now].here, &s->host);
+    tl_status status = told_of(host_open(&both[now].here, &s->host));
 
     if (status != TL_OK)
         return status;
@@ -290,9 +300,5 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     status = work(&s, &signals);
-    if (status == TL_OK)
-        return EXIT_DONE;
-    fprintf(stderr, PROGRAM ": %s\n",
-            tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
-    return host_exit_code(status);
+    return status == TL_OK ? EXIT_DONE : host_exit_code(status);
 }
