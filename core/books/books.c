@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "books/block.h"
 #include "client/client.h"
 #include "transition/group.h"
 
@@ -16,7 +15,6 @@ static void free_books(tl_books *books)
 {
     for (size_t i = 0; i < books->count; i++)
         book_statement_free(&books->statements[i]);
-    book_blocks_free(books);
     memory_free(books->statements);
     group_queue_free(books->groups);
     group_queue_free(books->waiting_groups);

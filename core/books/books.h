@@ -8,7 +8,6 @@
  *     columns.c   compares the types of its values with those of the columns that they meet
  *     books.c     makes and frees both, for a client
  *     book.c      the lines
- *     block.c     lines of one trade as one statement
  *     write.c     writes lines: those of one trade, or of a group
  */
 #ifndef TL_BOOKS_BOOKS_H
@@ -81,8 +80,6 @@ typedef struct book_statement {
     unsigned char *marks;
 } book_statement;
 
-typedef struct book_block book_block; /* block.h */
-
 struct tl_books {
     client_part part; /* of the client: free_all() of books.c */
     struct tl_client *client;
@@ -93,8 +90,6 @@ struct tl_books {
     struct group_queue *groups, *waiting_groups;
     /* Atomic: not 0 while statements that may refuse run before the lock rows (trade_lock/books.c). */
     atomic_int refusing_first;
-    /* Atomic: the first of the list, which only grows. */
-    _Atomic(book_block *) blocks;
     struct tl_books *next; /* of the client; fixed */
 };
 

@@ -1,7 +1,6 @@
 /*
- * Writes lines: those of one trade by a block or by a prepared statement each, those of a group by
- * one execution a statement, bound to all of them.  Touches what the statements name, on one
- * connection.
+ * Writes lines: those of one trade by a prepared statement each, those of a group by one execution
+ * a statement, bound to all of them.  Touches what the statements name, on one connection.
  *
  * The server tells of an array-bound statement only how many rows were changed in all.  So an
  * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the
@@ -13,7 +12,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "books/block.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,46 +48,19 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     return answer;
 }
 
-static db_answer write_one(db *connection, const tl_book *book, const book_line *line, int waits,
-                           book_fault *fault)
-{
-    db_answer answer = write_line(connection, book, line, waits, &fault->changed);
-
-    if (answer != DB_DONE || fault->changed != line->statement->rows)
-        fault->line = line;
-    return answer;
-}
-
-/* How many lines from this one on need not wait for their rows. */
-static size_t count_together(const tl_book *book, size_t first, int waits)
-{
-    size_t end = first;
-
-    while (end < book->count && !(waits && book->lines[end].statement->shared))
-        end++;
-    return end - first;
-}
-
-db_answer book_write(db *connection, const tl_book *book, enum book_way way, int waits,
-                     book_fault *fault)
+db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault)
 {
     db_answer answer = DB_DONE;
 
-    *fault = (book_fault){.line = NULL};
-    for (size_t i = 0, count; i < book->count && answer == DB_DONE && fault->line == NULL;
-         i += count) {
-        const book_block *block = NULL;
+    fault->line = NULL;
+    for (size_t i = 0; i < book->count && answer == DB_DONE; i++) {
+        const book_line *line = &book->lines[i];
 
-        count = way == BOOK_SINGLY ? 1 : count_together(book, i, waits);
-        if (count > 1)
-            block = book_block_of(book, i, count);
-        if (block == NULL) {
-            count = 1;
-            answer = write_one(connection, book, &book->lines[i], waits, fault);
-        } else {
-            answer = book_block_run(connection, block, book, i);
-            fault->in_block = answer == DB_ERROR;
-        }
+        answer = write_line(connection, book, line, waits, &fault->changed);
+        if (answer == DB_DONE && fault->changed == line->statement->rows)
+            continue;
+        fault->line = line;
+        break;
     }
     return answer;
 }

@@ -8,20 +8,12 @@
 typedef struct book_fault {
     const book_line *line;
     uint64_t changed;
-    int in_block; /* after an error: it came of several lines, of which one is at fault or met it */
 } book_fault;
-
-enum book_way {
-    BOOK_IN_BLOCKS, /* as few statements as can be (block.h) */
-    BOOK_SINGLY
-};
 
 /* Writes the lines one after the other, up to the first fault, without waiting for rows; waits: but
  * for those of shared statements.  Needs: a finished book, on a connection of POOL_BOOKS, in a
- * transaction.  After an error `fault->line` is the line that met it, or `fault->in_block` is set.
- */
-db_answer book_write(db *connection, const tl_book *book, enum book_way way, int waits,
-                     book_fault *fault);
+ * transaction.  After an error `fault->line` is the line that met it. */
+db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
 
 /* The sentence of a fault: the statement's reason, or that the books are broken.  TL_REFUSED or
  * TL_CALLBACK_FAILED. */

@@ -92,32 +92,6 @@ static tl_status not_written(const struct with *w)
     return error_set(TL_CALLBACK_FAILED, "%s", book->sentence);
 }
 
-/* The block says neither which line was at fault nor which one met an error.  All of it is undone,
- * and written again line by line, so that the trade gets exactly its own answer. */
-static db_answer write_again(struct with *w, book_fault *fault)
-{
-    step *s = &w->t->step;
-    db_answer answer = db_rollback(w->connection);
-
-    if (answer == DB_DONE)
-        answer = store_step(w->connection, s, STORE_CALLBACK_TX);
-    if (answer != DB_DONE || !s->changed)
-        return answer;
-    return book_write(w->connection, w->book, BOOK_SINGLY, w->t->task.permitted, fault);
-}
-
-static db_answer write_lines(struct with *w, book_fault *fault)
-{
-    db_answer answer =
-        book_write(w->connection, w->book, BOOK_IN_BLOCKS, w->t->task.permitted, fault);
-
-    /* Nothing is sent behind an error that ends the connection or the query. */
-    if (answer == DB_ERROR && fault->in_block &&
-        db_error_kind_of(db_errno(w->connection)) != DB_KIND_GONE)
-        answer = write_again(w, fault);
-    return answer;
-}
-
 db_answer with_book(struct with *w)
 {
     const task *t = &w->t->task;
@@ -126,11 +100,7 @@ db_answer with_book(struct with *w)
 
     if (w->book->status != TL_OK)
         return with_stop(w, not_written(w));
-    answer = write_lines(w, &fault);
-    if (answer == DB_DONE && !w->t->step.changed) {
-        w->t->task.verdict = VERDICT_REFUSED;
-        return DB_DONE;
-    }
+    answer = book_write(w->connection, w->book, t->permitted, &fault);
     if (answer != DB_DONE)
         return fault.line != NULL ? line_failed(w, answer, fault.line) : answer;
     if (fault.line != NULL)

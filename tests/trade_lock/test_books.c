@@ -291,69 +291,6 @@ static void test_no_room(void **state)
     check_sums();
 }
 
-/* What a trigger changes does not count, and what one line changed too much does not stand for what
- * another one did not change. */
-static void test_each_line_counts_its_own(void **state)
-{
-    tl_lock *lock = new_lock("a7", "c7");
-    tl_book *book = success_book(0);
-
-    (void)state;
-    database_run(SQL, "INSERT INTO marks (name) VALUES ('twice'), ('twice'), ('thrice'),"
-                      " ('thrice'), ('thrice');"
-                      "CREATE TRIGGER noted AFTER INSERT ON orders FOR EACH ROW"
-                      " UPDATE marks SET n = n + 1 WHERE name = 'thrice'");
-    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
-    assert_int_equal(NUMBER("SELECT SUM(n) FROM marks WHERE name = 'thrice'"), 3);
-    database_run(SQL, "DROP TRIGGER noted");
-    tl_book_line(book, "mark");
-    tl_book_text(book, "name", "twice");
-    tl_book_line(book, "unmark");
-    tl_book_text(book, "name", "none");
-    assert_status(succeed_with(lock, book), TL_CALLBACK_FAILED);
-    assert_non_null(strstr(tl_error_message(), "'mark' changed 2 rows instead of 1"));
-    assert_int_equal(NUMBER("SELECT SUM(n) FROM marks WHERE name = 'twice'"), 0);
-    assert_row(&scene.f, "a7", "c7", "WITHDRAW", "P 1 1");
-    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
-    tl_lock_free(lock);
-    database_run(SQL, "DELETE FROM marks");
-    check_sums();
-}
-
-/* More kinds of books than are kept as blocks, and more values than one block takes. */
-static void test_books_of_many_lengths(void **state)
-{
-    static const int lengths[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,  12,
-                                  13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 120, 200};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        char serial[16];
-        tl_lock *lock;
-        tl_book *book = ask_book();
-
-        snprintf(serial, sizeof serial, "l%d", lengths[i]);
-        lock = new_lock(serial, "c8");
-        database_run(SQL, "INSERT INTO marks (name) SELECT CONCAT('m', seq) FROM seq_1_to_%d",
-                     lengths[i]);
-        for (int n = 1; n <= lengths[i]; n++) {
-            char name[16];
-
-            snprintf(name, sizeof name, "m%d", n);
-            tl_book_line(book, "set");
-            tl_book_text(book, "name", name);
-            tl_book_int(book, "n", n);
-        }
-        assert_status(ask_with(lock, book), TL_GRANTED);
-        assert_int_equal(NUMBER("SELECT COUNT(*) FROM marks WHERE name = CONCAT('m', n)"),
-                         lengths[i]);
-        assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
-        tl_lock_free(lock);
-        database_run(SQL, "DELETE FROM marks");
-    }
-    check_sums();
-}
-
 static void test_a_book_that_is_not_written(void **state)
 {
     tl_lock *lock = new_lock("a5", "c5");
@@ -815,8 +752,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_refused_by_the_server),
-        cmocka_unit_test(test_each_line_counts_its_own),
-        cmocka_unit_test(test_books_of_many_lengths),
         cmocka_unit_test(test_a_book_that_is_not_written),
         cmocka_unit_test(test_each_gets_its_own_answer),
         cmocka_unit_test(test_nobody_waits_for_another_ones_row),
