@@ -372,6 +372,56 @@ static int each_process(void *context, const tl_process *process)
     return 0;
 }
 
+static int each_sentence(void *context, const tl_sentence *sentence)
+{
+    (void)context;
+    (void)sentence;
+    return 0;
+}
+
+static int each_waiting(void *context, const tl_waiting *waiting)
+{
+    (void)context;
+    (void)waiting;
+    return 0;
+}
+
+static int each_channel(void *context, const tl_channel_state *channel)
+{
+    (void)context;
+    (void)channel;
+    return 0;
+}
+
+static int each_session(void *context, const tl_session_row *session)
+{
+    (void)context;
+    (void)session;
+    return 0;
+}
+
+static int each_proposal(void *context, const tl_proposal *proposal)
+{
+    (void)context;
+    (void)proposal;
+    return 0;
+}
+
+static tl_status call_overview(scene *s)
+{
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    tl_overview overview = TL_OVERVIEW_INIT;
+    tl_status status = tl_explain(s->far, &key, each_sentence, NULL);
+
+    if (status == TL_OK)
+        status = tl_overview_read(s->far, &overview, each_waiting, NULL);
+    if (status == TL_OK)
+        status = tl_channel_list(s->far, each_channel, NULL);
+    if (status == TL_OK)
+        status = tl_session_list(s->far, each_session, NULL);
+    return status == TL_OK ? tl_inbox(s->far, each_proposal, NULL) : status;
+}
+
 /* Not enough memory to look is not "there is nothing". */
 static tl_status call_looks(scene *s)
 {
@@ -707,6 +757,8 @@ static const operation operations[] = {
     {"read-write lock", 0, prepare_nothing, call_rw, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"row lock", 0, prepare_nothing, call_row, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
+    {"overview", OPERATION_SPEAKS, prepare_doubtful, call_overview, TL_OK, "P 1 1", "F 1 0", 0, 0,
+     NULL},
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
      "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},

@@ -1,8 +1,8 @@
 /* Reads and decides through the operators' library, and copies what its callbacks are told. */
 #include "house.h"
 
-#include "../tradelock/print.h"
-#include "../tradelock/said.h"
+#include "print.h"
+#include "said.h"
 
 #include <jansson.h>
 #include <stdlib.h>
