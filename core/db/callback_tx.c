@@ -229,9 +229,17 @@ db_answer db_group_tx_begin(db *connection)
 {
     db_answer answer = make_ready(connection);
 
-    if (answer == DB_DONE)
-        connection->callback_tx = CALLBACK_TX_BEGUN;
-    return answer;
+    if (answer != DB_DONE)
+        return answer;
+    /* Each row of the group would be a transaction of its own. */
+    if (db_in_transaction(connection) ||
+        connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT) {
+        db_set_error(connection, 1568, "a group's transaction cannot begin here");
+        db_spoil(connection);
+        return DB_ERROR;
+    }
+    connection->callback_tx = CALLBACK_TX_BEGUN;
+    return DB_DONE;
 }
 
 /* A callback that ended the transaction may have changed more of the session. */

@@ -403,8 +403,9 @@ typedef struct tl_worker tl_worker;
 
 /*
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
- * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a worker died is run with
- * nothing else in flight; after `poison` more deaths alone with that trade, it is parked.
+ * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a
+ * worker died is run with nothing else in flight; after `poison` more deaths alone with that trade,
+ * it is parked.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
  *     TL_UNKNOWN_OPERATION   No workflow is registered.
