@@ -5,14 +5,11 @@
 #include "base/text.h"
 #include "store/bind.h"
 #include "store/store.h"
-#include "store/view.h"
 
 #include <tradelock/admin/now.h>
 
 #include <string.h>
 
-#define PROCESS_DEFAULT 200
-#define CONFLICT_DEFAULT 100
 #define PACE_ROWS 20000
 #define MINUTE_US INT64_C(60000000)
 
@@ -110,58 +107,6 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
     return status;
 }
 
-/* --------------------------------------------------------------- processes -- */
-
-enum process_column {
-    PROCESS_SESSION,
-    PROCESS_PROGRAM,
-    PROCESS_HOST,
-    PROCESS_PID,
-    PROCESS_OPERATIONS,
-    PROCESS_ALIVE,
-    PROCESS_STARTED,
-    PROCESS_NOW,
-    PROCESS_SILENT
-};
-
-static void process_read(tl_process *one, const db_result *rows, size_t row)
-{
-    one->session_id = db_get_text(rows, row, PROCESS_SESSION);
-    one->program = db_get_text(rows, row, PROCESS_PROGRAM);
-    one->host = db_get_text(rows, row, PROCESS_HOST);
-    one->pid = (unsigned)db_get_uint(rows, row, PROCESS_PID);
-    one->operations = db_get_text(rows, row, PROCESS_OPERATIONS);
-    one->alive = db_get_int(rows, row, PROCESS_ALIVE) != 0;
-    one->started_us = db_get_int(rows, row, PROCESS_STARTED);
-    one->now_us = db_get_int(rows, row, PROCESS_NOW);
-    one->silent_ms = db_get_int(rows, row, PROCESS_SILENT);
-}
-
-tl_status tl_process_list(tl_client *client, unsigned limit, tl_process_fn each, void *context)
-{
-    db_result rows = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_status(connection,
-                             SQL_RUN(connection, &rows, process_list,
-                                     .most = db_uint(limit > 0 ? limit : PROCESS_DEFAULT)),
-                             "reading who runs");
-    read_end(client, connection);
-    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
-        tl_process one;
-
-        process_read(&one, &rows, row);
-        if (each(context, &one) != 0)
-            break;
-    }
-    db_result_free(&rows);
-    return status;
-}
-
 /* -------------------------------------------------------------------- pace -- */
 
 enum pace_column { PACE_NOW, PACE_MINUTE, PACE_PAID, PACE_LOOKED_AT, PACE_EARLIEST };
@@ -231,64 +176,5 @@ tl_status tl_pace_look(tl_client *client, tl_pace *pace)
     if (status == TL_OK)
         *pace = found;
     read_end(client, connection);
-    return status;
-}
-
-/* --------------------------------------------------------------- conflicts -- */
-
-struct conflicts {
-    db *connection;
-    unsigned limit;
-    tl_view_fn each;
-    void *context;
-};
-
-static tl_status show_conflict(const struct conflicts *c, const db_result *keys, size_t row,
-                               db_result *found, int *stopped)
-{
-    view_inside inside;
-    tl_view view;
-    tl_status status =
-        read_status(c->connection,
-                    store_view(c->connection, db_get_text(keys, row, 0), db_get_text(keys, row, 1),
-                               db_get_text(keys, row, 2), found),
-                    "reading a row");
-
-    if (status != TL_OK || found->rows == 0)
-        return status;
-    view_read(&view, &inside, found, 0);
-    /* Operators may have decided meanwhile. */
-    if (view.conflict && c->each(c->context, &view) != 0)
-        *stopped = 1;
-    return status;
-}
-
-static int list_conflicts(void *context)
-{
-    const struct conflicts *c = context;
-    db_result keys = DB_RESULT_INIT, found = DB_RESULT_INIT;
-    int stopped = 0;
-    tl_status status = read_status(
-        c->connection, SQL_RUN(c->connection, &keys, conflict_list, .most = db_uint(c->limit)),
-        "looking for conflicts");
-
-    for (size_t row = 0; status == TL_OK && !stopped && row < keys.rows; row++)
-        status = show_conflict(c, &keys, row, &found, &stopped);
-    db_result_free(&found);
-    db_result_free(&keys);
-    return (int)status;
-}
-
-tl_status tl_conflict_list(tl_client *client, unsigned limit, tl_view_fn each, void *context)
-{
-    struct conflicts conflicts = {
-        .limit = limit > 0 ? limit : CONFLICT_DEFAULT, .each = each, .context = context};
-    tl_status status = read_begin(client, &conflicts.connection);
-
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_and_show(client, conflicts.connection, list_conflicts, &conflicts);
-    read_end(client, conflicts.connection);
     return status;
 }

@@ -1,10 +1,11 @@
 -- Sessions that nobody has cleared up, oldest first: who it is, since when, how long its last beat
--- is ago, and whether it was ended.
+-- is ago, whether it was ended, and what time it is.
 SELECT session_id, program, pid, host, COALESCE(operations, ''),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', started_at),
     GREATEST(0, TIMESTAMPDIFF(MICROSECOND,
         alive_until - INTERVAL timeout_ms * 1000 MICROSECOND, UTC_TIMESTAMP(6))),
-    timeout_ms, ended_at IS NOT NULL
+    timeout_ms, ended_at IS NOT NULL,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 FROM tl_session FORCE INDEX (to_sweep)
 WHERE swept_at IS NULL
 ORDER BY started_at, session_id LIMIT 1000

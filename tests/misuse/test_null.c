@@ -114,7 +114,6 @@ LOOK(each_evidence, tl_evidence_row)
 LOOK(each_resolution, tl_resolution_row)
 LOOK(each_violation, tl_violation)
 LOOK(each_finding, tl_finding)
-LOOK(each_process, tl_process)
 LOOK(each_resource, tl_resource_view)
 LOOK(each_holder, tl_holder_view)
 LOOK(each_operation, char)
@@ -451,21 +450,11 @@ CALL(tl_account_look)
     return (int)tl_account_look(N(1, have.client), N(2, &account));
 }
 
-CALL(tl_process_list)
-{
-    return (int)tl_process_list(N(1, have.client), 0, N(2, each_process), MAY(3, &have));
-}
-
 CALL(tl_pace_look)
 {
     tl_pace pace = TL_PACE_INIT;
 
     return (int)tl_pace_look(N(1, have.client), N(2, &pace));
-}
-
-CALL(tl_conflict_list)
-{
-    return (int)tl_conflict_list(N(1, have.client), 0, N(2, each_view), MAY(3, &have));
 }
 
 CALL(tl_doctor)
@@ -1484,9 +1473,7 @@ static const struct entry {
     FUNCTION(tl_client_site, 1),
     FUNCTION(tl_client_stats, 2),
     FUNCTION(tl_account_look, 2),
-    FUNCTION(tl_process_list, 3),
     FUNCTION(tl_pace_look, 2),
-    FUNCTION(tl_conflict_list, 3),
     FUNCTION(tl_doctor, 3),
     FUNCTION(tl_error_message, 0),
     FUNCTION(tl_error_report, 1),

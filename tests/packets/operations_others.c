@@ -365,13 +365,6 @@ static int each_holder(void *context, const tl_holder_view *view)
     return 0;
 }
 
-static int each_process(void *context, const tl_process *process)
-{
-    (void)context;
-    (void)process;
-    return 0;
-}
-
 static int each_sentence(void *context, const tl_sentence *sentence)
 {
     (void)context;
@@ -456,11 +449,7 @@ static tl_status call_looks(scene *s)
     if (status == TL_OK)
         status = tl_account_look(s->far, &account);
     if (status == TL_OK)
-        status = tl_process_list(s->far, 0, each_process, NULL);
-    if (status == TL_OK)
         status = tl_pace_look(s->far, &pace);
-    if (status == TL_OK)
-        status = tl_conflict_list(s->far, 0, each_view, NULL);
     if (status == TL_OK)
         status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
     if (status == TL_OK)

@@ -86,13 +86,6 @@ static void set_show(tl_filter *filter, enum show show)
         filter->status = 'Y';
 }
 
-static int is_empty(const struct ref *search)
-{
-    return search->serial_no[0] == '\0' && search->cust_no[0] == '\0' &&
-           search->op_code[0] == '\0' && search->log_no[0] == '\0' &&
-           search->channel_ref[0] == '\0';
-}
-
 tl_status house_list(tl_client *client, enum show show, const struct ref *search, unsigned page,
                      struct rows *rows)
 {
@@ -108,11 +101,7 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.log_uuid = or_null(search->log_no);
     filter.limit = LOOK_MOST + PAGE_ROWS * PAGES_MOST;
     set_show(&filter, show);
-    /* A list of all conflicts walks the table; the newest are found by their evidence. */
-    if (show == SHOW_CONFLICT && is_empty(search))
-        status = tl_conflict_list(client, filter.limit, take, &taking);
-    else
-        status = tl_list(client, &filter, take, &taking);
+    status = tl_list(client, &filter, take, &taking);
     return status == TL_OK ? rows->failed : status;
 }
 

@@ -145,8 +145,10 @@ static int count_conflict(void *context, const tl_view *view)
 /* Conflicts stand first among those that wait for a person. */
 static tl_status look_at_trades(struct now *now, tl_client *client)
 {
+    const tl_filter filter = {
+        .version = TL_FILTER_VERSION, .lane = 'S', .conflict = 1, .limit = CONFLICT_MOST};
     struct rows rows = {.count = 0};
-    tl_status status = tl_conflict_list(client, CONFLICT_MOST, count_conflict, now);
+    tl_status status = tl_list(client, &filter, count_conflict, now);
 
     if (status == TL_OK)
         status = house_open(client, OPEN_MOST, &rows);
@@ -211,21 +213,23 @@ static int take_finding(void *context, const tl_finding *finding)
     return 0;
 }
 
-static int take_process(void *context, const tl_process *process)
+static int take_process(void *context, const tl_session_row *process)
 {
     struct now *now = context;
     struct running *mine = &now->processes[now->process_count];
 
     now->now_us = process->now_us;
+    if (strcmp(process->state, "ended") == 0)
+        return 0;
     if (now->process_count == PROCESSES_MOST)
         return 1;
     snprintf(mine->program, sizeof mine->program, "%s", process->program);
     snprintf(mine->host, sizeof mine->host, "%s", process->host);
     snprintf(mine->operations, sizeof mine->operations, "%s", process->operations);
     mine->pid = process->pid;
-    mine->alive = process->alive;
+    mine->alive = strcmp(process->state, "alive") == 0;
     mine->started_us = process->started_us;
-    mine->silent_ms = process->silent_ms;
+    mine->silent_us = process->silent_us;
     now->process_count++;
     return 0;
 }
@@ -301,7 +305,7 @@ static tl_status take_picture(struct now_keeper *keeper, struct now *now, tl_cli
     if (status == TL_OK)
         status = look_at_proposals(now, client);
     if (status == TL_OK)
-        status = tl_process_list(client, PROCESSES_MOST, take_process, now);
+        status = tl_session_list(client, take_process, now);
     now->restore = (tl_restore)TL_RESTORE_INIT;
     if (status == TL_OK)
         status = tl_restore_status(client, &now->restore, NULL, NULL);

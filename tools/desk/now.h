@@ -50,9 +50,9 @@ struct alarm {
 
 struct running {
     char program[64], host[64], operations[256];
-    unsigned pid;
+    uint64_t pid;
     int alive;
-    int64_t started_us, silent_ms;
+    int64_t started_us, silent_us;
 };
 
 struct now {

@@ -255,12 +255,11 @@ static void processes(struct page *page, const struct now *now)
         page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
                                   : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
         page_format(page,
-                    "<span class=\"what\"><strong>%s</strong> <span class=\"quiet\">%u@%s"
+                    "<span class=\"what\"><strong>%s</strong> <span class=\"quiet\">%llu@%s"
                     "</span></span>",
-                    one->program, one->pid, one->host);
+                    one->program, (unsigned long long)one->pid, one->host);
         page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
-                    one->alive ? "alive, beat" : "silent for",
-                    span_text(silent, one->silent_ms * 1000));
+                    one->alive ? "alive, beat" : "silent for", span_text(silent, one->silent_us));
     }
     page_put(page, "</ul></section>\n");
 }

@@ -62,7 +62,7 @@ TL_EXPORT tl_status tl_channel_list(tl_client *client, tl_channel_fn each, void 
 typedef struct tl_session_row {
     const char *session_id, *program, *host, *operations;
     uint64_t pid;
-    int64_t started_us, silent_us; /* silent_us: since its last beat */
+    int64_t started_us, now_us, silent_us; /* silent_us: since its last beat */
     int64_t timeout_ms;
     const char *state; /* "alive"; "silent" beyond its time-out; "ended", and not cleared up */
 } tl_session_row;
