@@ -16,6 +16,7 @@
  */
 #include "transition/group.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/memory.h"
@@ -35,6 +36,9 @@
 /* While the queue beside it is used too: together they have as many as one queue.  More groups
  * would only be smaller, and those of the one queue change the same rows. */
 #define LEADERS_BESIDE 1
+/* But one that takes so long is stuck, in a row that somebody holds or with a connection that is
+ * dead, and nobody should wait for it. */
+#define STUCK_MS 500
 
 /* While the peak is at most GROUP_ALONE, each task runs alone: the server lets their commits share
  * a sync, and a group of two or three saves less than its waiting costs.  The peak is the most
@@ -79,6 +83,7 @@ struct group_queue {
     /* Under the mutex. */
     struct group *first, *last;
     unsigned leaders, groups;  /* permits that are taken; those of them that groups have */
+    int64_t taken_ms;          /* when the last one was taken */
     size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
     size_t most, most_before;  /* the peak of both together, in this span and in the one before */
     unsigned seen;             /* tasks, in this span */
@@ -161,7 +166,7 @@ static unsigned most_groups(const group_queue *queue)
 {
     const int few = queue->waiting + queue->under_way < FEW_TASKS && queue->beside == NULL;
 
-    if (queue->shares)
+    if (queue->shares && clock_boottime_ms() - queue->taken_ms < STUCK_MS)
         return LEADERS_BESIDE;
     return few ? LEADERS_OF_FEW : LEADERS;
 }
@@ -236,6 +241,13 @@ static void take_out_group(group_queue *queue, const struct group *group)
         queue->last = previous;
 }
 
+static void take_permit(group_queue *queue)
+{
+    queue->leaders++;
+    if (queue->shares)
+        queue->taken_ms = clock_boottime_ms();
+}
+
 /* Takes the first group out of the queue and gives it a permit. */
 static struct group *take_first(group_queue *queue)
 {
@@ -244,7 +256,7 @@ static struct group *take_first(group_queue *queue)
     assert(atomic_load_explicit(&group->state, memory_order_relaxed) == GROUP_QUEUED);
     assert(group->rows > 0 && group->rows <= queue->waiting);
     take_out_group(queue, group);
-    queue->leaders++;
+    take_permit(queue);
     queue->groups++;
     queue->waiting -= group->rows;
     queue->under_way += group->rows;
@@ -398,7 +410,7 @@ static struct group *join(group_queue *queue, const batch_kind *kind, struct mem
     pthread_mutex_lock(&queue->mutex);
     count_in(queue);
     if (queue->leaders < permits(queue) && queue->first == NULL) {
-        queue->leaders++;
+        take_permit(queue);
         queue->under_way++;
         *leads = 1;
     } else {
