@@ -179,6 +179,18 @@ static int set_savepoint(db *connection, void *what)
     return 0;
 }
 
+/* With autocommit the lock's row would be a transaction of its own, without its books. */
+static db_answer check_books(db *connection)
+{
+    if (!connection->is_for_books ||
+        (!db_in_transaction(connection) &&
+         !(connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT)))
+        return DB_DONE;
+    db_set_error(connection, 1568, "a transaction with books cannot begin here");
+    db_spoil(connection);
+    return DB_ERROR;
+}
+
 /* Switches autocommit off, prepares the commit and sets the savepoint, unless that is done
  * already. */
 static db_answer make_ready(db *connection)
@@ -186,14 +198,15 @@ static db_answer make_ready(db *connection)
     db_answer answer;
 
     if (connection->callback_tx == CALLBACK_TX_READY)
-        return DB_DONE;
+        return check_books(connection);
     answer = db_round_trip(connection, FAULT_STATEMENT, "guard", set_savepoint, NULL);
     connection->preparing = 0;
-    if (answer == DB_DONE)
-        connection->callback_tx = CALLBACK_TX_READY;
-    else
+    if (answer != DB_DONE) {
         db_spoil(connection); /* autocommit may be off */
-    return answer;
+        return answer;
+    }
+    connection->callback_tx = CALLBACK_TX_READY;
+    return check_books(connection);
 }
 
 db_answer db_callback_tx_leave(db *connection)
@@ -229,17 +242,9 @@ db_answer db_group_tx_begin(db *connection)
 {
     db_answer answer = make_ready(connection);
 
-    if (answer != DB_DONE)
-        return answer;
-    /* Each row of the group would be a transaction of its own. */
-    if (db_in_transaction(connection) ||
-        connection->mysql->server_status & SERVER_STATUS_AUTOCOMMIT) {
-        db_set_error(connection, 1568, "a group's transaction cannot begin here");
-        db_spoil(connection);
-        return DB_ERROR;
-    }
-    connection->callback_tx = CALLBACK_TX_BEGUN;
-    return DB_DONE;
+    if (answer == DB_DONE)
+        connection->callback_tx = CALLBACK_TX_BEGUN;
+    return answer;
 }
 
 /* A callback that ended the transaction may have changed more of the session. */
