@@ -198,12 +198,12 @@ static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
 /* The server's clock was set since before the claim: by what the row says nothing may be decided. */
 static void give_back(tl_lock *lock)
 {
-    const tl_findings nothing = {0};
+    const tl_findings findings = {.not_counted = 1};
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
     what.next_run_ms = lock->base.client->config.beat_ms;
-    (void)tl_lock_put_back(lock, &what, &nothing);
+    (void)tl_lock_put_back(lock, &what, &findings);
     tl_lock_free(lock);
 }
 
