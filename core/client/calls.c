@@ -9,11 +9,9 @@
 
 #include <string.h>
 
-static struct tl_calls *find(const tl_client *client, const char *channel, const char *op_code,
+static struct tl_calls *find(struct tl_calls *c, const char *channel, const char *op_code,
                              const char *call)
 {
-    struct tl_calls *c = atomic_load(&client->calls);
-
     while (c != NULL && (strcmp(c->channel, channel) != 0 || strcmp(c->op_code, op_code) != 0 ||
                          strcmp(c->call, call) != 0))
         c = c->next;
@@ -27,8 +25,13 @@ static tl_status add(tl_client *client, const struct tl_calls *what, struct tl_c
     if (c == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for counting calls of a channel");
     c->next = atomic_load(&client->calls);
-    while (!atomic_compare_exchange_weak(&client->calls, &c->next, c))
-        continue;
+    do {
+        *out = find(c->next, what->channel, what->op_code, what->call);
+        if (*out != NULL) {
+            memory_free(c); /* another thread was faster */
+            return TL_OK;
+        }
+    } while (!atomic_compare_exchange_weak(&client->calls, &c->next, c));
     *out = c;
     return TL_OK;
 }
@@ -49,7 +52,7 @@ tl_status tl_calls_of(tl_calls **out, tl_client *client, const tl_calls_names *n
                          "out, names or one of the names is NULL, or there are no "
                          "answers or more than %d",
                          CALLS_ANSWERS_MAX);
-    *out = find(client, names->channel, names->op_code, names->call);
+    *out = find(atomic_load(&client->calls), names->channel, names->op_code, names->call);
     if (*out != NULL)
         return TL_OK;
     text_copy(what.channel, sizeof what.channel, names->channel);
