@@ -27,6 +27,14 @@ static void restore_alarm(struct page *page, const struct now *now)
                 restore->reason[0] != '\0' ? ": " : "", restore->reason);
 }
 
+static int is_anybody_alive(const struct now *now)
+{
+    for (unsigned i = 0; i < now->process_count; i++)
+        if (now->processes[i].alive)
+            return 1;
+    return 0;
+}
+
 static void alarms(struct page *page, const struct now *now)
 {
     restore_alarm(page, now);
@@ -36,7 +44,7 @@ static void alarms(struct page *page, const struct now *now)
                         ? "<p class=\"notice bad\" role=\"alert\"><strong>%s</strong> %s</p>\n"
                         : "<p class=\"notice warn\"><strong>%s</strong> %s</p>\n",
                     now->alarms[i].check, now->alarms[i].sentence);
-    if (now->process_count == 0)
+    if (!is_anybody_alive(now))
         page_put(page, "<p class=\"notice warn\"><strong>No process is alive.</strong> Nobody "
                        "opens, retries or ends anything.</p>\n");
 }
