@@ -241,8 +241,8 @@ static void span_text(char to[32], int64_t ms)
         snprintf(to, 32, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
 }
 
-/* Tells once that a channel fails, and once that it is back; each call has its own line besides, for
- * whoever wants more. */
+/* Tells once that a channel fails, and once that it is back; each call has its own line besides,
+ * for whoever wants more. */
 static void watch_channel(const attempt *a, int answered)
 {
     const workflow *of = a->workflow;

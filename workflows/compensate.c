@@ -243,8 +243,8 @@ static int64_t idle_ms(const compensation *c, const resolver_action *action)
     return (action->not_before_us - c->facts.now_us) / 1000 + 1;
 }
 
-/* No longer than a hold and a grace: what says more was written by a clock that was set right since,
- * or by operators.  A wait that is cut short costs no attempt. */
+/* No longer than a hold and a grace: what says more was written by a clock that was set right
+ * since, or by operators.  A wait that is cut short costs no attempt. */
 static void put_back(compensation *c, const resolver_action *action)
 {
     const tl_policy *policy = &c->of->given.policy;

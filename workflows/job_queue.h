@@ -2,10 +2,10 @@
  * The claimed trades of a worker that wait for a thread, first in, first out; and how many to claim
  * ahead.
  *
- * A claim costs nearly the same for one trade as for sixteen.  So while attempts are short, a worker
- * claims what its threads are likely to end in the next JOB_AHEAD_MS.  While they are long, as with
- * a slow channel, it claims nothing ahead, since a trade that is claimed and waits wastes its hold.
- * The worker guards its queue with its own mutex.
+ * A claim costs nearly the same for one trade as for sixteen.  So while attempts are short, a
+ * worker claims what its threads are likely to end in the next JOB_AHEAD_MS.  While they are long,
+ * as with a slow channel, it claims nothing ahead, since a trade that is claimed and waits wastes
+ * its hold. The worker guards its queue with its own mutex.
  */
 #ifndef TL_WORKFLOWS_JOB_QUEUE_H
 #define TL_WORKFLOWS_JOB_QUEUE_H

@@ -2,8 +2,8 @@
  * The retry worker: one thread that claims, and N that compensate.  Touches trades through their
  * locks, and its own threads.
  *
- * It claims as many trades as there are free threads, and as many more as these will end in the next
- * moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.  Trades
+ * It claims as many trades as there are free threads, and as many more as these will end in the
+ * next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.  Trades
  * during whose last hold the holder died (suspects) are claimed one at a time, and only while
  * nothing else runs: a death then accuses this one trade.  If suspects have waited for long, the
  * worker claims nothing until its threads are all free.
@@ -260,8 +260,8 @@ static unsigned flying(tl_worker *worker)
     return count;
 }
 
-/* How many jobs may be in flight, and at how many a claim is worth it: when a thread is free, or when
- * nothing waits for one. */
+/* How many jobs may be in flight, and at how many a claim is worth it: when a thread is free, or
+ * when nothing waits for one. */
 typedef struct claim_room {
     unsigned most, begin;
 } claim_room;

@@ -29,8 +29,8 @@ static const char *sent_word(const char *step)
     return NULL;
 }
 
-/* workflows/compensate.c puts the answer in front of what a callback remarked: "asked: pending; HTTP
- * 200".  A remark without such a word is what a send was told. */
+/* workflows/compensate.c puts the answer in front of what a callback remarked: "asked: pending;
+ * HTTP 200".  A remark without such a word is what a send was told. */
 static void read_answer(explain_answer *answer, const char *word, const char *remark)
 {
     const char *rest = remark, *end;

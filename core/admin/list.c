@@ -1,6 +1,6 @@
 /*
- * Lists rows, those that somebody has to look at first, so that a limit cuts off what nobody has to.
- * Reads only.
+ * Lists rows, those that somebody has to look at first, so that a limit cuts off what nobody has
+ * to. Reads only.
  *
  * A list is a row of sources (list.h), each of which is read by an index in pages, from the last
  * row of the page before on.  So no statement reads more than a page, however large the table is: a

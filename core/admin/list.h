@@ -1,4 +1,5 @@
-/* What a list is made of: which rows pass its filter, how they were at a moment, where it stopped. */
+/* What a list is made of: which rows pass its filter, how they were at a moment, where it
+ * stopped. */
 #ifndef TL_ADMIN_LIST_H
 #define TL_ADMIN_LIST_H
 

@@ -103,8 +103,8 @@ static int was_finished(const struct list *list, const struct list_row *on)
            db_get_int(on->page, on->row, LIST_LOGGED) <= list->filter->as_of_us;
 }
 
-/* Makes the view what the row was at the moment, if the list asks for one.  A trade that was over is
- * what it is, and costs no look at its history. */
+/* Makes the view what the row was at the moment, if the list asks for one.  A trade that was over
+ * is what it is, and costs no look at its history. */
 static tl_status make_past(struct list *list, const struct list_row *on, tl_view *view, int *there)
 {
     *there = view != NULL;

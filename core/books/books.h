@@ -88,7 +88,8 @@ struct tl_books {
     /* In which trades with these books meet: those that wait nowhere, and those with a line of a
      * shared statement. */
     struct group_queue *groups, *waiting_groups;
-    /* Atomic: not 0 while statements that may refuse run before the lock rows (trade_lock/books.c). */
+    /* Atomic: not 0 while statements that may refuse run before the lock rows
+     * (trade_lock/books.c). */
     atomic_int refusing_first;
     struct tl_books *next; /* of the client; fixed */
 };

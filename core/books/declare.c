@@ -52,7 +52,7 @@ static int is(const char *text, size_t size, const char *word)
     return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
-/* ------------------------------------------------------ the declared values, "name type, ..." -- */
+/* ----------------------------------------------------- the declared values, "name type, ..." -- */
 
 static const char *skip_blanks(const char *at)
 {
@@ -357,7 +357,7 @@ static tl_status read_statement(book_text *text)
     return status == TL_OK ? check_functions(text->tokens) : status;
 }
 
-/* -------------------------------------------------------------------- names to question marks -- */
+/* ------------------------------------------------------------------- names to question marks -- */
 
 static tl_status number_values(book_statement *to)
 {

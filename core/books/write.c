@@ -5,7 +5,8 @@
  * The server tells of an array-bound statement only how many rows were changed in all.  So an
  * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the
  * line finds (declare.c).  A line cannot change more rows than it finds.  If each line found as
- * many as declared, and all of them together changed as many as declared, then each changed its own.
+ * many as declared, and all of them together changed as many as declared, then each changed its
+ * own.
  */
 #include "books/write.h"
 

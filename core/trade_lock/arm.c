@@ -96,7 +96,8 @@ struct arming {
     tl_client *client;
 };
 
-/* A run after a lost answer may begin long after the first: it expects the clock of its own time. */
+/* A run after a lost answer may begin long after the first: it expects the clock of its own
+ * time. */
 static db_answer run_arming(task *t, db *connection)
 {
     struct arming *a = (struct arming *)t;

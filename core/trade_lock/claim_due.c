@@ -195,7 +195,8 @@ static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
     return TL_BUSY;
 }
 
-/* The server's clock was set since before the claim: by what the row says nothing may be decided. */
+/* The server's clock was set since before the claim: by what the row says nothing may be
+ * decided. */
 static void give_back(tl_lock *lock)
 {
     const tl_findings findings = {.not_counted = 1};

@@ -369,7 +369,8 @@ tl_status tl_lock_ask_with(tl_lock *lock, tl_tx_fn prepare, void *context, int64
     return ask_prepared(lock, &preparing, wait_ms);
 }
 
-/* Takes the book for this call.  What keeps it from being written is said once the lock is granted. */
+/* Takes the book for this call.  What keeps it from being written is said once the lock is
+ * granted. */
 static tl_status take_book(const tl_lock *lock, tl_book *book)
 {
     if (book == NULL)

@@ -29,7 +29,8 @@
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
  * is worth what it costs as long as the groups are short and of one statement: with 16 callers it
- * makes a fifth more cycles.  The dozen statements of a group with books cost more than it gives. */
+ * makes a fifth more cycles.  The dozen statements of a group with books cost more than it
+ * gives. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
 #define FEW_TASKS 96

@@ -140,7 +140,7 @@ static void expect_refused(tl_client *client, const char *sql, const char *value
         fail_msg("%s:\n  got      %s, %s\n  expected %s", sql, tl_status_name(status), got, says);
 }
 
-/* -------------------------------------------------------------------------- the server's words -- */
+/* ------------------------------------------------------------------------ the server's words -- */
 
 #define SERVER "the server does not prepare it: "
 
@@ -413,7 +413,7 @@ static void test_own_values(void **state)
                 NULL);
 }
 
-/* --------------------------------------------------------------------------------- as a whole -- */
+/* -------------------------------------------------------------------------------- as a whole -- */
 
 static void test_several(void **state)
 {

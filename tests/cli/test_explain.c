@@ -1,5 +1,5 @@
-/* `tradelock explain` on real trades: what the channel said in words and times, and commands that do
- * what the sentence says when a person copies them. */
+/* `tradelock explain` on real trades: what the channel said in words and times, and commands that
+ * do what the sentence says when a person copies them. */
 #include "fields.h"
 #include "operators.h"
 

@@ -1,5 +1,5 @@
-/* Lists: what their filters find, in which order, page by page; what stands below them; and rows and
- * trades as they were. */
+/* Lists: what their filters find, in which order, page by page; what stands below them; and rows
+ * and trades as they were. */
 #include "command.h"
 
 #include "trade_lock/fixture.h"
@@ -525,7 +525,8 @@ static void expect_as_of(const char *moment, const char *words, int code)
     output_free(o);
 }
 
-/* A trade is looked at as it was before it was there, held, in doubt, parked, worked on, and paid. */
+/* A trade is looked at as it was before it was there, held, in doubt, parked, worked on, and
+ * paid. */
 static void test_as_of(void **state)
 {
     char before[64], held[64], doubtful[64], working[64], parked[64], paid[64];

@@ -177,7 +177,8 @@ static void what_rests_on_moments_is_refused(void **state)
     house_row(&self, "W1", "Y 1 1 -");
 }
 
-/* The row was read by the old clock, and is read again by the new one, which nobody has looked at. */
+/* The row was read by the old clock, and is read again by the new one, which nobody has looked
+ * at. */
 static void a_row_that_is_read_again_is_doubted(void **state)
 {
     tl_lock *lock;

@@ -26,7 +26,8 @@ static inline int metric_take(void *context, const char *text, size_t size)
     return 0;
 }
 
-/* Of the line that begins with this name and, where it has some, these labels; -1: there is none. */
+/* Of the line that begins with this name and, where it has some, these labels; -1: there is
+ * none. */
 static inline double metric_of(const tl_client *client, const char *name)
 {
     metric_page page = {NULL, 0};

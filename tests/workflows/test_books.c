@@ -238,7 +238,7 @@ static void a_duplicate_hears_what_the_row_says(void **state)
     assert_int_equal(atomic_load(&script.sent), 2);
 }
 
-/* -------------------------------------------------------------------------------- registration -- */
+/* ------------------------------------------------------------------------------ registration -- */
 
 static void what_the_schema_refuses_is_not_registered(void **state)
 {

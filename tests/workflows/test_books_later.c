@@ -201,7 +201,7 @@ static void a_refusal_leaves_the_failure_as_it_was(void **state)
     payout_purse(self, "0 0");
 }
 
-/* -------------------------------------------------------------------------------- many at once -- */
+/* ------------------------------------------------------------------------------ many at once -- */
 
 #define THREADS 16
 #define EACH 12
@@ -263,7 +263,7 @@ static void many_are_written_once_each(void **state)
                      asked);
 }
 
-/* ------------------------------------------------------------------- the server dies meanwhile -- */
+/* ----------------------------------------------------------------- the server dies meanwhile -- */
 
 static void an_ending_is_settled_with_its_rows(void **state)
 {

@@ -25,7 +25,8 @@ static const char prepared_row[] =
     "1, UTC_TIMESTAMP(6) + INTERVAL ? * 1000 MICROSECOND, max_hold_until, "
     "max_hold_until, "
     "REPEAT('f', 32), ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))";
-/* As the group of sql/step/ask.sql, with the columns that an ending always sets; the token is the verdict. */
+/* As the group of sql/step/ask.sql, with the columns that an ending always sets; the token is the
+ * verdict. */
 static const char update[] =
     " ON DUPLICATE KEY UPDATE token = IF(VALUES(step) = 'end' AND status = 'P' AND fence "
     "= "

@@ -20,8 +20,9 @@ const char *metrics_server_url(const metrics_server *server);
 /* Ends the scrape under way first; NULL is allowed. */
 void metrics_server_stop(metrics_server *server);
 
-/* The setting metrics_listen of the client obeyed, which must outlive the server: *out is NULL where
- * it is off.  Prints where it listens to standard output.  0, or `problem` says what is wrong. */
+/* The setting metrics_listen of the client obeyed, which must outlive the server: *out is NULL
+ * where it is off.  Prints where it listens to standard output.  0, or `problem` says what is
+ * wrong. */
 int metrics_server_open(metrics_server **out, const tl_client *client, char *problem, size_t space);
 
 #endif

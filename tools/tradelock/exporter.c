@@ -29,7 +29,8 @@ struct exporter {
     char problem[512]; /* what kept the last scrape from the database; "": nothing */
 };
 
-/* Says what is wrong when it begins and when it changes, and when it is over; not at each scrape. */
+/* Says what is wrong when it begins and when it changes, and when it is over; not at each
+ * scrape. */
 static void mention(struct exporter *e, const char *problem)
 {
     if (strcmp(e->problem, problem) == 0)

@@ -231,7 +231,8 @@ static void end(struct running *r)
     r->metrics = NULL;
 }
 
-/* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.  TL_OK:
+/* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.
+ * TL_OK:
  * *now is the other one. */
 static tl_status reload(struct running both[2], int *now, const settings *s)
 {

@@ -1,4 +1,5 @@
-/* The business rows of a withdrawal: declared statements, and the callbacks that write their lines. */
+/* The business rows of a withdrawal: declared statements, and the callbacks that write their
+ * lines. */
 #ifndef WITHDRAW_BOOKS_H
 #define WITHDRAW_BOOKS_H
 

@@ -81,10 +81,10 @@ typedef struct tl_claim_options {
 TL_EXPORT tl_status tl_claim_due(tl_client *client, const tl_claim_options *options,
                                  tl_lock **locks, size_t *count);
 
-/* 0: when the claimed row was read, nothing was on file about its trade, neither evidence nor a half
- * of a decision, so that its holder need not ask for them.  No decision is made while the lane is
- * held; and evidence of a success that comes later changes the row, which then refuses failures and
- * sends.  1: there is something, or it is not known. */
+/* 0: when the claimed row was read, nothing was on file about its trade, neither evidence nor a
+ * half of a decision, so that its holder need not ask for them.  No decision is made while the lane
+ * is held; and evidence of a success that comes later changes the row, which then refuses failures
+ * and sends.  1: there is something, or it is not known. */
 TL_EXPORT int tl_lock_on_file(const tl_lock *lock);
 
 /* TL_OK: *due_ms is when the next row of this operation becomes due, in ms from now; 0 when one is

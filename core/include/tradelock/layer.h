@@ -35,8 +35,8 @@ typedef struct tl_calls_names {
  * It belongs to the client and lives as long, so nobody frees it.  TL_OK; TL_INVALID; TL_NO_MEMORY;
  * TL_WRONG_PROCESS or TL_WRONG_STATE of the client. */
 TL_EXPORT tl_status tl_calls_of(tl_calls **out, tl_client *client, const tl_calls_names *names);
-/* Counts a call that got the answer of this number, from 0 on, and how long it took.  Takes no lock.
- * NULL, or a number that has no name: nothing. */
+/* Counts a call that got the answer of this number, from 0 on, and how long it took.  Takes no
+ * lock. NULL, or a number that has no name: nothing. */
 TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us);
 
 #ifdef __cplusplus

@@ -191,13 +191,15 @@ typedef enum tl_cancel {
  *     TL_OK          Go on, and commit.
  *     TL_REFUSED     book_prepare and prepare only, with a remark: no row is left behind, and the
  *                    caller of tl_workflow_run() hears TL_REFUSED.
- *     TL_TRY_AGAIN   Those with a connection only: a statement met error 1213, 1205 or 1020, and the
+ *     TL_TRY_AGAIN   Those with a connection only: a statement met error 1213, 1205 or 1020, and
+ * the
  *                    transaction is run again.
  *     other          They cannot.  Nothing is written, the lock's row included.
  *
  * Those of success and failure get the reply of whichever callback learned the outcome.  When the
- * outcome came as evidence (a web-hook, a statement), the reply holds its reference and remark only.
- * When two operators decided it, the reply holds the reference of the evidence, if there is one.
+ * outcome came as evidence (a web-hook, a statement), the reply holds its reference and remark
+ * only. When two operators decided it, the reply holds the reference of the evidence, if there is
+ * one.
  *
  * All callbacks should return.  If an exception or a longjmp leaves one, tl_workflow_settle()
  * brings the answer to its end; an execute that was left counts as UNKNOWN.  On a worker's thread

@@ -1,6 +1,6 @@
 /*
- * admin/now.h - who is logged in, and how many payments a minute succeed.  It reads by index, and at
- * most what is said below.
+ * admin/now.h - who is logged in, and how many payments a minute succeed.  It reads by index, and
+ * at most what is said below.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */

@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* Which rows a list shows: those that match every field that is given.  Moments are the server's, in
- * microseconds since 1970. */
+/* Which rows a list shows: those that match every field that is given.  Moments are the server's,
+ * in microseconds since 1970. */
 typedef struct tl_filter {
     unsigned version; /* TL_FILTER_VERSION */
     char lane;        /* 'S', 'R'; 0: both */
@@ -52,8 +52,9 @@ typedef struct tl_money {
 #define TL_MONEY_MAX 200
 #define TL_NEXT_TEXT 640
 
-/* What was shown.  `next` names the last row that was shown, in printable ASCII that needs no quotes
- * in a shell or a URL.  It holds a customer's and a serial number, so it is as confidential. */
+/* What was shown.  `next` names the last row that was shown, in printable ASCII that needs no
+ * quotes in a shell or a URL.  It holds a customer's and a serial number, so it is as
+ * confidential. */
 typedef struct tl_list_end {
     unsigned version; /* TL_LIST_END_VERSION */
     uint64_t rows;
@@ -70,8 +71,8 @@ typedef struct tl_list_end {
 /*
  * Shows rows: those in conflict and parked ones, then what else is in process, then what is
  * finished, the newest first.  So a limit cuts off what nobody has to look at.  Waiting lanes come
- * in the order in which they are due, held rows by when their hold ends, a customer's rows and those
- * of a prefix by serial number.  TL_OK also when there are none.
+ * in the order in which they are due, held rows by when their hold ends, a customer's rows and
+ * those of a prefix by serial number.  TL_OK also when there are none.
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
@@ -90,9 +91,9 @@ TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_
 
 /*
  * As tl_show(), but as the row was at a moment, by its history.  The view's now_us is that moment.
- * What no history keeps is as it is now (contents, amount, channel, deadline), or empty where it may
- * have changed since (result, retryable, what compensating attempts found).  Needs an operator's or
- * a reader's account.
+ * What no history keeps is as it is now (contents, amount, channel, deadline), or empty where it
+ * may have changed since (result, retryable, what compensating attempts found).  Needs an
+ * operator's or a reader's account.
  *
  *     TL_OK          each() was called once.
  *     TL_NOT_FOUND   There was no such row then, or a purge has removed it since.
