@@ -88,13 +88,13 @@ static void say_transaction(explaining *e)
                     "An administrator finds and ends the open transaction; this account may not "
                     "see it, since it lacks the right PROCESS.");
     else if (r.rows > 0)
-        explain_say(e, TL_TOPIC_ACT, "",
-                    "The oldest open transaction that holds rows is connection %llu of %s@%s, for "
-                    "%s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
-                    "all of them, `KILL %llu` ends this one.",
-                    (unsigned long long)db_get_uint(&r, 0, 0), db_get_text(&r, 0, 1),
-                    db_get_text(&r, 0, 2), words_span(age, db_get_int(&r, 0, 3)),
-                    (unsigned long long)db_get_uint(&r, 0, 0));
+        explain_say(
+            e, TL_TOPIC_ACT, "",
+            "The oldest open transaction here that holds rows is connection %llu of %s@%s, "
+            "for %s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
+            "all of them, `KILL %llu` ends this one.",
+            (unsigned long long)db_get_uint(&r, 0, 0), db_get_text(&r, 0, 1), db_get_text(&r, 0, 2),
+            words_span(age, db_get_int(&r, 0, 3)), (unsigned long long)db_get_uint(&r, 0, 0));
     db_result_free(&r);
 }
 

@@ -184,11 +184,17 @@ static void test_remarks_are_harmless(void **state)
 /* The server shows transactions only to those with PROCESS: nobody else is shown SQL for it. */
 static void test_an_open_transaction(void **state)
 {
-    MYSQL *other = database_connect(operators.h.db);
+    MYSQL *other = database_connect(operators.h.db), *elsewhere = database_connect(operators.h.db);
     char kill[64];
 
     (void)state;
     operators_make_doubtful("T1");
+    /* An older one, which has nothing to do with this house. */
+    database_run(elsewhere,
+                 "CREATE DATABASE %s_elsewhere; USE %s_elsewhere; CREATE TABLE t (id INT PRIMARY "
+                 "KEY) ENGINE = InnoDB; INSERT INTO t VALUES (1); START TRANSACTION; "
+                 "UPDATE t SET id = 2; DO SLEEP(1.1)",
+                 database_name(operators.h.db), database_name(operators.h.db));
     snprintf(kill, sizeof kill, "`KILL %lu` ends", mysql_thread_id(other));
     database_run(other, "START TRANSACTION");
     database_run(other, "UPDATE trade_lock SET fence = fence WHERE serial_no = 'T1'");
@@ -203,6 +209,8 @@ static void test_an_open_transaction(void **state)
     }
     database_run(other, "ROLLBACK");
     mysql_close(other);
+    database_run(elsewhere, "ROLLBACK; DROP DATABASE %s_elsewhere", database_name(operators.h.db));
+    mysql_close(elsewhere);
     house_work(&operators.h, 1, 20000);
 }
 

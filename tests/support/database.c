@@ -91,7 +91,8 @@ void database_free(database *self)
     if (self == NULL)
         return;
     connection = server_connect(self->where);
-    database_run(connection, "DROP DATABASE %s", self->name);
+    /* A test that failed may have left a transaction open. */
+    database_run(connection, "SET lock_wait_timeout = 60; DROP DATABASE %s", self->name);
     mysql_close(connection);
     unlink(self->option_file);
     free(self);
