@@ -228,10 +228,10 @@ static void mention_execute(attempt *a, int64_t start_us)
 /* So many calls in a row without a clear answer are no accident. */
 #define MISSES 5
 
-/* "3 min 10 s" */
-static void span_text(char to[32], int64_t ms)
+/* "3 min 10 s": since its first call without an answer. */
+static const char *since_text(char to[32], channel_watch *watch)
 {
-    const int64_t s = ms / 1000;
+    const int64_t ms = schedule_now_ms() - atomic_load(&watch->since_ms), s = ms / 1000;
 
     if (s < 60)
         snprintf(to, 32, "%" PRId64 ".%" PRId64 " s", s, ms % 1000 / 100);
@@ -239,6 +239,7 @@ static void span_text(char to[32], int64_t ms)
         snprintf(to, 32, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
     else
         snprintf(to, 32, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
+    return to;
 }
 
 /* Tells once that a channel fails, and once that it is back; each call has its own line besides,
@@ -247,27 +248,26 @@ static void watch_channel(const attempt *a, int answered)
 {
     const workflow *of = a->workflow;
     channel_watch *watch = of->watch;
-    const int64_t now_ms = schedule_now_ms();
     char span[32];
     unsigned misses;
 
     if (answered) {
+        if (atomic_load(&watch->misses) == 0)
+            return;
         misses = atomic_exchange(&watch->misses, 0);
-        span_text(span, now_ms - atomic_load(&watch->since_ms));
         if (misses >= MISSES)
             tl_client_log(of->client, TL_WARNING, NULL, 0, "channel %s (%s) is back after %s",
-                          of->channel, of->op_code, span);
+                          of->channel, of->op_code, since_text(span, watch));
         return;
     }
     misses = atomic_fetch_add(&watch->misses, 1) + 1;
     if (misses == 1)
-        atomic_store(&watch->since_ms, now_ms);
-    span_text(span, now_ms - atomic_load(&watch->since_ms));
+        atomic_store(&watch->since_ms, schedule_now_ms());
     if (misses == MISSES)
         tl_client_log(
             of->client, TL_ALARM, NULL, 0,
             "channel %s (%s) has been failing for %s: no clear answer to %u calls in a row",
-            of->channel, of->op_code, span, misses);
+            of->channel, of->op_code, since_text(span, watch), misses);
 }
 
 tl_execute attempt_execute(attempt *a, int64_t until_ms)
