@@ -41,9 +41,13 @@ GRANT SELECT, INSERT ON trade_evidence TO tradelock_application;
 GRANT SELECT ON trade_resolution TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_resolution_refused TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_application;
 GRANT SELECT ON audit_closing TO tradelock_application;
+-- A workflow makes its channel known; operators alone pause one.
+GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 -- Everybody sees a restore, and a program that finds one may say so.  Only accepting ends it.
@@ -86,8 +90,20 @@ GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, ep
 GRANT SELECT, INSERT (finding, part, rule, cust_no, serial_no, op_code, rev, reason, actor,
     thread_no) ON audit_closing TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
+-- A pause is a decision of one operator, which the procedure puts on record.
+GRANT SELECT ON trade_channel TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
+-- What operators did: procedures write it under their own names.
+GRANT SELECT ON tl_act TO tradelock_operator;
+GRANT SELECT ON tl_act_row TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_act_begin TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_act_row TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_act_end TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_act_retry TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 -- In earlier versions an operator could end a restore alone.  The right is granted before it is
 -- revoked, since revoking a right that is not there is an error.
@@ -107,6 +123,11 @@ GRANT EXECUTE ON PROCEDURE tl_purge TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_resources TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_sessions TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_trades TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_mutexes TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_rw_locks TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_sessions_count TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_acts TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_operator;
 GRANT SELECT ON resource_lock_state TO tradelock_operator;
 GRANT SELECT ON resource_log TO tradelock_operator;
@@ -130,8 +151,12 @@ GRANT SELECT ON trade_lock_log TO tradelock_reader;
 GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT SELECT ON audit_closing TO tradelock_reader;
+GRANT SELECT ON trade_channel TO tradelock_reader;
+GRANT SELECT ON tl_act TO tradelock_reader;
+GRANT SELECT ON tl_act_row TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
 GRANT SELECT ON tl_restore TO tradelock_reader;

@@ -233,7 +233,9 @@ static const char *since_text(char to[32], channel_watch *watch)
 {
     const int64_t ms = schedule_now_ms() - atomic_load(&watch->since_ms), s = ms / 1000;
 
-    if (s < 60)
+    if (s < 1)
+        snprintf(to, 32, "less than a second");
+    else if (s < 60)
         snprintf(to, 32, "%" PRId64 ".%" PRId64 " s", s, ms % 1000 / 100);
     else if (s < 3600)
         snprintf(to, 32, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
@@ -260,9 +262,10 @@ static void watch_channel(const attempt *a, int answered)
                           of->channel, of->op_code, since_text(span, watch));
         return;
     }
-    misses = atomic_fetch_add(&watch->misses, 1) + 1;
-    if (misses == 1)
+    /* Before it is counted: another thread may count the fifth meanwhile. */
+    if (atomic_load(&watch->misses) == 0)
         atomic_store(&watch->since_ms, schedule_now_ms());
+    misses = atomic_fetch_add(&watch->misses, 1) + 1;
     if (misses == MISSES)
         tl_client_log(
             of->client, TL_ALARM, NULL, 0,

@@ -215,7 +215,7 @@ static void do_cancel(compensation *c)
 static tl_status do_send(compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
-    tl_status status = tl_lock_arm(c->lock, policy->max_hold_ms);
+    const tl_status status = tl_lock_arm(c->lock, policy->max_hold_ms);
     int64_t until_ms;
 
     if (status != TL_OK)
@@ -308,15 +308,18 @@ static tl_status finish(compensation *c, const resolver_action *action)
     return ending_run(e);
 }
 
-/* After an arming that was refused or undone: nothing was sent, and the next attempt finds out
- * why. */
+/* After an arming that was refused or undone: nothing was sent, and the next attempt finds out why.
+ * While its channel is paused nobody claims the trade, so it may be due at once. */
 static tl_status put_back_unarmed(compensation *c, tl_status status)
 {
+    int is_paused;
+
     if (status == TL_LOST || tl_status_class(status) == TL_CLASS_UNKNOWN)
         return status;
+    is_paused = workflow_check_paused(c->of) != TL_OK;
     ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
-                    schedule_next_ms(&c->of->given.policy, c->facts.attempts, 0));
-    c->ending.findings.not_counted = status == TL_ASK_CHANNEL;
+                    is_paused ? 0 : schedule_next_ms(&c->of->given.policy, c->facts.attempts, 0));
+    c->ending.findings.not_counted = status == TL_ASK_CHANNEL || status == TL_OVERLOADED;
     return ending_run(&c->ending);
 }
 
@@ -365,7 +368,7 @@ static tl_status park_poison(compensation *c)
 
 tl_status compensate_give_back(tl_lock *lock)
 {
-    const tl_findings findings = {.not_counted = 1};
+    const tl_findings findings = {.not_counted = 1, .due_as_before = 1};
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
@@ -373,15 +376,16 @@ tl_status compensate_give_back(tl_lock *lock)
     return tl_lock_put_back(lock, &what, &findings);
 }
 
-/* Nothing was begun.  The lane becomes due again later, not only when the hold is over. */
+/* Nothing was begun, so this is no attempt.  The lane becomes due again later: at once, it would be
+ * claimed and put back without end. */
 static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t attempts)
 {
-    const tl_findings nothing = {0};
+    const tl_findings findings = {.not_counted = 1, .due_as_before = 1};
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
     what.next_run_ms = schedule_next_ms(&of->given.policy, attempts, 0);
-    return tl_lock_put_back(lock, &what, &nothing);
+    return tl_lock_put_back(lock, &what, &findings);
 }
 
 tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls)

@@ -16,7 +16,7 @@ typedef struct compensate_calls {
  */
 tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls);
 
-/* Puts a claimed trade back for which nothing was begun, due at once.  It counts as no attempt. */
+/* Puts a claimed trade back for which nothing was begun, due as it was.  That is no attempt. */
 tl_status compensate_give_back(tl_lock *lock);
 
 /* Whether so many claims ended with their holder's death that the trade is to be parked.  Another

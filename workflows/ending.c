@@ -227,6 +227,7 @@ static tl_status give_up_for_now(ending *e)
                     said.remark, said.remark[0] != '\0' ? "; " : "", tl_proof_text(proof));
     ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(policy, number, 0));
     e->findings.not_counted = 1;
+    e->findings.apply_failed = number == 0;
     e->findings.cancel_tried = proof == TL_PROOF_CANCELLED;
     return run_in_budget(e);
 }
@@ -242,9 +243,6 @@ tl_status ending_run(ending *e)
         status = give_up_contradicted(e);
     else if (e->final && status == TL_ASK_CHANNEL)
         status = give_up_for_now(e);
-    if (status == TL_PARKED)
-        tl_client_log(e->client, TL_ALARM, &e->attempt->seen.key, 0, "parked for a person: %s",
-                      e->what.park_reason != NULL ? e->what.park_reason : "as before");
     /* The outcome is known, but not written yet. */
     if (status == TL_NO_MEMORY || tl_status_class(status) == TL_CLASS_RETRY)
         return TL_UNKNOWN;

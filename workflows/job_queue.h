@@ -2,10 +2,11 @@
  * The claimed trades of a worker that wait for a thread, first in, first out; and how many to claim
  * ahead.
  *
- * A claim costs nearly the same for one trade as for sixteen.  So while attempts are short, a
- * worker claims what its threads are likely to end in the next JOB_AHEAD_MS.  While they are long,
- * as with a slow channel, it claims nothing ahead, since a trade that is claimed and waits wastes
- * its hold. The worker guards its queue with its own mutex.
+ * A claim costs nearly the same for one trade as for sixteen.  So while the attempts of an
+ * operation are short, a worker claims what its threads are likely to end in the next JOB_AHEAD_MS.
+ * Of an operation whose attempts are long, as with a slow channel, it claims nothing ahead, since a
+ * trade that is claimed and waits wastes its hold; and a thread that runs such an attempt counts
+ * for nothing.  The worker guards its queue with its own mutex.
  */
 #ifndef TL_WORKFLOWS_JOB_QUEUE_H
 #define TL_WORKFLOWS_JOB_QUEUE_H
@@ -23,26 +24,43 @@ typedef struct job {
     const workflow *of;
     tl_lock *lock;
     int64_t since_ms; /* when it was queued */
+    unsigned era;     /* of the worker, see there */
 } job;
+
+/* How long the attempts of one operation take. */
+typedef struct job_kind {
+    const workflow *of;
+    int64_t mean_us;  /* the last eight count most */
+    unsigned running; /* on threads */
+} job_kind;
 
 typedef struct job_queue {
     job jobs[TL_CLAIM_MAX + JOB_AHEAD_MOST];
     unsigned count;
-    int64_t mean_us; /* how long a job takes; the last eight count most */
+    job_kind kinds[WORKFLOWS_MAX];
+    unsigned kind_count;
 } job_queue;
 
+/* How long the attempts that run may hold their trades: their max_hold, and as long again once they
+ * have armed a send.  0: none runs. */
+int64_t job_queue_longest_ms(const job_queue *queue);
 void job_queue_init(job_queue *queue);
-/* Needs: fewer jobs in it than it has places. */
+/* Needs: no more jobs than job_queue_room() allowed. */
 void job_queue_add(job_queue *queue, const job *added);
-/* 0: there is none. */
+/* 0: there is none.  Else a thread runs it now, and says job_queue_ran() when it is over. */
 int job_queue_take(job_queue *queue, job *taken);
-/* As job_queue_take(), but only of a job that waits for a thread in vain.  Nothing is claimed ahead
- * then until many jobs were short again. */
+/* 0: there is none that waits for a thread in vain.  Else it is taken out, and nobody runs it.  Of
+ * the operations that keep the threads busy nothing is claimed ahead then, until many of their jobs
+ * were short again. */
 int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken);
+/* The job of this operation was over after took_us. */
+void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us);
 
-/* A job was over after took_us. */
-void job_queue_ran(job_queue *queue, int64_t took_us);
-/* How many trades may wait for these threads. */
-unsigned job_queue_ahead(const job_queue *queue, unsigned threads);
+/* Whether the threads are likely to end a job of this operation soon, so that others may be claimed
+ * ahead. */
+int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads);
+/* How many trades of this operation may be claimed now: one for each free thread, and those
+ * ahead. */
+unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads);
 
 #endif

@@ -2,13 +2,14 @@
 #ifndef TL_WORKFLOWS_OVERDUE_H
 #define TL_WORKFLOWS_OVERDUE_H
 
-#include <tradelock/tradelock.h>
+#include "registry.h"
 
 /*
  * Looks through every operation that has rows, registered here or not.  It raises one alarm for
  * each operation with due work that is late_ms late: no worker serves it, or its workers cannot
- * keep up. It reads by index, and logs its own problems.
+ * keep up. What waits for a paused channel raises none. It reads by index, and logs its own
+ * problems.
  */
-void overdue_alarm(tl_client *client, int64_t late_ms);
+void overdue_alarm(tl_workflows *workflows, int64_t late_ms);
 
 #endif

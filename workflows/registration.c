@@ -5,6 +5,8 @@
  */
 #include "registry.h"
 
+#include <tradelock/lane.h>
+
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -25,12 +27,12 @@ static tl_status check_name(const char *what, const char *name)
 
 static tl_status check_operation(const char *op_code)
 {
-    size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
+    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
     tl_status status = check_name("the operation code", op_code);
 
     if (status != TL_OK)
         return status;
-    if (size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0)
+    if (tl_business_op_size(op_code) < size)
         return tl_error_report(TL_INVALID,
                                "operation %s ends in %s, which names its own retry lane", op_code,
                                TL_RETRY_SUFFIX);

@@ -89,6 +89,11 @@ const workflow *workflows_at(tl_workflows *workflows, unsigned i)
     return found;
 }
 
+tl_status workflow_check_paused(const workflow *of)
+{
+    return tl_channel_check(of->client, of->channel, of->op_code);
+}
+
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
 {
     tl_policy policy = *given;
@@ -186,6 +191,17 @@ static tl_status add_locked(tl_workflows *workflows, workflow *entry)
     return TL_OK;
 }
 
+/* Operators can pause only a channel that is known.  Payments do not depend on that. */
+static void make_known(const workflow *entry)
+{
+    if (tl_channel_add(entry->client, entry->channel, entry->op_code) == TL_OK)
+        return;
+    tl_client_log(entry->client, TL_WARNING, NULL, 0,
+                  "operators cannot pause channel %s for %s, since it could not be made known: %s",
+                  entry->channel, entry->op_code, tl_error_message());
+    workflow_call_begins(); /* clears the sentence */
+}
+
 tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given)
 {
     workflow *entry = NULL;
@@ -203,7 +219,9 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     pthread_mutex_lock(&workflows->mutex);
     status = add_locked(workflows, entry);
     pthread_mutex_unlock(&workflows->mutex);
-    if (status != TL_OK)
+    if (status == TL_OK)
+        make_known(entry);
+    else
         free(entry);
     return status;
 }

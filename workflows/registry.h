@@ -41,6 +41,9 @@ const workflow *workflows_find(tl_workflows *workflows, const char *op_code);
 /* The i-th registered workflow, or NULL. */
 const workflow *workflows_at(tl_workflows *workflows, unsigned i);
 
+/* TL_OK, or TL_OVERLOADED with a sentence: operators have paused the workflow's channel. */
+tl_status workflow_check_paused(const workflow *of);
+
 /* Has the client count the calls of the workflow's channel (attempt.c).  TL_OK or TL_NO_MEMORY. */
 tl_status attempt_count_calls(workflow *of);
 

@@ -289,6 +289,10 @@ static int look_at_failure(void *context, const tl_view *view)
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;
     attempt_show_amount(&reclaim->run->attempt, view->amount_minor, view->currency);
+    /* A channel that is paused is not asked either. */
+    reclaim->status = workflow_check_paused(reclaim->run->workflow);
+    if (reclaim->status != TL_OK)
+        return 0;
     reclaim->status = reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
     return 0;
 }

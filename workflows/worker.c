@@ -4,9 +4,12 @@
  *
  * It claims as many trades as there are free threads, and as many more as these will end in the
  * next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.  Trades
- * during whose last hold the holder died (suspects) are claimed one at a time, and only while
- * nothing else runs: a death then accuses this one trade.  If suspects have waited for long, the
- * worker claims nothing until its threads are all free.
+ * during whose last hold the holder died (suspects) are claimed one at a time, one after the other,
+ * and only while nothing else runs: a death then accuses this one trade.  If suspects have waited
+ * for long, the worker claims nothing until its threads are all free.  While an attempt does not
+ * return although its hold is over, the worker serves no suspects: they would take one thread after
+ * the other.  After a death all that its worker held are suspects, also what was claimed ahead:
+ * that an attempt began is not on the row, since writing it would cost a commit for each.
  */
 #include "compensate.h"
 #include "job_queue.h"
@@ -27,7 +30,8 @@
 #define THREADS_DEFAULT 4u
 #define IDLE_DEFAULT_MS 1000
 #define UNCLAIMED_DEFAULT_MS 60000
-/* Under steady load the worker lets all threads become free this often, to serve suspects. */
+/* Under steady load the worker lets all threads become free this long after it last served
+ * suspects, and serves no more of them after as long a time: they may be slow. */
 #define SUSPECTS_EVERY_MS 5000
 /* If due work could not be claimed, since somebody else claims it: look again after this time. */
 #define CONTENDED_MS 20
@@ -50,6 +54,8 @@ struct tl_worker {
     unsigned threads, runners_started;
     job_queue queue;
     unsigned in_flight; /* jobs that are queued or run */
+    unsigned hung, era; /* of those, how many run since before this era, which began when the last
+                           wait for them was given up */
     unsigned awaited;   /* the claimer sleeps until no more than these are in flight */
     int stopping, closing, over;
     tl_status status; /* why the worker is over */
@@ -99,27 +105,17 @@ static void *runner_main(void *argument);
 /* What one runner is working on. */
 typedef struct running {
     tl_worker *worker;
+    const workflow *of;
     tl_lock *lock;
     compensate_calls calls;
     tl_status status;
     int64_t since_us;
+    unsigned era;
     int returned;
 } running;
 
-/* Frees the queued jobs, which no thread will run.  Needs: worker->mutex held. */
-static void drop_queue(tl_worker *worker)
-{
-    job dropped;
-
-    worker->stopping = 1;
-    worker->status = TL_NO_MEMORY;
-    while (job_queue_take(&worker->queue, &dropped)) {
-        tl_lock_free(dropped.lock);
-        worker->in_flight--;
-    }
-}
-
-/* Starts another thread in place of this one, which ends.  Needs: worker->mutex held. */
+/* Starts another thread in place of this one, which ends.  Without any thread the worker is over;
+ * the claimer gives back what is queued.  Needs: worker->mutex held. */
 static void replace_runner(tl_worker *worker)
 {
     unsigned i = 0;
@@ -130,8 +126,17 @@ static void replace_runner(tl_worker *worker)
     if (pthread_create(&worker->runners[i], NULL, runner_main, worker) == 0)
         return;
     worker->runners[i] = worker->runners[--worker->runners_started];
-    if (--worker->threads == 0)
-        drop_queue(worker);
+    if (--worker->threads == 0) {
+        worker->stopping = 1;
+        worker->status = TL_NO_MEMORY;
+    }
+}
+
+/* Needs: worker->mutex held. */
+static void leave_flight(tl_worker *worker, unsigned era)
+{
+    worker->in_flight--;
+    worker->hung -= era != worker->era;
 }
 
 /* Called after the job, and when a callback ends the thread.  In that case the trade stays held
@@ -151,22 +156,35 @@ static void job_over(running *r)
     worker->counts.queries += r->calls.queries;
     worker->counts.cancels += r->calls.cancels;
     worker->counts.sends += r->calls.sends;
-    job_queue_ran(&worker->queue, schedule_now_us() - r->since_us);
+    job_queue_ran(&worker->queue, r->of, schedule_now_us() - r->since_us);
     if (!r->returned)
         replace_runner(worker);
-    worker->in_flight--;
+    leave_flight(worker, r->era);
     if (worker->in_flight <= worker->awaited || worker->stopping)
         pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->mutex);
 }
 
+/* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
+ * claim's own answer may have come late, so the queue's time says too little. */
+static int is_late(const job *next)
+{
+    return tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2;
+}
+
+/* A job that is late is given back. */
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_over))) running r = {
-        .worker = worker, .lock = next->lock, .status = TL_UNKNOWN, .since_us = schedule_now_us()};
+    __attribute__((cleanup(job_over))) running r = {.worker = worker,
+                                                    .of = next->of,
+                                                    .lock = next->lock,
+                                                    .status = TL_UNKNOWN,
+                                                    .since_us = schedule_now_us(),
+                                                    .era = next->era};
 
     begin_work(next->lock);
-    r.status = compensate(worker->client, next->of, next->lock, &r.calls);
+    r.status = is_late(next) ? compensate_give_back(next->lock)
+                             : compensate(worker->client, next->of, next->lock, &r.calls);
     r.returned = 1;
 }
 
@@ -200,14 +218,25 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
 
     pthread_mutex_lock(&worker->mutex);
     for (size_t i = 0; i < count; i++)
-        job_queue_add(&worker->queue, &(job){of, locks[i], now_ms});
+        job_queue_add(&worker->queue, &(job){of, locks[i], now_ms, worker->era});
     worker->in_flight += (unsigned)count;
     worker->counts.claimed += count;
     pthread_cond_broadcast(&worker->work);
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Claims work of one operation, and adds to *claimed. */
+static unsigned room_for(tl_worker *worker, const workflow *of)
+{
+    unsigned room;
+
+    pthread_mutex_lock(&worker->mutex);
+    room = job_queue_room(&worker->queue, of, worker->threads);
+    pthread_mutex_unlock(&worker->mutex);
+    return room;
+}
+
+/* Claims work of one operation, TL_CLAIM_MAX trades at most, and adds to
+ * *claimed.  What is due for a channel that is paused waits. */
 static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects, size_t most,
                                  size_t *claimed)
 {
@@ -216,7 +245,11 @@ static tl_status claim_operation(tl_worker *worker, const workflow *of, int susp
     size_t count = most;
     tl_status status;
 
+    if (workflow_check_paused(of) != TL_OK)
+        return TL_OK;
     options.op_code = of->op_code;
+    /* What is sent goes to the channel that is registered now, whichever the trade began with. */
+    options.channel = of->channel;
     options.max_hold_ms = of->given.policy.max_hold_ms;
     options.suspects = suspects;
     status = tl_claim_due(worker->client, &options, locks, &count);
@@ -236,16 +269,21 @@ static unsigned count_operations(tl_worker *worker)
     return count;
 }
 
-/* Claims at most `most` trades of all operations, beginning with another operation each time. */
-static tl_status claim(tl_worker *worker, int suspects, size_t most, size_t *claimed)
+/* Claims one suspect, or as many other trades as there is room for, of all operations, beginning
+ * with another operation each time. */
+static tl_status claim(tl_worker *worker, int suspects, size_t *claimed)
 {
+    const size_t before = *claimed;
     unsigned operations = count_operations(worker);
     tl_status status = TL_OK;
 
     worker->turn++;
-    for (unsigned i = 0; i < operations && *claimed < most && status == TL_OK; i++) {
+    for (unsigned i = 0; i < operations && status == TL_OK; i++) {
         const workflow *of = workflows_at(worker->workflows, (worker->turn + i) % operations);
-        status = claim_operation(worker, of, suspects, most - *claimed, claimed);
+        unsigned most = suspects ? *claimed == before : room_for(worker, of);
+
+        if (most > 0)
+            status = claim_operation(worker, of, suspects, most, claimed);
     }
     return status;
 }
@@ -260,23 +298,19 @@ static unsigned flying(tl_worker *worker)
     return count;
 }
 
-/* How many jobs may be in flight, and at how many a claim is worth it: when a thread is free, or
- * when nothing waits for one. */
-typedef struct claim_room {
-    unsigned most, begin;
-} claim_room;
-
-static claim_room room_of(tl_worker *worker)
+/* With how many jobs in flight a claim is worth it: when a thread is free; or, if jobs of some
+ * operation are short, when nothing waits for one. */
+static unsigned begin_of(tl_worker *worker)
 {
-    claim_room room;
-    unsigned ahead;
+    const workflow *of;
+    unsigned begin, quick = 0;
 
     pthread_mutex_lock(&worker->mutex);
-    ahead = job_queue_ahead(&worker->queue, worker->threads);
-    room.most = worker->threads + ahead;
-    room.begin = worker->threads > 0 && ahead == 0 ? worker->threads - 1 : worker->threads;
+    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL && !quick; i++)
+        quick = (unsigned)job_queue_is_quick(&worker->queue, of, worker->threads);
+    begin = worker->threads > 0 ? worker->threads - 1 + quick : 0;
     pthread_mutex_unlock(&worker->mutex);
-    return room;
+    return begin;
 }
 
 static int is_stopping(tl_worker *worker)
@@ -349,6 +383,8 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
         int64_t due_ms;
 
+        if (workflow_check_paused(of) != TL_OK)
+            continue;
         status = tl_next_due_ms(worker->client, of->op_code, &due_ms);
         if (status != TL_OK)
             return status;
@@ -359,26 +395,6 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
         least_ms = CONTENDED_MS;
     *wait_ms = schedule_jitter_ms(least_ms, 10, schedule_random());
     return TL_OK;
-}
-
-/* Suspects run alone: each is claimed when nothing is in flight, and waited for. */
-static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
-{
-    int64_t now_ms = schedule_now_ms();
-    tl_status status = TL_OK;
-
-    if (flying(worker) > 0) {
-        if (now_ms - worker->suspects_ms < SUSPECTS_EVERY_MS)
-            return TL_OK;
-        wait_until_free(worker, 0, worker->idle_max_ms);
-        if (flying(worker) > 0 || is_stopping(worker))
-            return TL_OK;
-    }
-    worker->suspects_ms = now_ms;
-    status = claim(worker, 1, 1, claimed);
-    while (flying(worker) > 0)
-        wait_until_free(worker, 0, worker->idle_max_ms);
-    return status;
 }
 
 static int take_stuck(tl_worker *worker, job *stuck)
@@ -405,9 +421,121 @@ static void give_back_stuck(tl_worker *worker)
         tl_work_end(0);
         pthread_mutex_lock(&worker->mutex);
         count_ending(&worker->counts, status);
-        worker->in_flight--;
+        leave_flight(worker, stuck.era);
         pthread_mutex_unlock(&worker->mutex);
     }
+}
+
+static int something_hangs(tl_worker *worker)
+{
+    int hangs;
+
+    pthread_mutex_lock(&worker->mutex);
+    hangs = worker->hung > 0;
+    pthread_mutex_unlock(&worker->mutex);
+    return hangs;
+}
+
+static void give_up_waiting(tl_worker *worker)
+{
+    unsigned hung;
+
+    pthread_mutex_lock(&worker->mutex);
+    hung = worker->hung = worker->in_flight;
+    worker->era++;
+    pthread_mutex_unlock(&worker->mutex);
+    if (hung == 0)
+        return;
+    tl_client_log(worker->client, TL_ALARM, NULL, 0,
+                  "%u attempts do not return although their hold is over: until they do, this "
+                  "worker serves no trade whose last holder died",
+                  hung);
+}
+
+static int64_t longest_ms(tl_worker *worker)
+{
+    int64_t longest;
+
+    pthread_mutex_lock(&worker->mutex);
+    longest = job_queue_longest_ms(&worker->queue);
+    pthread_mutex_unlock(&worker->mutex);
+    return longest;
+}
+
+/* Waits for a moment until nothing is in flight.  0: what was in flight since begin_ms hangs, and is
+ * awaited no more. */
+static int wait_on(tl_worker *worker, int64_t begin_ms)
+{
+    const int64_t longest = longest_ms(worker);
+
+    if (longest > 0 && schedule_now_ms() - begin_ms > longest) {
+        give_up_waiting(worker);
+        return 0;
+    }
+    wait_until_free(worker, 0, JOB_STUCK_MS);
+    give_back_stuck(worker);
+    return 1;
+}
+
+/* Waits until nothing is in flight, or the worker is stopped. */
+static void wait_until_alone(tl_worker *worker)
+{
+    const int64_t begin_ms = schedule_now_ms();
+
+    while (flying(worker) > 0 && !is_stopping(worker) && wait_on(worker, begin_ms))
+        continue;
+}
+
+static tl_status look_for_suspects(tl_worker *worker, int *due)
+{
+    tl_status status = TL_OK;
+    const workflow *of;
+
+    *due = 0;
+    for (unsigned i = 0;
+         status == TL_OK && !*due && (of = workflows_at(worker->workflows, i)) != NULL; i++)
+        if (workflow_check_paused(of) == TL_OK)
+            status = tl_suspects_due(worker->client, of->op_code, due);
+    return status;
+}
+
+/* Under steady load the threads are never free by themselves.  Another worker may serve the suspects
+ * meanwhile. */
+static tl_status make_room_for_suspects(tl_worker *worker)
+{
+    const int64_t begin_ms = schedule_now_ms();
+    tl_status status = TL_OK;
+    int due = 1;
+
+    if (begin_ms - worker->suspects_ms < SUSPECTS_EVERY_MS || something_hangs(worker))
+        return TL_OK;
+    worker->suspects_ms = begin_ms;
+    while (status == TL_OK && flying(worker) > 0 && !is_stopping(worker)) {
+        status = look_for_suspects(worker, &due);
+        if (status != TL_OK || !due || !wait_on(worker, begin_ms))
+            break;
+    }
+    return status;
+}
+
+/* Suspects run alone: the first is claimed when nothing is in flight, each other one when the one
+ * before it is over. */
+static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
+{
+    tl_status status = flying(worker) > 0 ? make_room_for_suspects(worker) : TL_OK;
+    const int64_t begin_ms = schedule_now_ms();
+    size_t before = *claimed;
+
+    while (status == TL_OK && flying(worker) == 0 && !is_stopping(worker) &&
+           schedule_now_ms() - begin_ms < SUSPECTS_EVERY_MS) {
+        status = claim(worker, 1, claimed);
+        worker->suspects_ms = schedule_now_ms();
+        if (*claimed == before)
+            break;
+        before = *claimed;
+        wait_until_alone(worker);
+    }
+    return status;
 }
 
 /* Waits until a claim is worth it. */
@@ -422,25 +550,24 @@ static void wait_for_room(tl_worker *worker, unsigned begin)
 /* One round of claiming; *wait_ms: how long there is nothing to do. */
 static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
 {
-    size_t claimed = 0, suspects = 0;
-    claim_room room = room_of(worker);
-    unsigned busy = flying(worker);
+    const unsigned begin = begin_of(worker);
+    size_t claimed = 0;
     tl_status status;
 
     *wait_ms = 0;
-    if (busy > room.begin) {
-        wait_for_room(worker, room.begin);
+    if (flying(worker) > begin) {
+        wait_for_room(worker, begin);
         return TL_OK;
     }
-    status = serve_suspects(worker, &suspects);
+    status = serve_suspects(worker, &claimed);
     if (status != TL_OK || is_stopping(worker))
         return status;
-    room = room_of(worker);
-    busy = flying(worker);
-    if (busy <= room.begin && busy < room.most)
-        status = claim(worker, 0, room.most - busy, &claimed);
-    if (status == TL_OK && claimed + suspects == 0)
+    status = claim(worker, 0, &claimed);
+    if (status == TL_OK && claimed == 0)
         status = next_look_ms(worker, wait_ms);
+    /* Suspects may be due that are not served now. */
+    if (*wait_ms > 0 && something_hangs(worker))
+        *wait_ms = worker->idle_max_ms;
     return status;
 }
 
@@ -451,7 +578,7 @@ static void look_for_overdue(tl_worker *worker)
     if (now_ms - worker->overdue_ms < worker->unclaimed_ms)
         return;
     worker->overdue_ms = now_ms;
-    overdue_alarm(worker->client, worker->unclaimed_ms);
+    overdue_alarm(worker->workflows, worker->unclaimed_ms);
 }
 
 static void mention_claims_again(tl_worker *worker)

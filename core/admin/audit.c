@@ -6,6 +6,8 @@
 
 #include "client/read.h"
 
+#include "admin/statements.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -171,6 +173,7 @@ static tl_status check_rows(struct comparison *c)
             check_row(c, &page, row);
         if (status == TL_OK && page.rows > 0)
             audit_take_place(&place, &page, page.rows - 1);
+        audit_tell(c->audit, "rows", "trade_lock", c->audit->counts->rows);
     } while (status == TL_OK && page.rows >= PAGE && !c->audit->stopped);
     db_result_free(&page);
     return status;
@@ -239,6 +242,10 @@ static int audit_all(void *context)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
                              "reading the clock jumps");
+    if (status == TL_OK && c->audit->progress != NULL)
+        status =
+            read_status(c->audit->connection, store_tables(c->audit->connection, &c->audit->tables),
+                        "asking how large the tables are");
     /* First the rows, then their history: a row that is changed for the first time meanwhile is
      * read twice, but never missed. */
     if (status == TL_OK)
@@ -253,6 +260,13 @@ static int audit_all(void *context)
 tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                    tl_violation_fn each, void *context, tl_audit_counts *counts)
 {
+    return tl_audit_with(client, payments, payment_count, each, NULL, context, counts);
+}
+
+tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t payment_count,
+                        tl_violation_fn each, tl_progress_fn progress, void *context,
+                        tl_audit_counts *counts)
+{
     tl_audit_counts counted = TL_AUDIT_COUNTS_INIT;
     audit self = {
         .each = each,
@@ -260,6 +274,8 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
         .counts = &counted,
         .closings = TL_OK,
         .back = DB_RESULT_INIT,
+        .progress = progress,
+        .tables = DB_RESULT_INIT,
     };
     struct comparison c = {.audit = &self};
     tl_status status;
@@ -275,6 +291,7 @@ tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment
         status = read_and_show(client, self.connection, audit_all, &c);
     memory_free(c.paid);
     db_result_free(&self.back);
+    db_result_free(&self.tables);
     read_end(client, self.connection);
     if (status == TL_OK)
         *counts = counted;

@@ -291,6 +291,7 @@ tl_status audit_history(audit *self)
                 take_entry(&h, &e);
             place = e.at;
         }
+        audit_tell(self, "steps of history", "trade_lock_past", self->counts->steps);
     } while (status == TL_OK && page.rows >= PAGE && !self->stopped);
     if (status == TL_OK && !self->stopped)
         check_last(&h);

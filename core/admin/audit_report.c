@@ -7,6 +7,8 @@
 
 #include "client/read.h"
 
+#include "admin/statements.h"
+
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -83,6 +85,17 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     if (!self->stopped && self->each != NULL && self->each(self->context, &violation) != 0)
         self->stopped = 1;
     db_result_free(&rows);
+}
+
+void audit_tell(const audit *self, const char *what, const char *table, uint64_t done)
+{
+    const tl_progress progress = {.what = what,
+                                  .done = done,
+                                  .of = table_rows(&self->tables, table),
+                                  .found = self->counts->violations};
+
+    if (self->progress != NULL && !self->stopped)
+        self->progress(self->context, &progress);
 }
 
 /* Pages of rows and of history both begin with the key. */

@@ -14,7 +14,12 @@ typedef struct audit {
     int stopped;
     tl_status closings; /* why reading audit_closing failed; TL_OK: it did not */
     db_result back;     /* the jumps back of the server's clock */
+    tl_progress_fn progress;
+    db_result tables; /* about how large they are; read if there is a progress() */
 } audit;
+
+/* Tells how far it is. */
+void audit_tell(const audit *self, const char *what, const char *table, uint64_t done);
 
 /* Reports one violation of the row named by the place. */
 void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,

@@ -52,7 +52,7 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
         d->own_done = 1;
     if (row->confirms)
         return;
-    if (row->rev != half->rev) {
+    if (!row->stands) {
         d->proposed_before = 1;
         return;
     }

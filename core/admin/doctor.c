@@ -33,6 +33,8 @@ static int look_at_all(void *context)
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_schema_objects(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
+        status = doctor_schema_made(d);
+    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_restore(d);
     if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
         status = doctor_history(d);

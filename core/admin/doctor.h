@@ -11,6 +11,7 @@ tl_status doctor_schema(doctor *d);         /* the schema's version */
 tl_status doctor_restore(doctor *d);        /* identity, and whether a restore is open */
 tl_status doctor_clock(doctor *d);          /* whether the server's clock was set */
 tl_status doctor_schema_objects(doctor *d); /* triggers, functions, procedures, views */
+tl_status doctor_schema_made(doctor *d);    /* whether they are as this library makes them */
 tl_status doctor_history(doctor *d);        /* whether steps are recorded */
 tl_status doctor_account(doctor *d);        /* rights of this account */
 tl_status doctor_trades(doctor *d);         /* sessions, due work, conflicts */

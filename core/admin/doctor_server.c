@@ -332,6 +332,7 @@ tl_status doctor_schema(doctor *d)
     if (status != TL_OK)
         return status;
     d->schema = schema_judge(&found);
+    d->is_newest = found.version == schema_newest();
     snprintf(text, sizeof text, "version %u, serves %u and newer", found.version,
              found.oldest_client);
     if (d->schema != TL_OK) {

@@ -15,6 +15,7 @@
 #include "sql_text.h"
 
 #include <tradelock/admin/server.h>
+#include <tradelock/lane.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -130,6 +131,41 @@ tl_status doctor_schema_objects(doctor *d)
                     d->account);
     } else {
         status = read_status(d->connection, answer, "looking for the schema's objects");
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* What a later version makes is not known here. */
+tl_status doctor_schema_made(doctor *d)
+{
+    char changed[256], found[32];
+    db_result r = DB_RESULT_INIT;
+    db_answer answer = d->is_newest ? store_doctor_parts_made(d->connection, &r) : DB_DONE;
+    tl_status status = TL_OK;
+    int count;
+
+    if (answer == DB_ERROR && (db_error_kind_of(db_errno(d->connection)) == DB_KIND_ACCESS ||
+                               db_error_kind_of(db_errno(d->connection)) == DB_KIND_SCHEMA))
+        doctor_tell(d, TL_FINDING_WARNING, "definitions", "unknown",
+                    "%s may not look whether triggers, functions and procedures are as they were "
+                    "made: run `tradelock migrate --grants` as an administrator",
+                    d->account);
+    else
+        status = read_status(d->connection, answer, "looking how the schema's objects are made");
+    if (answer == DB_DONE && r.rows == 1) {
+        count = schema_objects_changed(db_get_text(&r, 0, 0), changed, sizeof changed);
+        snprintf(found, sizeof found, "%d changed", count);
+        if (count < 0)
+            status = error_set(TL_NO_MEMORY, "out of memory for comparing the schema's objects");
+        else if (count == 0)
+            doctor_tell(d, TL_FINDING_OK, "definitions", found,
+                        "triggers, functions and procedures are as this version makes them");
+        else
+            doctor_tell(d, TL_FINDING_WARNING, "definitions", found,
+                        "changed by hand, or made by another version: %s; run `tradelock migrate` "
+                        "as an administrator, which makes them anew",
+                        changed);
     }
     db_result_free(&r);
     return status;
@@ -270,6 +306,10 @@ static tl_status judge_missing_rights(doctor *d)
         answer = judge_missing_right(d, STORE_RIGHT_WRITE_AMOUNT,
                                      "write the amount of a trade, so no workflow of it is "
                                      "granted one");
+    if (answer == DB_DONE || answer == DB_ERROR)
+        answer = judge_missing_right(d, STORE_RIGHT_READ_CHANNEL,
+                                     "see which channels are paused, so it goes on sending "
+                                     "through them");
     return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
 }
 
@@ -303,12 +343,6 @@ static tl_status judge_sessions(doctor *d)
     }
     db_result_free(&r);
     return status;
-}
-
-/* The size of the operation code without the "_RETRY" of a lane. */
-static size_t business_size(const char *op_code)
-{
-    return strlen(op_code) - (text_is_retry_op(op_code) ? strlen(TL_RETRY_SUFFIX) : 0);
 }
 
 /* How late the oldest due row is; 0: nothing is due.  Finished trades stand between the due rows,
@@ -355,7 +389,7 @@ static tl_status judge_operation(doctor *d, const store_operation *operation, un
         doctor_tell(d, TL_FINDING_WARNING, "due work", found,
                     "nobody claims the due work of %.*s: start a worker that has this "
                     "operation registered, or look at the parked trades",
-                    (int)business_size(op_code), op_code);
+                    (int)tl_business_op_size(op_code), op_code);
     }
     return status;
 }

@@ -6,11 +6,19 @@
 #include "base/memory.h"
 #include "client/read.h"
 
+#include <tradelock/admin/channels.h>
 #include <tradelock/admin/restore.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Tells it whoever asks for it, until they want no more. */
+#define TELL(e, member, what)                                                                      \
+    do {                                                                                           \
+        if ((e)->each.member != NULL && (e)->each.member((e)->context, what) != 0)                 \
+            (e)->each.member = NULL;                                                               \
+    } while (0)
 
 const char *tl_topic_name(tl_topic topic)
 {
@@ -25,7 +33,7 @@ void explain_say(explaining *e, tl_topic topic, const char *command, const char 
     va_list arguments;
     int size;
 
-    if (e->stopped || e->status != TL_OK)
+    if (e->each.sentence == NULL || e->status != TL_OK)
         return;
     va_start(arguments, format);
     size = vsnprintf(NULL, 0, format, arguments);
@@ -38,7 +46,7 @@ void explain_say(explaining *e, tl_topic topic, const char *command, const char 
     va_start(arguments, format);
     vsnprintf(text, (size_t)size + 1, format, arguments);
     va_end(arguments);
-    e->stopped = e->each(e->context, &(tl_sentence){topic, text, command, &e->view}) != 0;
+    TELL(e, sentence, (&(tl_sentence){topic, text, command, &e->view}));
     memory_free(text);
 }
 
@@ -48,6 +56,7 @@ static int take_view(void *context, const tl_view *view)
 {
     explaining *e = context;
 
+    TELL(e, row, view);
     if (view->lane == 'R')
         e->retry_waits = view->status == 'F' && !view->repeatable &&
                          (view->next_run_us != 0 || view->parked[0] != '\0');
@@ -57,21 +66,40 @@ static int take_view(void *context, const tl_view *view)
     return 0;
 }
 
-/* The sync row last: it is what is explained, where it is there. */
+static tl_status read_row(explaining *e, tl_lane lane)
+{
+    return e->each.as_of_us == 0
+               ? tl_show(e->client, &e->key, lane, take_view, e)
+               : tl_show_as_of(e->client, &e->key, lane, e->each.as_of_us, take_view, e);
+}
+
+/* The sync row last: it is what is explained, where it is there, and what the sentence about a
+ * trade that is not there names. */
 static tl_status read_rows(explaining *e)
 {
-    tl_status status = tl_show(e->client, &e->key, TL_LANE_RETRY, take_view, e);
+    tl_status status = read_row(e, TL_LANE_RETRY);
     const int has_retry = status == TL_OK;
 
     if (status == TL_OK || status == TL_NOT_FOUND)
-        status = tl_show(e->client, &e->key, TL_LANE_SYNC, take_view, e);
+        status = read_row(e, TL_LANE_SYNC);
     e->has_sync = status == TL_OK;
     return status == TL_NOT_FOUND && has_retry ? TL_OK : status;
 }
 
+/* Whether this was not there yet at the moment that is asked for. */
+static int is_later(const explaining *e, int64_t us)
+{
+    return e->each.as_of_us != 0 && us > e->each.as_of_us;
+}
+
 static int take_step(void *context, const tl_step *one)
 {
-    explain_take_step(context, one);
+    explaining *e = context;
+
+    if (is_later(e, one->logged_us))
+        return 0;
+    TELL(e, step, one);
+    explain_take_step(e, one);
     return 0;
 }
 
@@ -80,6 +108,9 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     explaining *e = context;
     char when[2 * WORDS];
 
+    if (is_later(e, row->filed_us))
+        return 0;
+    TELL(e, evidence, row);
     text_buffer_append_format(&e->people, "At %s %s filed %s from %s",
                               words_when(when, e->view.now_us, row->filed_us), row->account,
                               row->outcome, row->source);
@@ -93,22 +124,19 @@ static int take_evidence(void *context, const tl_evidence_row *row)
 
 static void keep_decision(explaining *e, const tl_resolution_row *row)
 {
-    explain_decision *last = &e->decision;
-
     if (row->epoch != e->view.epoch)
         return;
-    if (row->refused) {
-        last->refused = 1;
-        return;
+    if (row->stands && e->proposal_count < EXPLAIN_PROPOSALS) {
+        explain_proposal *proposal = &e->proposals[e->proposal_count++];
+
+        proposal->decision = row->decision;
+        proposal->own = row->own;
+        text_copy(proposal->proposer, sizeof proposal->proposer, row->account);
     }
-    if (!row->confirms)
-        text_copy(last->proposer, sizeof last->proposer, row->account);
-    last->decision = row->decision;
-    last->confirmed = row->confirms;
-    last->refused = 0;
-    last->own = row->own;
-    last->rev = row->rev;
-    last->when_us = row->decided_us;
+    if (row->refused)
+        e->decided = (tl_decision)0;
+    else if (row->confirms && row->decision != TL_DECISION_CLEAR)
+        e->decided = row->decision;
 }
 
 static int take_decision(void *context, const tl_resolution_row *row)
@@ -117,6 +145,9 @@ static int take_decision(void *context, const tl_resolution_row *row)
     char when[2 * WORDS];
     const char *did = row->refused ? "did not carry out" : row->confirms ? "confirmed" : "proposed";
 
+    if (is_later(e, row->decided_us))
+        return 0;
+    TELL(e, resolution, row);
     text_buffer_append_format(&e->people, "At %s %s %s that it %s: %s.",
                               words_when(when, e->view.now_us, row->decided_us),
                               row->refused ? "a worker" : row->account, did,
@@ -137,6 +168,21 @@ static tl_status read_history(explaining *e)
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
+static int take_pause(void *context, const tl_pause_row *row)
+{
+    explaining *e = context;
+
+    if (!row->paused || strcmp(row->channel, e->view.channel) != 0 ||
+        (row->op_code[0] != '\0' && strcmp(row->op_code, e->key.op_code) != 0))
+        return 0;
+    snprintf(e->paused, sizeof e->paused, "channel %s%s%s", row->channel,
+             row->op_code[0] != '\0' ? " for " : "", row->op_code);
+    text_copy(e->paused_by, sizeof e->paused_by, row->account);
+    text_copy(e->paused_why, sizeof e->paused_why, row->reason);
+    e->paused_us = row->decided_us;
+    return 1;
+}
+
 static tl_status gather(explaining *e)
 {
     tl_restore restore = TL_RESTORE_INIT;
@@ -148,15 +194,35 @@ static tl_status gather(explaining *e)
         status = tl_evidence_list(e->client, &e->key, take_evidence, e);
     if (status == TL_OK)
         status = tl_resolution_list(e->client, &e->key, take_decision, e);
-    if (status == TL_OK)
+    if (status == TL_OK && e->each.sentence != NULL)
         status = tl_restore_status(e->client, &restore, NULL, NULL);
     e->restored = restore.open;
+    if (status == TL_OK)
+        status = tl_pause_list(e->client, take_pause, e);
     if (status == TL_OK && e->people.failed)
         status = error_set(TL_NO_MEMORY, "out of memory for what people said");
     return status;
 }
 
-tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, void *context)
+static void tell_sentences(explaining *e)
+{
+    explain_state(e);
+    explain_channel(e);
+    explain_before(e);
+    explain_next(e);
+    explain_end(e);
+    explain_act(e);
+}
+
+static tl_status check_each(const tl_trade_each *each)
+{
+    return each != NULL && each->version == TL_TRADE_EACH_VERSION
+               ? TL_OK
+               : error_set(TL_INVALID, "each is NULL or its version is not set");
+}
+
+tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_each *each,
+                        void *context, int *has_history)
 {
     explaining *e;
     tl_status status;
@@ -164,26 +230,38 @@ tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, 
     error_clear();
     status = client_check(client);
     if (status == TL_OK)
-        status = read_check_each(each != NULL);
+        status = check_each(each);
+    if (status == TL_OK && key == NULL)
+        status = error_set(TL_INVALID, "key is NULL");
     e = status == TL_OK ? memory_new(sizeof *e) : NULL;
     if (status != TL_OK || e == NULL)
         return status != TL_OK ? status : error_set(TL_NO_MEMORY, "out of memory");
-    *e = (explaining){.client = client, .each = each, .context = context};
+    *e = (explaining){.client = client, .key = *key, .each = *each, .context = context};
     e->attempts_max = client->config.attempts;
-    if (key != NULL)
-        e->key = *key;
+    if (each->as_of_us != 0)
+        e->each.sentence = NULL;
     text_buffer_init(&e->people);
-    status = key != NULL ? gather(e) : error_set(TL_INVALID, "key is NULL");
-    if (status == TL_OK) {
-        explain_state(e);
-        explain_channel(e);
-        explain_before(e);
-        explain_next(e);
-        explain_end(e);
-        explain_act(e);
+    status = gather(e);
+    if (status == TL_OK && e->each.sentence != NULL) {
+        tell_sentences(e);
         status = e->status;
     }
+    if (has_history != NULL)
+        *has_history = e->has_log;
     text_buffer_free(&e->people);
     memory_free(e);
     return status;
+}
+
+tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, void *context)
+{
+    tl_trade_each asked = TL_TRADE_EACH_INIT;
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    asked.sentence = each;
+    return status == TL_OK ? tl_trade_read(client, key, &asked, context, NULL) : status;
 }

@@ -27,33 +27,38 @@ typedef struct explain_holder {
     int64_t last_us;
 } explain_holder;
 
-/* The operators' decision that counts, or the last proposal. */
-typedef struct explain_decision {
-    tl_decision decision; /* 0: none */
-    int confirmed, refused, own;
-    uint64_t rev;
+/* A proposal that waits for a second operator. */
+typedef struct explain_proposal {
+    tl_decision decision;
+    int own;
     char proposer[256];
-    int64_t when_us;
-} explain_decision;
+} explain_proposal;
+
+#define EXPLAIN_PROPOSALS 3 /* one of each decision */
 
 typedef struct explaining {
     tl_client *client;
     tl_key key;
     unsigned attempts_max;
-    tl_sentence_fn each;
+    tl_trade_each each; /* NULL again where a function wants no more */
     void *context;
 
     tl_view view; /* the row that is explained */
     int has_sync, has_log, restored;
-    int retry_waits;                         /* its lane is open, and nobody works in it */
+    /* Operators have paused its channel: "": they have not; for what, who, why and since when. */
+    char paused[2 * TL_CHANNEL_MAX + 16], paused_by[256], paused_why[TL_REMARK_MAX + 1];
+    int64_t paused_us;
+    int retry_waits;    /* its lane is open, and nobody works in it */
+    int by_hand, filed; /* SQL changed it; it was lost in a restore, and made by a filing */
     explain_answer answers[EXPLAIN_ANSWERS]; /* in the order of their first time */
     unsigned answer_count, arms, deaths;
     int64_t first_sent_us, last_sent_us, parked_us, ended_us;
     explain_holder holders[EXPLAIN_HOLDERS];
     unsigned holder_count, other_holders;
     struct text_buffer people; /* what was filed and decided: texts, each with its NUL */
-    explain_decision decision;
-    int stopped;
+    explain_proposal proposals[EXPLAIN_PROPOSALS];
+    unsigned proposal_count;
+    tl_decision decided; /* failed or paid, which a worker carries out; 0: nothing */
     tl_status status;
 } explaining;
 

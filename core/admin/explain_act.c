@@ -15,8 +15,10 @@ static void begin_command(char to[COMMAND], const explaining *e, const char *wha
 {
     char serial[4 * TL_SERIAL_MAX + 3], cust[4 * TL_CUST_MAX + 3], op[4 * TL_OP_MAX + 3];
 
-    snprintf(to, COMMAND, "tradelock %s %s %s %s", what, words_quoted(serial, e->key.serial_no),
-             words_quoted(cust, e->key.cust_no), words_quoted(op, e->key.op_code));
+    (void)tl_shell_quote(serial, sizeof serial, e->key.serial_no);
+    (void)tl_shell_quote(cust, sizeof cust, e->key.cust_no);
+    (void)tl_shell_quote(op, sizeof op, e->key.op_code);
+    snprintf(to, COMMAND, "tradelock %s %s %s %s", what, serial, cust, op);
 }
 
 static void add_words(char to[COMMAND], const char *words)
@@ -100,24 +102,15 @@ static void say_transaction(explaining *e)
 
 /* ---------------------------------------------------------------------- deciding -- */
 
-/* A proposal that stands: whoever made it cannot confirm it. */
-static int say_proposal(explaining *e)
+/* Whoever made a proposal cannot confirm it. */
+static void say_proposals(explaining *e)
 {
-    const explain_decision *d = &e->decision;
-
-    if (d->decision == 0 || d->confirmed || d->refused || d->rev != e->view.rev)
-        return 0;
-    say_decide(e, "confirm", tl_decision_name(d->decision),
-               d->own ? "A second person, with an account of their own, confirms what this account "
-                        "proposed:"
-                      : "Confirm what was proposed, or do nothing:");
-    return 1;
-}
-
-static int is_decided(const explaining *e)
-{
-    return e->decision.confirmed && !e->decision.refused &&
-           e->decision.decision != TL_DECISION_CLEAR;
+    for (unsigned i = 0; i < e->proposal_count; i++)
+        say_decide(e, "confirm", tl_decision_name(e->proposals[i].decision),
+                   e->proposals[i].own
+                       ? "A second person, with an account of their own, confirms what this "
+                         "account proposed:"
+                       : "Confirm what was proposed, or do nothing:");
 }
 
 static void say_may_fail(explaining *e)
@@ -149,7 +142,7 @@ static void act_in_process(explaining *e)
         return;
     }
     say_retry(e);
-    if (is_decided(e))
+    if (e->decided != 0)
         return;
     if (v->sends > 0)
         say_evidence(e,
@@ -171,9 +164,25 @@ static void act_failed(explaining *e)
     say_decide(e, "propose", "clear", "If the evidence is wrong, propose to clear the conflict:");
 }
 
+/* What no worker does, since nothing tells it that business rows are missing. */
+static int say_book(explaining *e)
+{
+    if (e->by_hand)
+        explain_say(e, TL_TOPIC_ACT, "tradelock audit --statement FILE.csv",
+                    "SQL changed it, and no business row followed.  Unless that was done: compare "
+                    "it with the channel, book by hand what is missing, and let two operators "
+                    "close the finding:");
+    else if (e->filed)
+        explain_say(e, TL_TOPIC_ACT, "",
+                    "Book its business rows by hand, unless that was done: they were lost in the "
+                    "restore, and no worker books them.");
+    return e->by_hand || e->filed;
+}
+
 void explain_act(explaining *e)
 {
     const tl_view *v = &e->view;
+    int books;
 
     if (v->being_decided)
         say_transaction(e);
@@ -181,8 +190,10 @@ void explain_act(explaining *e)
         explain_say(e, TL_TOPIC_ACT, "", "Nothing: whoever wants this lock asks for it.");
         return;
     }
-    if (say_proposal(e))
+    say_proposals(e);
+    if (e->proposal_count > 0)
         return;
+    books = v->status != 'P' && say_book(e);
     if (v->status == 'P')
         act_in_process(e);
     else if (v->status == 'F')
@@ -190,6 +201,6 @@ void explain_act(explaining *e)
     else if (v->conflict)
         say_decide(e, "propose", "clear",
                    "If the evidence is wrong, propose to clear the conflict:");
-    else
+    else if (!books)
         explain_say(e, TL_TOPIC_ACT, "", "Nothing has to be done.");
 }

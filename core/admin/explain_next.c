@@ -41,12 +41,14 @@ static void say_parked(explaining *e)
 
     if (e->parked_us != 0)
         words_when(since, v->now_us, e->parked_us);
-    explain_say(
-        e, TL_TOPIC_STATE, "",
-        "It waits for a person%s%s after %u compensating attempt%s, because: %s.  %u send%s "
-        "may have left.",
-        since[0] != '\0' ? " since " : "", since, v->attempts, plural(v->attempts), v->parked,
-        v->sends, plural(v->sends));
+    explain_say(e, TL_TOPIC_STATE, "",
+                "It waits for a person%s%s after %u compensating attempt%s, because: %s.",
+                since[0] != '\0' ? " since " : "", since, v->attempts, plural(v->attempts),
+                v->parked);
+    if (v->sends == 0)
+        explain_say(e, TL_TOPIC_STATE, "", "Nothing was sent.");
+    else
+        explain_say(e, TL_TOPIC_STATE, "", "%u send%s may have left.", v->sends, plural(v->sends));
 }
 
 static void say_open(explaining *e)
@@ -171,6 +173,24 @@ static void say_lane(explaining *e, const char *doing)
                     number);
 }
 
+/* No worker claims it, so there is nothing that could happen before the resume. */
+static void say_paused(explaining *e)
+{
+    char when[2 * WORDS];
+
+    explain_say(e, TL_TOPIC_NEXT, "tradelock channel ls",
+                "Operators have paused %s, since %s: %s (%s).  Nothing new is sent, it is not "
+                "claimed and no attempt is used up; it goes on after `tradelock channel resume`.",
+                e->paused, words_when(when, e->view.now_us, e->paused_us), e->paused_why,
+                e->paused_by);
+}
+
+static int is_waiting(const tl_view *v)
+{
+    return v->state == TL_STATE_IN_DOUBT || v->state == TL_STATE_QUEUED ||
+           v->state == TL_STATE_WAITING;
+}
+
 static void say_failed_next(explaining *e)
 {
     if (e->view.conflict)
@@ -181,34 +201,39 @@ static void say_failed_next(explaining *e)
                                       : "it is not tried anew");
 }
 
-/* A proposal counts while the row is as its operator saw it. */
+static void say_proposed(explaining *e, const explain_proposal *proposal)
+{
+    explain_say(e, TL_TOPIC_NEXT, "",
+                "%s has proposed that it %s: that waits for a second person, and changes nothing "
+                "before.",
+                proposal->proposer,
+                proposal->decision == TL_DECISION_CLEAR  ? "is in no conflict"
+                : proposal->decision == TL_DECISION_PAID ? "was paid"
+                                                         : "failed");
+}
+
 static void say_decision(explaining *e)
 {
-    const explain_decision *d = &e->decision;
-
-    if (d->decision == 0 || d->refused)
-        return;
-    if (!d->confirmed && d->rev == e->view.rev)
-        explain_say(e, TL_TOPIC_NEXT, "",
-                    "%s has proposed that it %s: that waits for a second person, and changes "
-                    "nothing before.",
-                    d->proposer,
-                    d->decision == TL_DECISION_CLEAR  ? "is in no conflict"
-                    : d->decision == TL_DECISION_PAID ? "was paid"
-                                                      : "failed");
-    else if (d->confirmed && d->decision != TL_DECISION_CLEAR && e->view.status == 'P')
+    for (unsigned i = 0; i < e->proposal_count; i++)
+        say_proposed(e, &e->proposals[i]);
+    if (e->decided != 0 && e->view.status == 'P')
         explain_say(
             e, TL_TOPIC_NEXT, "",
             "Two operators decided that it %s: a worker that has %s registered carries that "
             "out, with its books%s.",
-            d->decision == TL_DECISION_PAID ? "was paid" : "failed", e->view.op_code,
-            d->decision == TL_DECISION_FAILED ? ", and asks the channel first where it can" : "");
+            e->decided == TL_DECISION_PAID ? "was paid" : "failed", e->view.op_code,
+            e->decided == TL_DECISION_FAILED ? ", and asks the channel first where it can" : "");
 }
 
 void explain_next(explaining *e)
 {
     const tl_view *v = &e->view;
 
+    if (e->paused[0] != '\0' && is_waiting(v)) {
+        say_paused(e);
+        say_decision(e);
+        return;
+    }
     switch (v->state) {
     case TL_STATE_IN_DOUBT:
         say_lane(e, "ask the channel");

@@ -107,10 +107,22 @@ static void begin_epoch(explaining *e)
     e->first_sent_us = e->last_sent_us = 0;
 }
 
+static void take_by_hand(explaining *e, const tl_step *step)
+{
+    char when[2 * WORDS];
+
+    e->by_hand = 1;
+    text_buffer_append_format(&e->people, "At %s %s changed the row of %s by hand, with SQL.",
+                              words_when(when, e->view.now_us, step->logged_us), step->account,
+                              step->op_code);
+    text_buffer_append(&e->people, "", 1);
+}
+
 static void take_sync_step(explaining *e, const tl_step *step)
 {
     const char *word = sent_word(step->step);
 
+    e->filed = strcmp(step->step, "filed") == 0;
     if (strcmp(step->step, "ask") == 0 || strcmp(step->step, "reclaim") == 0) {
         begin_epoch(e);
         take_holder(e, step, 1);
@@ -155,6 +167,8 @@ static void take_retry_step(explaining *e, const tl_step *step)
 
 void explain_take_step(explaining *e, const tl_step *step)
 {
+    if (strcmp(step->step, "by hand") == 0)
+        take_by_hand(e, step);
     if (text_is_retry_op(step->op_code))
         take_retry_step(e, step);
     else

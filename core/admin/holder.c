@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/act.h"
 #include "store/rw.h"
 #include "transition/task.h"
 
@@ -12,6 +13,7 @@
 #include <tradelock/resource.h>
 #include <tradelock/rw_lock.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define PAGE_ROWS 256
@@ -103,8 +105,15 @@ static db_answer run_force(task *t, db *connection)
 {
     struct forcing *f = t->context;
     rw_look look;
+    char said[TL_RESOURCE_MAX + 24];
+    const store_act act = {.what = "resource unlock",
+                           .said = said,
+                           .reason = f->step.remark,
+                           .actor = f->step.actor,
+                           .log_no = f->step.log_no};
     db_answer answer = db_begin(connection);
 
+    snprintf(said, sizeof said, "%s --slot %u", f->step.resource, f->step.slot);
     f->changed = 0;
     if (answer == DB_DONE)
         answer = store_rw_gate(connection, f->step.resource, &f->there);
@@ -114,6 +123,8 @@ static db_answer run_force(task *t, db *connection)
         if (answer == DB_DONE)
             answer = store_rw_force(connection, &f->step, f->fence, &f->changed);
     }
+    if (answer == DB_DONE && f->changed > 0)
+        answer = store_act_note(connection, &act, NULL);
     if (answer != DB_DONE)
         return answer;
     return f->changed > 0 ? db_commit(connection) : db_rollback(connection);

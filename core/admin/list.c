@@ -137,6 +137,13 @@ static void place_first(const struct list *list, const store_operation *operatio
 /* Pages grow, so that the first rows come soon and many cost few statements. */
 static void grow_page(struct list *list, size_t rows)
 {
+    const unsigned most = list->filter->look_most;
+
+    list->looked_at += rows;
+    if (most > 0 && list->looked_at >= most && rows > 0 && !list->stopped) {
+        list_stands_at(list, &list->rows[rows - 1]);
+        list->end->more = list->stopped = 1;
+    }
     if (list->left == 0 && !list->stopped) {
         list->behind += (unsigned)rows;
         if (list->behind > LOOK_BEHIND)
@@ -168,9 +175,10 @@ static tl_status next_page(struct list *list, const store_operation *operation,
                            store_list_place *place, db_result *page, int *is_last)
 {
     const unsigned most = list->page;
-    tl_status status = read_status(list->connection, read_page(list, operation, place, page),
-                                   "reading a page of rows");
+    tl_status status;
 
+    READ_REPEATED(status, read_status(list->connection, read_page(list, operation, place, page),
+                                      "reading a page of rows"));
     *is_last = status != TL_OK || page->rows < most;
     if (status == TL_OK && page->rows > 0)
         list_place_of(place, page, page->rows - 1);
@@ -412,8 +420,9 @@ static tl_status read_operations(struct list *list)
         !list_filter_uses(list->filter, LIST_HELD_REST))
         return TL_OK;
     do {
-        status = read_status(list->connection, store_operation_next(list->connection, &operation),
-                             "reading the operations");
+        READ_REPEATED(status, read_status(list->connection,
+                                          store_operation_next(list->connection, &operation),
+                                          "reading the operations"));
         if (status == TL_OK && operation.op_code[0] != '\0' &&
             (wanted == NULL || list_op_matches(wanted, operation.op_code)))
             status = keep_operation(list, &operation);
@@ -464,12 +473,14 @@ static tl_status run(tl_client *client, struct list *list)
     tl_status status;
 
     prepare(list);
+    db_only_reads(list->connection, 1);
     status = read_operations(list);
     if (status == TL_OK)
         status = read_and_show(client, list->connection, list_all, list);
+    db_only_reads(list->connection, 0);
     if (status != TL_OK && list->end->rows > 0)
         list->end->more = 1;
-    if (list->end->more && list->end->rows > 0)
+    if (list->end->more && list->has_last)
         list_next_write(list->end->next, list->last_source, &list->last);
     memory_free(list->operations);
     memory_free(list->rows);

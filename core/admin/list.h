@@ -53,8 +53,9 @@ struct list {
     char last_serial[TL_SERIAL_MAX + 2];
     store_serials serials;
     unsigned left, behind, page;
+    size_t looked_at;
     size_t space;
-    int stopped;
+    int stopped, has_last;
     /* Read once: a mark that moves meanwhile would hide a row. */
     store_operation *operations;
     size_t operation_count, operation_space;
@@ -72,6 +73,8 @@ struct list {
 
 /* Shows the first so many of list->rows that pass, as long as the list is not stopped. */
 tl_status list_show_rows(struct list *list, size_t rows);
+/* The list goes on behind this row. */
+void list_stands_at(struct list *list, const struct list_row *on);
 void list_place_of(store_list_place *place, const db_result *page, size_t row);
 
 static inline int list_is_by_operation(enum list_source source)
@@ -100,6 +103,11 @@ void list_end_add(tl_list_end *end, const tl_view *view);
 void list_next_write(char to[TL_NEXT_TEXT], enum list_source source, const store_list_place *place);
 /* 1: that was written by list_next_write(). */
 int list_next_read(const char *next, enum list_source *source, store_list_place *place);
+
+/* Writes '.' and the text, in printable ASCII, and returns the end; reads one, and returns what
+ * stands behind it, or NULL: it is none, or too long. */
+char *list_next_put(char *to, const char *from);
+const char *list_next_take(const char *from, char *to, size_t space);
 
 /* Makes the view what it was at that moment.  *there: 0, and the view is undefined, when there was
  * no such row.  The view names a key and a lane at least; the rest is empty where there is no row

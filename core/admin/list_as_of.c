@@ -118,8 +118,9 @@ static tl_status read_holder(db *connection, tl_view *view, int *alive)
     view->holder_silent_ms = -1;
     *alive = view->session_id[0] != '\0' && view->max_hold_until_us > view->now_us;
     if (view->session_id[0] != '\0')
-        status = read_status(connection, store_session_was(connection, view->session_id, &process),
-                             "reading the holder's session");
+        READ_REPEATED(status, read_status(connection,
+                                          store_session_was(connection, view->session_id, &process),
+                                          "reading the holder's session"));
     if (status == TL_OK && process.rows > 0) {
         text_copy(view->holder, sizeof view->holder, db_get_text(&process, 0, 0));
         if (!db_is_null(&process, 0, 1) && db_get_int(&process, 0, 1) <= view->now_us)
@@ -173,8 +174,7 @@ static tl_status take_steps(db *connection, tl_view *view, const struct last_ste
 static tl_key trade_of(const tl_view *view, char op_code[TL_OP_MAX + 1])
 {
     text_copy(op_code, TL_OP_MAX + 1, view->op_code);
-    if (text_is_retry_op(op_code))
-        op_code[strlen(op_code) - strlen(TL_RETRY_SUFFIX)] = '\0';
+    op_code[tl_business_op_size(op_code)] = '\0';
     return (tl_key){.cust_no = view->cust_no, .serial_no = view->serial_no, .op_code = op_code};
 }
 
@@ -183,10 +183,11 @@ tl_status list_as_of(db *connection, tl_view *view, int64_t as_of_us, int *there
     struct last_steps last = {.rows = DB_RESULT_INIT};
     char op_code[TL_OP_MAX + 1];
     const tl_key key = trade_of(view, op_code);
-    tl_status status = read_status(connection, store_timeline(connection, &key, &last.rows),
-                                   "reading the log of a trade");
+    tl_status status;
 
     *there = 0;
+    READ_REPEATED(status, read_status(connection, store_timeline(connection, &key, &last.rows),
+                                      "reading the log of a trade"));
     if (status == TL_OK) {
         find_last(&last, view, as_of_us);
         *there = last.own != NO_STEP && !is_deleted(&last, last.own);

@@ -45,28 +45,33 @@ static tl_money *money_of(tl_list_end *end, const char *currency)
     return money;
 }
 
-void list_end_add(tl_list_end *end, const tl_view *view)
+void tl_list_end_add(tl_list_end *end, const char *currency, int64_t amount_minor)
 {
-    tl_money *money = NULL;
+    tl_money *money =
+        end != NULL && currency != NULL && currency[0] != '\0' ? money_of(end, currency) : NULL;
 
-    end->rows++;
-    if (view->lane != 'S')
+    if (end == NULL)
         return;
     end->trades++;
-    if (view->currency[0] != '\0')
-        money = money_of(end, view->currency);
     if (money == NULL)
         return;
     money->trades++;
-    if (view->amount_minor > 0)
-        add_digits(money->sum_minor, (uint64_t)view->amount_minor);
+    if (amount_minor > 0)
+        add_digits(money->sum_minor, (uint64_t)amount_minor);
+}
+
+void list_end_add(tl_list_end *end, const tl_view *view)
+{
+    end->rows++;
+    if (view->lane == 'S')
+        tl_list_end_add(end, view->currency, view->amount_minor);
 }
 
 /* -------------------------------------------------------------------- next -- */
 
 /* "c.1795175922322971.text.CUST.SERIAL.OP": the source as a letter, then the place.  Whatever is no
  * letter, digit, '-' or '_' is two digits behind a '~'. */
-static char *put(char *to, const char *from)
+char *list_next_put(char *to, const char *from)
 {
     *to++ = '.';
     for (; *from != '\0'; from++) {
@@ -85,10 +90,10 @@ void list_next_write(char to[TL_NEXT_TEXT], enum list_source source, const store
 
     _Static_assert(1 + 21 + 4 + 3 * (63 + TL_CUST_MAX + TL_SERIAL_MAX + TL_OP_MAX) < TL_NEXT_TEXT,
                    "there is room for every byte as three");
-    end = put(end, place->text);
-    end = put(end, place->cust_no);
-    end = put(end, place->serial_no);
-    put(end, place->op_code);
+    end = list_next_put(end, place->text);
+    end = list_next_put(end, place->cust_no);
+    end = list_next_put(end, place->serial_no);
+    list_next_put(end, place->op_code);
 }
 
 static int hex_digit(char c)
@@ -97,7 +102,7 @@ static int hex_digit(char c)
 }
 
 /* Reads up to the next '.', or to the end; NULL: it is none of ours. */
-static const char *take(const char *from, char *to, size_t space)
+const char *list_next_take(const char *from, char *to, size_t space)
 {
     size_t size = 0;
 
@@ -133,9 +138,9 @@ int list_next_read(const char *next, enum list_source *source, store_list_place 
         return 0;
     *source = (enum list_source)(letter - 'a');
     place->us = strtoll(next + 2, &end, 10);
-    next = take(end, place->text, sizeof place->text);
-    next = take(next, place->cust_no, sizeof place->cust_no);
-    next = take(next, place->serial_no, sizeof place->serial_no);
-    next = take(next, place->op_code, sizeof place->op_code);
+    next = list_next_take(end, place->text, sizeof place->text);
+    next = list_next_take(next, place->cust_no, sizeof place->cust_no);
+    next = list_next_take(next, place->serial_no, sizeof place->serial_no);
+    next = list_next_take(next, place->op_code, sizeof place->op_code);
     return next != NULL && *next == '\0' && place->us <= STRETCH_END_US;
 }

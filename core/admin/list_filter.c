@@ -70,6 +70,8 @@ static tl_status check_names(const tl_filter *filter)
         status = check_name("beginning of serial numbers", filter->serial_prefix, TL_SERIAL_MAX);
     if (status == TL_OK)
         status = check_name("channel", filter->channel, TL_CHANNEL_MAX);
+    if (status == TL_OK)
+        status = check_name("currency", filter->currency, TL_CURRENCY);
     if (status == TL_OK && filter->serial != NULL && filter->serial_prefix != NULL)
         status = error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
     if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
@@ -190,7 +192,8 @@ static int passes_names(const tl_filter *f, const tl_view *view)
            (f->serial == NULL || strcmp(f->serial, view->serial_no) == 0) &&
            (f->serial_prefix == NULL ||
             strncmp(f->serial_prefix, view->serial_no, strlen(f->serial_prefix)) == 0) &&
-           (f->channel == NULL || strcmp(f->channel, view->channel) == 0);
+           (f->channel == NULL || strcmp(f->channel, view->channel) == 0) &&
+           (f->currency == NULL || strcmp(f->currency, view->currency) == 0);
 }
 
 static int passes_times(const tl_filter *f, const tl_view *view)

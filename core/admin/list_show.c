@@ -68,6 +68,13 @@ void list_place_of(store_list_place *place, const db_result *page, size_t row)
     place->us = db_get_int(page, row, LIST_PLACE_US);
 }
 
+void list_stands_at(struct list *list, const struct list_row *on)
+{
+    list_place_of(&list->last, on->page, on->row);
+    list->last_source = list->source;
+    list->has_last = 1;
+}
+
 /* A row that passes when the limit is reached is not shown; it tells that there is more. */
 static void show_view(struct list *list, const struct list_row *on, const tl_view *view)
 {
@@ -79,8 +86,7 @@ static void show_view(struct list *list, const struct list_row *on, const tl_vie
     }
     list->left--;
     list_end_add(list->end, view);
-    list_place_of(&list->last, on->page, on->row);
-    list->last_source = list->source;
+    list_stands_at(list, on);
     if (list->each(list->context, view) != 0)
         list->end->more = list->stopped = 1;
 }
@@ -120,11 +126,12 @@ static tl_status make_past(struct list *list, const struct list_row *on, tl_view
 static tl_status show_batch(struct list *list, size_t first, size_t count)
 {
     view_inside inside;
-    tl_status status =
-        read_status(list->connection,
-                    store_list_views(list->connection, list->keys + first, count, &list->views),
-                    "reading rows");
+    tl_status status;
 
+    READ_REPEATED(status, read_status(list->connection,
+                                      store_list_views(list->connection, list->keys + first, count,
+                                                       &list->views),
+                                      "reading rows"));
     for (size_t i = 0; status == TL_OK && i < list->views.rows; i++)
         view_read(&list->view[i], &inside, &list->views, i);
     for (size_t i = first; status == TL_OK && i < first + count && !list->stopped; i++) {
@@ -138,11 +145,19 @@ static tl_status show_batch(struct list *list, size_t first, size_t count)
     return status;
 }
 
+/* Whether the row has ended since its hold began, as nearly all have that stand above the low-water
+ * mark of a busy service: they are not read whole only to be passed over. */
+static int has_ended(const struct list *list, const struct list_row *on)
+{
+    return list->source == LIST_HELD && list->filter->as_of_us == 0 &&
+           db_get_text(on->page, on->row, LIST_STATUS)[0] != 'P';
+}
+
 static int is_looked_for(const struct list *list, const struct list_row *on)
 {
     const tl_filter *f = list->filter;
 
-    return db_get_int(on->page, on->row, LIST_PASSES) &&
+    return db_get_int(on->page, on->row, LIST_PASSES) && !has_ended(list, on) &&
            !((f->in_doubt || f->parked || f->status == 'P') && was_finished(list, on));
 }
 
@@ -152,7 +167,7 @@ static int lead_to_sync(tl_key *key, char sync_op[TL_OP_MAX + 1])
     if (!text_is_retry_op(key->op_code))
         return 0;
     text_copy(sync_op, TL_OP_MAX + 1, key->op_code);
-    sync_op[strlen(sync_op) - strlen(TL_RETRY_SUFFIX)] = '\0';
+    sync_op[tl_business_op_size(sync_op)] = '\0';
     key->op_code = sync_op;
     return 1;
 }
@@ -197,10 +212,10 @@ static tl_status keep_some(struct list *list, size_t first, size_t count, size_t
     tl_status status;
 
     db_result_free(&list->of_work);
-    status = read_status(list->connection,
-                         store_log_seen(list->connection, list->keys + first, count,
-                                        list->filter->log_uuid, &list->of_work),
-                         "looking for the log UUID in the history");
+    READ_REPEATED(status, read_status(list->connection,
+                                      store_log_seen(list->connection, list->keys + first, count,
+                                                     list->filter->log_uuid, &list->of_work),
+                                      "looking for the log UUID in the history"));
     for (size_t i = first; status == TL_OK && i < first + count; i++)
         if (is_of_work(list, &list->keys[i])) {
             list->keys[*kept] = list->keys[i];

@@ -7,16 +7,17 @@
 #include "client/read.h"
 
 #include <tradelock/admin/metrics.h>
+#include <tradelock/admin/overview.h>
 
 #include <string.h>
 
 #define US_PER_S INT64_C(1000000)
 
-static const char *age_of(int64_t number)
+const char *tl_age_name(unsigned age)
 {
-    static const char *const ages[] = {"0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+"};
+    static const char *const names[TL_AGES] = {"0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+"};
 
-    return ages[number < 0 ? 0 : number > 4 ? 4 : number];
+    return age < TL_AGES ? names[age] : "";
 }
 
 /* ------------------------------------------------------------------------- trades -- */
@@ -31,7 +32,7 @@ static void write_groups(metrics_text *m, const char *name, const char *operatio
                          "state", db_get_text(trades, row, METRICS_STATE), "channel",
                          db_get_text(trades, row, METRICS_CHANNEL), "currency",
                          db_get_text(trades, row, METRICS_CURRENCY), "age",
-                         age_of(db_get_int(trades, row, METRICS_AGE)), NULL);
+                         tl_age_name((unsigned)db_get_uint(trades, row, METRICS_AGE)), NULL);
 }
 
 static void write_trades(metrics_text *m, const metrics_rows *rows, const char *name,
@@ -177,6 +178,19 @@ static void write_sessions(metrics_text *m, const db_result *r)
                      db_get_text(r, row, 0), "state", db_get_text(r, row, 1), NULL);
 }
 
+static void write_paused(metrics_text *m, const db_result *r)
+{
+    static const char name[] = "tradelock_channel_paused_seconds";
+
+    metrics_begin(m, name, "gauge",
+                  "For how long operators have had the channel paused for the operation; no line: "
+                  "it is open.  The operation is empty for a channel as a whole.");
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, name, db_get_int(r, row, PAUSED_FOR_US), 6, "channel",
+                     db_get_text(r, row, PAUSED_CHANNEL), "operation",
+                     db_get_text(r, row, PAUSED_OP), NULL);
+}
+
 static void write_server(metrics_text *m, const metrics_rows *rows)
 {
     const db_result *r = &rows->server;
@@ -211,6 +225,7 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
 
     write_operations(&m, rows);
     write_sessions(&m, &rows->sessions);
+    write_paused(&m, &rows->paused);
     write_server(&m, rows);
     write_tables(&m, "tradelock_table_rows", "About how many rows the table has.", &rows->tables,
                  1);

@@ -1,6 +1,8 @@
 /* Reads what waits in the database.  Reads only, by index, and so many rows at most. */
 #include "admin/metrics_rows.h"
 
+#include "admin/statements.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -35,7 +37,7 @@ static db_answer run_overdue(db *connection, const metrics_operation *o, db_resu
 /* The entry of a business operation, made on first use; NULL when out of memory. */
 static metrics_operation *operation_of(metrics_rows *rows, const char *op_code)
 {
-    const size_t size = strlen(op_code) - (text_is_retry_op(op_code) ? strlen(TL_RETRY_SUFFIX) : 0);
+    const size_t size = tl_business_op_size(op_code);
 
     for (size_t i = 0; i < rows->count; i++)
         if (strncmp(rows->operations[i].op_code, op_code, size) == 0 &&
@@ -108,9 +110,9 @@ static void take_late(const db_result *r, int64_t *count, int64_t *late_us)
 static tl_status read_late(metrics_operation *o, db *connection, const char *retry_op)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(connection, store_overdue(connection, retry_op, 0, METRICS_OVERDUE_ROWS, &r),
-                    "looking for due work");
+    tl_status status = read_status(
+        connection, store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
+        "looking for due work");
 
     if (status == TL_OK)
         take_late(&r, &o->due, &o->due_us);
@@ -146,12 +148,15 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
                              "counting sessions");
     if (status == TL_OK)
         status =
+            read_status(connection, db_run(connection, &sql_channel_paused, NULL, 0, &rows->paused),
+                        "reading which channels are paused");
+    if (status == TL_OK)
+        status =
             read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
                         "looking for restores and clock jumps");
     if (status == TL_OK)
-        status =
-            read_status(connection, db_run(connection, &sql_metrics_tables, NULL, 0, &rows->tables),
-                        "asking how large the tables are");
+        status = read_status(connection, store_tables(connection, &rows->tables),
+                             "asking how large the tables are");
     return status;
 }
 
@@ -166,6 +171,14 @@ static tl_status read_fitness(metrics_rows *rows, db *connection)
         return status;
     status = schema_read(connection, &found);
     return status == TL_OK ? schema_judge(&found) : status;
+}
+
+int metrics_is_paused(const metrics_rows *rows, const char *op_code)
+{
+    for (size_t row = 0; row < rows->paused.rows; row++)
+        if (strcmp(db_get_text(&rows->paused, row, PAUSED_OP), op_code) == 0)
+            return 1;
+    return 0;
 }
 
 tl_status metrics_read(metrics_rows *rows, db *connection)
@@ -188,6 +201,7 @@ void metrics_free(metrics_rows *rows)
     memory_free(rows->operations);
     db_result_free(&rows->conflicts);
     db_result_free(&rows->sessions);
+    db_result_free(&rows->paused);
     db_result_free(&rows->server);
     db_result_free(&rows->tables);
 }

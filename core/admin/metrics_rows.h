@@ -3,6 +3,7 @@
 #define TL_ADMIN_METRICS_ROWS_H
 
 #include "client/client.h"
+#include "store/channel.h"
 #include "store/store.h"
 
 /* Of one operation, at most so many rows are looked at for each metric. */
@@ -42,9 +43,13 @@ typedef struct metrics_rows {
     size_t count, space;
     db_result conflicts; /* enum metrics_conflict_column */
     db_result sessions;  /* program, state, how many */
+    db_result paused;    /* enum store_channel_paused_column */
     db_result server;    /* restored, restores, jumps, jumps that rows are not adjusted to */
     db_result tables;    /* name, rows, bytes */
 } metrics_rows;
+
+/* Whether some channel is paused for the operation. */
+int metrics_is_paused(const metrics_rows *rows, const char *op_code);
 
 tl_status metrics_read(metrics_rows *rows, db *connection);
 void metrics_free(metrics_rows *rows);

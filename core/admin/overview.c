@@ -89,7 +89,9 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
 
         o->due += (uint64_t)one->due;
         o->overdue += (uint64_t)one->overdue;
-        o->due_us = one->due_us > o->due_us ? one->due_us : o->due_us;
+        /* What operators let wait is not late. */
+        if (one->due_us > o->due_us && !metrics_is_paused(rows, one->op_code))
+            o->due_us = one->due_us;
         o->cut |= one->is_cut;
         o->now_us = one->now_us;
     }

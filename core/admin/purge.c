@@ -1,5 +1,7 @@
 /* Purges old rows, page by page.  A procedure of the schema decides what may go
  * (sql/object/purge.sql), and removes it. */
+#include "admin/act.h"
+
 #include "client/read.h"
 
 #include "base/clock.h"
@@ -31,97 +33,163 @@ struct place {
     char name[TL_RESOURCE_MAX + 1];
 };
 
-/* One kind of rows, and which field of tl_purged counts them. */
-struct purging {
-    db_answer (*page)(db *connection, int64_t older_ms, const struct place *after);
-    /* Reads "removed seen place" from the text; returns how many of them it found. */
-    int (*read)(const char *text, unsigned *removed, unsigned *seen, struct place *after);
-    uint64_t *removed;
+struct purge;
+
+/* One kind of rows. */
+struct kind {
+    const char *what, *table;
+    db_answer (*page)(db *connection, const store_purge_what *what, const struct place *after);
+    /* Takes what "removed seen place ..." says; 0: it does not say that. */
+    int (*take)(struct purge *p, const char *text, struct place *after, unsigned *seen);
 };
 
-static db_answer page_trades(db *connection, int64_t older_ms, const struct place *after)
+struct purge {
+    tl_client *client;
+    db *connection;
+    const tl_purge_options *options;
+    store_purge_what page;
+    tl_purged done;
+    db_result tables;
+};
+
+static db_answer page_trades(db *connection, const store_purge_what *what,
+                             const struct place *after)
 {
-    return store_purge(connection, older_ms, PAGE, &after->trade);
+    return store_purge(connection, what, &after->trade);
 }
 
-static db_answer page_resources(db *connection, int64_t older_ms, const struct place *after)
+static db_answer page_mutexes(db *connection, const store_purge_what *what,
+                              const struct place *after)
 {
-    return store_purge_resources(connection, older_ms, PAGE, after->name);
+    return store_purge_resources(connection, what, after->name);
 }
 
-static db_answer page_rw(db *connection, int64_t older_ms, const struct place *after)
+static db_answer page_rw(db *connection, const store_purge_what *what, const struct place *after)
 {
-    return store_purge_rw(connection, older_ms, PAGE, after->name);
+    return store_purge_rw(connection, what, after->name);
 }
 
 /* The names come from rows, so they have no blanks, and fit. */
-static int read_trades(const char *text, unsigned *removed, unsigned *seen, struct place *after)
+static int take_trades(struct purge *p, const char *text, struct place *after, unsigned *seen)
 {
-    return sscanf(text, "%u %u %32s %64s %32s", removed, seen, after->trade.cust_no,
-                  after->trade.serial_no, after->trade.op_code);
+    unsigned removed = 0, rows = 0, steps = 0, evidence = 0, decisions = 0;
+    const int words =
+        sscanf(text, "%u %u %32s %64s %32s %u %u %u %u", &removed, seen, after->trade.cust_no,
+               after->trade.serial_no, after->trade.op_code, &rows, &steps, &evidence, &decisions);
+
+    p->done.trades += removed;
+    p->done.looked_at += *seen;
+    p->done.lock_rows += rows;
+    p->done.steps += steps;
+    p->done.evidence += evidence;
+    p->done.decisions += decisions;
+    return words >= 2;
 }
 
-static int read_names(const char *text, unsigned *removed, unsigned *seen, struct place *after)
+static int take_names(struct purge *p, const char *text, struct place *after, unsigned *seen,
+                      unsigned *removed)
 {
-    return sscanf(text, "%u %u %128s", removed, seen, after->name);
+    unsigned steps = 0;
+    const int words = sscanf(text, "%u %u %128s %u", removed, seen, after->name, &steps);
+
+    p->done.resources += *removed;
+    p->done.looked_at += *seen;
+    p->done.resource_steps += steps;
+    return words >= 2;
 }
 
-static tl_status read_result(db *connection, const struct purging *p, tl_purged *purged,
-                             struct place *after, unsigned *seen)
+static int take_mutexes(struct purge *p, const char *text, struct place *after, unsigned *seen)
+{
+    unsigned removed = 0;
+
+    return take_names(p, text, after, seen, &removed);
+}
+
+static int take_rw(struct purge *p, const char *text, struct place *after, unsigned *seen)
+{
+    unsigned removed = 0;
+    const int said = take_names(p, text, after, seen, &removed);
+
+    p->done.rw_locks += removed;
+    return said;
+}
+
+static void tell(const struct purge *p, const char *what, const char *table, uint64_t done,
+                 uint64_t found)
+{
+    const tl_progress progress = {
+        .what = what, .done = done, .of = table_rows(&p->tables, table), .found = found};
+
+    if (p->options->progress != NULL)
+        p->options->progress(p->options->context, &progress);
+}
+
+static tl_status read_result(struct purge *p, const struct kind *kind, struct place *after,
+                             unsigned *seen)
 {
     db_result result = DB_RESULT_INIT;
-    tl_status status =
-        read_status(connection, store_purge_result(connection, &result), "reading what was purged");
-    unsigned removed = 0;
+    tl_status status = read_status(p->connection, store_purge_result(p->connection, &result),
+                                   "reading what was purged");
 
     *seen = 0;
     if (status == TL_OK && result.rows == 1 &&
-        p->read(db_get_text(&result, 0, 0), &removed, seen, after) < 2)
+        !kind->take(p, db_get_text(&result, 0, 0), after, seen))
         status = error_set(TL_INTERNAL, "the purge did not say what it did");
-    *p->removed += removed;
-    purged->looked_at += *seen;
     db_result_free(&result);
     return status;
 }
 
-static tl_status purge_page(db *connection, const struct purging *p, int64_t older_ms,
-                            struct place *after, tl_purged *purged, unsigned *seen)
+/* A page that met a row lock or a deadlock is run again. */
+static int may_repeat(tl_status status, unsigned *repeats)
 {
-    tl_status status = TL_TRY_AGAIN;
-
-    for (unsigned i = 0; i < REPEATS && status == TL_TRY_AGAIN; i++) {
-        if (i > 0)
-            clock_sleep_until_ms(clock_deadline(random_jitter_ms(REPEAT_MS, 100)));
-        status = read_status(connection, p->page(connection, older_ms, after), "purging");
-    }
-    return status == TL_OK ? read_result(connection, p, purged, after, seen) : status;
+    if (status != TL_TRY_AGAIN || ++*repeats >= REPEATS)
+        return 0;
+    clock_sleep_until_ms(clock_deadline(random_jitter_ms(REPEAT_MS, 100)));
+    return 1;
 }
 
-static tl_status purge_kind(db *connection, const struct purging *p, int64_t older_ms,
-                            tl_purged *purged)
+static tl_status purge_page(struct purge *p, const struct kind *kind, struct place *after,
+                            unsigned *seen)
 {
+    unsigned repeats = 0;
+    tl_status status;
+
+    do
+        status = read_status(p->connection, kind->page(p->connection, &p->page, after), "purging");
+    while (may_repeat(status, &repeats));
+    return status == TL_OK ? read_result(p, kind, after, seen) : status;
+}
+
+static tl_status purge_kind(struct purge *p, const struct kind *kind)
+{
+    const uint64_t before = p->done.trades + p->done.resources;
     struct place after = {.trade = {.us = 0}};
+    uint64_t looked_at = 0;
     unsigned seen = PAGE;
     tl_status status = TL_OK;
 
-    while (status == TL_OK && seen == PAGE)
-        status = purge_page(connection, p, older_ms, &after, purged, &seen);
+    while (status == TL_OK && seen == PAGE) {
+        status = purge_page(p, kind, &after, &seen);
+        looked_at += seen;
+        if (status == TL_OK)
+            tell(p, kind->what, kind->table, looked_at,
+                 p->done.trades + p->done.resources - before);
+    }
     return status;
 }
 
-static tl_status purge_session_page(db *connection, int64_t older_ms, uint64_t *removed)
+static tl_status purge_session_page(struct purge *p, uint64_t *removed)
 {
     db_result result = DB_RESULT_INIT;
-    tl_status status = TL_TRY_AGAIN;
+    unsigned repeats = 0;
+    tl_status status;
 
-    for (unsigned i = 0; i < REPEATS && status == TL_TRY_AGAIN; i++) {
-        if (i > 0)
-            clock_sleep_until_ms(clock_deadline(random_jitter_ms(REPEAT_MS, 100)));
-        status = read_status(connection, store_purge_sessions(connection, older_ms, PAGE),
+    do
+        status = read_status(p->connection, store_purge_sessions(p->connection, &p->page),
                              "purging sessions");
-    }
+    while (may_repeat(status, &repeats));
     if (status == TL_OK)
-        status = read_status(connection, store_purge_sessions_result(connection, &result),
+        status = read_status(p->connection, store_purge_sessions_result(p->connection, &result),
                              "reading what was purged");
     if (status == TL_OK)
         *removed = db_get_uint(&result, 0, 0);
@@ -129,15 +197,19 @@ static tl_status purge_session_page(db *connection, int64_t older_ms, uint64_t *
     return status;
 }
 
-static tl_status purge_sessions(db *connection, int64_t older_ms, tl_purged *purged)
+static tl_status purge_sessions(struct purge *p)
 {
     uint64_t removed = PAGE;
     tl_status status = TL_OK;
+    int goes_on = 1;
 
-    while (status == TL_OK && removed == PAGE) {
-        status = purge_session_page(connection, older_ms, &removed);
-        if (status == TL_OK)
-            purged->sessions += removed;
+    while (status == TL_OK && goes_on) {
+        status = purge_session_page(p, &removed);
+        goes_on = removed == PAGE && !p->page.only_counts;
+        if (status == TL_OK) {
+            p->done.sessions += removed;
+            tell(p, "sessions", "", p->done.sessions, p->done.sessions);
+        }
     }
     return status;
 }
@@ -168,38 +240,69 @@ static tl_status compare_clocks(db *connection)
     return TL_OK;
 }
 
+static int purge_all(void *context)
+{
+    static const struct kind kinds[] = {
+        {"lock rows", "trade_lock", page_trades, take_trades},
+        {"mutexes", "", page_mutexes, take_mutexes},
+        {"read-write locks", "", page_rw, take_rw},
+    };
+    struct purge *p = context;
+    const int64_t older_ms = p->page.older_ms;
+    uint64_t act_no = 0;
+    tl_status status = compare_clocks(p->connection);
+
+    if (status == TL_OK && !p->page.only_counts)
+        status = act_purge_begin(p->connection, older_ms, &act_no);
+    if (status == TL_OK && p->options->progress != NULL)
+        status = read_status(p->connection, store_tables(p->connection, &p->tables),
+                             "asking how large the tables are");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
+        status = purge_kind(p, &kinds[i]);
+    if (status == TL_OK)
+        status = purge_sessions(p);
+    if (status == TL_OK && !p->page.only_counts)
+        status = act_purge_end(p->connection, older_ms, act_no, &p->done);
+    return (int)status;
+}
+
 tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
 {
-    tl_purged done = {.trades = 0};
-    const struct purging kinds[] = {{page_trades, read_trades, &done.trades},
-                                    {page_resources, read_names, &done.resources},
-                                    {page_rw, read_names, &done.resources}};
-    db *connection = NULL;
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
+
+    options.older_ms = older_ms;
+    return tl_purge_with(client, &options, purged);
+}
+
+tl_status tl_purge_with(tl_client *client, const tl_purge_options *options, tl_purged *purged)
+{
+    struct purge p = {.client = client, .options = options, .tables = DB_RESULT_INIT};
     tl_status status;
 
     error_clear();
     status = client_check(client);
-    if (status == TL_OK && older_ms < client->config.retention_ms)
+    if (status == TL_OK && (options == NULL || options->version != TL_PURGE_OPTIONS_VERSION))
+        return error_set(TL_INVALID, "options is NULL or its version is not set");
+    if (status == TL_OK && options->older_ms < client->config.retention_ms)
         return error_set(TL_INVALID,
                          "trades are kept for %" PRId64 " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
-    if (older_ms > OLDEST_MS)
-        older_ms = OLDEST_MS;
     if (status == TL_OK)
         /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows
          * (claim.c). */
-        status =
-            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
+        status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,
+                          &p.connection);
     if (status != TL_OK)
         return status;
-    status = compare_clocks(connection);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
-        status = purge_kind(connection, &kinds[i], older_ms, &done);
-    if (status == TL_OK)
-        status = purge_sessions(connection, older_ms, &done);
-    read_end(client, connection);
+    p.page = (store_purge_what){.only_counts = options->only_counts != 0,
+                                .older_ms =
+                                    options->older_ms < OLDEST_MS ? options->older_ms : OLDEST_MS,
+                                .most = PAGE};
+    status = read_and_show(client, p.connection, purge_all, &p);
+    db_result_free(&p.tables);
+    read_end(client, p.connection);
     if (purged != NULL)
-        *purged = done;
+        *purged = p.done;
     return status;
 }

@@ -3,6 +3,8 @@
  * the fence that the operator saw.  If the holder died and no janitor has opened the lane yet, the
  * lane is opened instead, due at once.
  */
+#include "admin/act.h"
+
 #include "client/read.h"
 
 #include "base/error.h"
@@ -21,6 +23,7 @@ struct retry_now {
     char retry_op[TL_OP_MAX + 1];
     uint64_t fence;
     const char *actor, *reason;
+    uint64_t act_no, act_row; /* a row of an act, which says who and why; 0: an act of its own */
 };
 
 static tl_status check(const struct retry_now *r)
@@ -49,7 +52,9 @@ static tl_status run_step(const struct retry_now *r)
                             .thread_no = thread_no,
                             .actor = r->actor,
                             .remark = r->reason,
-                            .keep_claims = 1}};
+                            .act_no = r->act_no,
+                            .act_row = r->act_row,
+                            .keep_claims = CLAIMS_KEEP}};
 
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
@@ -124,6 +129,18 @@ static tl_status explain(const struct retry_now *r)
     return TL_OK;
 }
 
+static tl_status retry(const struct retry_now *r)
+{
+    tl_status status = run_step(r);
+
+    if (status != TL_LOST)
+        return status;
+    status = explain(r);
+    return status == TL_OK
+               ? error_set(TL_LOST, "the trade has moved on meanwhile; look at it again")
+               : status;
+}
+
 tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, const char *actor,
                        const char *reason)
 {
@@ -137,12 +154,21 @@ tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, con
         status = read_key(key, r.retry_op);
     if (status == TL_OK)
         status = check(&r);
+    return status == TL_OK ? retry(&r) : status;
+}
+
+tl_status tl_act_retry(tl_client *client, uint64_t act_no, uint64_t row_no, const tl_key *key,
+                       uint64_t fence)
+{
+    struct retry_now r = {
+        .client = client, .key = key, .fence = fence, .act_no = act_no, .act_row = row_no};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK)
-        status = run_step(&r);
-    if (status != TL_LOST)
-        return status;
-    status = explain(&r);
-    if (status != TL_OK)
-        return status;
-    return error_set(TL_LOST, "the trade has moved on meanwhile; look at it again");
+        status = read_key(key, r.retry_op);
+    if (status == TL_OK)
+        status = act_check(act_no, row_no);
+    return status == TL_OK ? act_left_alone(client, act_no, row_no, key, fence, retry(&r)) : status;
 }

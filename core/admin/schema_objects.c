@@ -2,6 +2,10 @@
  * database: the list is a text. */
 #include "admin/schema_objects.h"
 
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
 #include "sql_text.h"
 
 #include <stdio.h>
@@ -18,21 +22,85 @@ int schema_objects_have(const char *there, const char *kind, const char *name)
     return 0;
 }
 
+static void add_name(char *names, size_t space, const struct sql_object *object)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "%s%s %s", names[0] != '\0' ? ", " : "", object->kind,
+             object->name);
+    (void)text_add(names, space, name);
+}
+
 unsigned schema_objects_missing(const char *there, char *names, size_t space)
 {
     unsigned count = 0;
-    size_t used = 0;
 
     names[0] = '\0';
     for (size_t i = 0; i < sql_objects_count; i++) {
-        const struct sql_object *object = &sql_objects[i];
-
-        if (schema_objects_have(there, object->kind, object->name))
+        if (schema_objects_have(there, sql_objects[i].kind, sql_objects[i].name))
             continue;
-        if (used < space)
-            used += (size_t)snprintf(names + used, space - used, "%s%s %s", count > 0 ? ", " : "",
-                                     object->kind, object->name);
+        add_name(names, space, &sql_objects[i]);
         count++;
+    }
+    return count;
+}
+
+/* What tl_parts_made() takes into the hash: all of a trigger, of others what follows on the header.
+ * The server leaves the character set of literals out.  The caller frees it; NULL: out of memory. */
+static char *text_made(const struct sql_object *object)
+{
+    static const char charset[] = "_ascii ", header[] = "SQL SECURITY ";
+    const int trigger = strcmp(object->kind, "trigger") == 0;
+    const char *from = trigger ? object->text : strstr(object->text, header), *at;
+    char *text = memory_new(strlen(object->text) + 1), *end = text;
+
+    if (text == NULL || from == NULL)
+        return text;
+    while ((at = strstr(from, charset)) != NULL) {
+        memcpy(end, from, (size_t)(at - from));
+        end += at - from;
+        *end++ = ' ';
+        from = at + sizeof charset - 1;
+    }
+    strcpy(end, from);
+    return text;
+}
+
+/* -1: out of memory. */
+static int is_changed(const struct sql_object *object, const char *made)
+{
+    char line[160], hash[2 * SHA256_SIZE + 1], *text;
+    uint8_t digest[SHA256_SIZE];
+    const char *at;
+
+    snprintf(line, sizeof line, "%s %s ", object->kind, object->name);
+    at = strstr(made, line);
+    while (at != NULL && at != made && at[-1] != '\n')
+        at = strstr(at + 1, line);
+    if (at == NULL)
+        return 0;
+    text = text_made(object);
+    if (text == NULL)
+        return -1;
+    sha256_of(digest, text, strlen(text));
+    text_hex(hash, digest, sizeof digest);
+    memory_free(text);
+    return strncmp(at + strlen(line), hash, strlen(hash)) != 0;
+}
+
+int schema_objects_changed(const char *made, char *names, size_t space)
+{
+    int count = 0;
+
+    names[0] = '\0';
+    for (size_t i = 0; i < sql_objects_count; i++) {
+        const int changed = is_changed(&sql_objects[i], made);
+
+        if (changed < 0)
+            return -1;
+        if (changed)
+            add_name(names, space, &sql_objects[i]);
+        count += changed;
     }
     return count;
 }

@@ -193,6 +193,11 @@ db_answer store_doctor_parts(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_parts, NULL, 0, result);
 }
 
+db_answer store_doctor_parts_made(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_parts_made, NULL, 0, result);
+}
+
 db_answer store_migrate_holds(db *connection)
 {
     return db_run(connection, &sql_migrate_holds, NULL, 0, NULL);
@@ -236,10 +241,23 @@ db_answer store_doctor_grants(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_grants, NULL, 0, result);
 }
 
-db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
-                      const store_list_place *after)
+db_answer store_tables(db *connection, db_result *result)
 {
-    return SQL_RUN(connection, NULL, purge, .older_ms = db_int(older_ms), .most = db_uint(most),
+    return db_run(connection, &sql_metrics_tables, NULL, 0, result);
+}
+
+uint64_t table_rows(const db_result *tables, const char *table)
+{
+    for (size_t row = 0; row < tables->rows; row++)
+        if (strcmp(db_get_text(tables, row, 0), table) == 0)
+            return db_get_uint(tables, row, 1);
+    return 0;
+}
+
+db_answer store_purge(db *connection, const store_purge_what *what, const store_list_place *after)
+{
+    return SQL_RUN(connection, NULL, purge, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
                    .cust_no = db_text(after->cust_no), .serial_no = db_text(after->serial_no),
                    .op_code = db_text(after->op_code));
 }
@@ -249,22 +267,26 @@ db_answer store_purge_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_result, NULL, 0, result);
 }
 
-db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after)
+db_answer store_purge_resources(db *connection, const store_purge_what *what, const char *after)
 {
-    return SQL_RUN(connection, NULL, purge_resources, .older_ms = db_int(older_ms),
-                   .most = db_uint(most), .after = db_text(after));
-}
-
-db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after)
-{
-    return SQL_RUN(connection, NULL, purge_rw, .older_ms = db_int(older_ms), .most = db_uint(most),
+    return SQL_RUN(connection, NULL, purge_resources, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
                    .after = db_text(after));
 }
 
-db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most)
+db_answer store_purge_rw(db *connection, const store_purge_what *what, const char *after)
 {
-    return SQL_RUN(connection, NULL, purge_sessions, .older_ms = db_int(older_ms),
-                   .most = db_uint(most));
+    return SQL_RUN(connection, NULL, purge_rw, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+                   .after = db_text(after));
+}
+
+db_answer store_purge_sessions(db *connection, const store_purge_what *what)
+{
+    if (what->only_counts)
+        return SQL_RUN(connection, NULL, purge_sessions_count, .older_ms = db_int(what->older_ms));
+    return SQL_RUN(connection, NULL, purge_sessions, .older_ms = db_int(what->older_ms),
+                   .most = db_uint(what->most));
 }
 
 db_answer store_purge_sessions_result(db *connection, db_result *result)
@@ -320,4 +342,66 @@ db_answer store_resolve_insert(db *connection, const store_resolution *r)
                    .reason = db_text(r->reason), .actor = db_text(r->actor),
                    .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),
                    .although_pending = db_int(r->although_pending));
+}
+
+db_answer store_acts(db *connection, int64_t since_us, const char *person,
+                     const store_acts_place *after, unsigned most, db_result *result)
+{
+    return SQL_RUN(connection, result, acts, .since_us = db_int(since_us),
+                   .person = db_text(person), .after_us = db_int(after->us),
+                   .after_origin = db_text(after->origin), .after_tie = db_text(after->tie),
+                   .most = db_uint(most));
+}
+
+db_answer store_act_rows(db *connection, uint64_t act_no, uint64_t after_row, unsigned most,
+                         db_result *result)
+{
+    return SQL_RUN(connection, result, act_rows, .act_no = db_uint(act_no),
+                   .after_row = db_uint(after_row), .most = db_uint(most));
+}
+
+db_answer store_purge_acts(db *connection, int64_t older_ms, unsigned most)
+{
+    return SQL_RUN(connection, NULL, purge_acts, .older_ms = db_int(older_ms),
+                   .most = db_uint(most));
+}
+
+db_answer store_purge_acts_result(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_purge_acts_result, NULL, 0, result);
+}
+
+db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
+                               size_t count, db_result *result)
+{
+    struct sql_evidence_known_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(
+            evidence_known, .number = db_uint(first + i), .cust_no = db_ascii(payments[i].cust_no),
+            .serial_no = db_ascii(payments[i].serial_no), .op_code = db_ascii(payments[i].op_code),
+            .channel_key = db_ascii(payments[i].channel_key),
+            .channel_ref = db_text(payments[i].channel_ref));
+    answer = store_run_rows(connection, &sql_evidence_known, &rows, result);
+    memory_free(values);
+    return answer;
+}
+
+db_answer store_channel_list(db *connection, const char *channel, db_result *result)
+{
+    return SQL_RUN(
+        connection, result, channel_list, .from_channel = db_text(channel != NULL ? channel : ""),
+        .to_channel = db_text(channel != NULL ? channel : "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"));
+}
+
+db_answer store_channel_decide(db *connection, const store_channel_decision *d)
+{
+    return SQL_RUN(connection, NULL, channel_decide, .channel = db_text(d->channel),
+                   .op_code = db_text(d->op_code), .paused = db_int(d->pauses),
+                   .log_no = db_text(d->log_no), .actor = db_text(d->actor),
+                   .reason = db_text(d->reason));
 }

@@ -6,7 +6,7 @@
 #include "store/decision.h"
 #include "store/store.h"
 
-#include <tradelock/tradelock.h>
+#include <tradelock/admin/audit.h>
 
 /* The columns of every page of a list. */
 enum store_list_column {
@@ -108,6 +108,28 @@ db_answer store_overview_inbox(db *connection, db_result *result);
 /* (connection, user, host, microseconds); no row when none holds row locks */
 db_answer store_open_transactions(db *connection, db_result *result);
 
+/* What operators decided about channels; op_code "": about a channel as a whole. */
+enum store_channel_column {
+    CHANNEL_ROW_NAME,
+    CHANNEL_ROW_OP,
+    CHANNEL_ROW_PAUSED,
+    CHANNEL_ROW_DECIDED_US,
+    CHANNEL_ROW_REASON,
+    CHANNEL_ROW_ACTOR,
+    CHANNEL_ROW_ACCOUNT,
+    CHANNEL_ROW_NOW_US,
+    CHANNEL_ROW_OWN
+};
+/* channel NULL: of all. */
+db_answer store_channel_list(db *connection, const char *channel, db_result *result);
+typedef struct store_channel_decision {
+    const char *channel, *op_code; /* op_code "": the channel as a whole */
+    int pauses;
+    const char *log_no; /* NULL: none */
+    const char *actor, *reason;
+} store_channel_decision;
+db_answer store_channel_decide(db *connection, const store_channel_decision *decision);
+
 /* What a decision of two operators rests on.  Reading it locks both rows. */
 enum store_resolve_column {
     RESOLVE_STATUS,
@@ -174,7 +196,9 @@ db_answer store_doctor_overdue(db *connection, const char *op_code, const store_
 db_answer store_doctor_conflicts(db *connection, db_result *result);
 /* One text: "kind name" of every schema object, one a line. */
 db_answer store_doctor_parts(db *connection, db_result *result);
-/* The same for an administrator, a row each. */
+/* One text: "kind name HASH" of every trigger, function and procedure, one a line. */
+db_answer store_doctor_parts_made(db *connection, db_result *result);
+/* As store_doctor_parts() for an administrator, a row each. */
 db_answer store_migrate_objects(db *connection, db_result *result);
 /* (1: the object is the same as `other`).  For a trigger, `other` is a definition; for other
  * kinds, the name of an object that was made from the definition. */
@@ -190,14 +214,83 @@ db_answer store_doctor_variables(db *connection, db_result *result);
 /* (the text of each grant) */
 db_answer store_doctor_grants(db *connection, db_result *result);
 
-/* Purges one page behind the key.  The result is then the text "removed seen key", or none. */
-db_answer store_purge(db *connection, int64_t older_ms, unsigned most,
-                      const store_list_place *after);
+/* (table, about how many rows, bytes) of those that grow with every trade */
+db_answer store_tables(db *connection, db_result *result);
+/* Of that result; 0: the table is not in it. */
+uint64_t table_rows(const db_result *tables, const char *table);
+
+/* What a page of a purge is to do. */
+typedef struct store_purge_what {
+    int only_counts; /* nothing is removed */
+    int64_t older_ms;
+    unsigned most;
+} store_purge_what;
+/* Purges one page behind the key.  The result is then the text "removed seen key ...", or none. */
+db_answer store_purge(db *connection, const store_purge_what *what, const store_list_place *after);
 db_answer store_purge_result(db *connection, db_result *result);
 /* The same for lease mutexes and read-write locks, behind the name. */
-db_answer store_purge_resources(db *connection, int64_t older_ms, unsigned most, const char *after);
-db_answer store_purge_rw(db *connection, int64_t older_ms, unsigned most, const char *after);
-db_answer store_purge_sessions(db *connection, int64_t older_ms, unsigned most);
+db_answer store_purge_resources(db *connection, const store_purge_what *what, const char *after);
+db_answer store_purge_rw(db *connection, const store_purge_what *what, const char *after);
+/* Counts all at once where it only counts. */
+db_answer store_purge_sessions(db *connection, const store_purge_what *what);
 db_answer store_purge_sessions_result(db *connection, db_result *result);
+
+enum store_acts_column {
+    ACTS_AT,
+    ACTS_ORIGIN,
+    ACTS_TIE,
+    ACTS_PASSES,
+    ACTS_WHAT,
+    ACTS_SAID,
+    ACTS_CUST,
+    ACTS_SERIAL,
+    ACTS_OP,
+    ACTS_FENCE,
+    ACTS_REASON,
+    ACTS_ACTOR,
+    ACTS_ACCOUNT,
+    ACTS_NUMBER,
+    ACTS_PLANNED,
+    ACTS_DONE,
+    ACTS_SKIPPED,
+    ACTS_COUNTS,
+    ACTS_ENDED
+};
+#define ACTS_TIE_MAX 191
+/* Behind which act a page starts. */
+typedef struct store_acts_place {
+    int64_t us;
+    char origin[2], tie[ACTS_TIE_MAX + 1];
+} store_acts_place;
+/* person: "": all pass. */
+db_answer store_acts(db *connection, int64_t since_us, const char *person,
+                     const store_acts_place *after, unsigned most, db_result *result);
+enum store_act_rows_column {
+    ACT_ROW_NUMBER,
+    ACT_ROW_CUST,
+    ACT_ROW_SERIAL,
+    ACT_ROW_OP,
+    ACT_ROW_FENCE,
+    ACT_ROW_RESULT,
+    ACT_ROW_AT
+};
+db_answer store_act_rows(db *connection, uint64_t act_no, uint64_t after_row, unsigned most,
+                         db_result *result);
+/* As store_purge_sessions(), of acts with their rows. */
+db_answer store_purge_acts(db *connection, int64_t older_ms, unsigned most);
+db_answer store_purge_acts_result(db *connection, db_result *result);
+
+enum store_known_column {
+    KNOWN_NUMBER,
+    KNOWN_FENCE,
+    KNOWN_STATUS,
+    KNOWN_MINOR,
+    KNOWN_CURRENCY,
+    KNOWN_CONTRADICTS,
+    KNOWN_FILED
+};
+/* Of the payments, of which the first has that number. */
+db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
+                               size_t count, db_result *result);
 
 #endif

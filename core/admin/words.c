@@ -1,6 +1,8 @@
 /* Moments, spans and quoted words, as text.  Touches no state. */
 #include "admin/words.h"
 
+#include <tradelock/admin/explain.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -49,23 +51,34 @@ const char *words_when(char to[2 * WORDS], int64_t now_us, int64_t us)
     return to;
 }
 
-const char *words_quoted(char *to, const char *text)
+size_t tl_shell_quote(char *to, size_t space, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_./:@%+=,-";
+    static const char quote[] = "'\\''";
+    const size_t given = text != NULL ? strlen(text) : 0;
+    const int is_plain = given > 0 && text[0] != '-' && strspn(text, plain) == given;
+    size_t size = is_plain ? given : given + 2;
     char *end = to;
 
-    if (text[0] != '\0' && text[0] != '-' && text[strspn(text, plain)] == '\0')
-        return strcpy(to, text);
-    *end++ = '\'';
-    for (; *text != '\0'; text++) {
-        if (*text == '\'') {
-            memcpy(end, "'\\''", 4);
-            end += 4;
-        } else {
-            *end++ = *text;
-        }
+    for (size_t i = 0; i < given && !is_plain; i++)
+        size += text[i] == '\'' ? sizeof quote - 2 : 0;
+    if (to == NULL || size >= space) {
+        if (to != NULL && space > 0)
+            to[0] = '\0';
+        return size;
     }
-    strcpy(end, "'");
-    return to;
+    if (is_plain) {
+        memcpy(to, text, size + 1);
+        return size;
+    }
+    *end++ = '\'';
+    for (size_t i = 0; i < given; i++) {
+        if (text[i] == '\'')
+            end = (char *)memcpy(end, quote, sizeof quote - 1) + sizeof quote - 1;
+        else
+            *end++ = text[i];
+    }
+    memcpy(end, "'", 2);
+    return size;
 }

@@ -1,4 +1,4 @@
-/* Moments, spans and commands in words, for sentences that people read. */
+/* Moments and spans in words, for sentences that people read. */
 #ifndef TL_ADMIN_WORDS_H
 #define TL_ADMIN_WORDS_H
 
@@ -12,8 +12,5 @@ const char *words_moment(char to[WORDS], int64_t now_us, int64_t us);
 const char *words_span(char to[WORDS], int64_t us);
 /* "23:31:36 (14 s ago)", "23:32:00 (in 10 s)". */
 const char *words_when(char to[2 * WORDS], int64_t now_us, int64_t us);
-
-/* What a shell takes for exactly this text; `to` has room for 4 * strlen(text) + 3 bytes. */
-const char *words_quoted(char *to, const char *text);
 
 #endif

@@ -10,6 +10,7 @@
 #undef tl_error_report
 
 static _Thread_local char message[ERROR_MAX];
+static _Thread_local int interrupted;
 
 /* Ends a sentence that was cut with a mark that says so. */
 static void mark_cut(char *text, int wanted)
@@ -31,6 +32,7 @@ static void set_sentence(const char *format, va_list arguments)
         next[0] = '\0';
     mark_cut(next, wanted);
     memcpy(message, next, sizeof(message));
+    interrupted = 0;
 }
 
 tl_status error_set(tl_status status, const char *format, ...)
@@ -76,6 +78,17 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 void error_clear(void)
 {
     message[0] = '\0';
+    interrupted = 0;
+}
+
+void error_note_interrupted(void)
+{
+    interrupted = 1;
+}
+
+int error_is_interrupted(void)
+{
+    return interrupted;
 }
 
 tl_status error_over(tl_status status)

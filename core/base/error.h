@@ -19,6 +19,11 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 
 void error_clear(void);
 
+/* Notes of the sentence that was just set, that KILL QUERY or the like ended the statement: the
+ * same call may be repeated at once.  The next sentence forgets it. */
+void error_note_interrupted(void);
+int error_is_interrupted(void);
+
 /* At the end of a public call: clears the sentence of a success, which an earlier try may have
  * left. */
 tl_status error_over(tl_status status);

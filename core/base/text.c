@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
 #include <stdarg.h>
@@ -42,11 +43,18 @@ tl_status text_check_name(const char *what, const char *value, size_t max)
     return TL_OK;
 }
 
+size_t tl_business_op_size(const char *op_code)
+{
+    const size_t size = op_code != NULL ? strlen(op_code) : 0, suffix = strlen(TL_RETRY_SUFFIX);
+
+    if (size < suffix || strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) != 0)
+        return size;
+    return size - suffix;
+}
+
 int text_is_retry_op(const char *op_code)
 {
-    const size_t size = strlen(op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size >= suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+    return op_code[tl_business_op_size(op_code)] != '\0';
 }
 
 static tl_status check_operation(const char *op_code)

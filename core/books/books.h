@@ -63,6 +63,8 @@ typedef struct book_statement {
     char *name, *refused; /* refused: or NULL */
     unsigned rows;        /* that each line changes; at least 1 */
     int shared;
+    int summed;         /* a group writes lines that differ in `addend` alone as one */
+    unsigned addend;    /* of a summed statement: the value that is added or taken */
     book_value *values; /* declared */
     unsigned value_count;
     struct sql_text one; /* for one trade */

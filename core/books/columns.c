@@ -15,7 +15,7 @@
 #include <strings.h>
 
 /* The columns, as declared_types.sql tells them. */
-enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE, COLUMN_NEEDED };
+enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE, COLUMN_NEEDED, COLUMN_DERIVED };
 
 enum takes { TAKES_INT = 1, TAKES_TEXT = 2, TAKES_BYTES = 4 };
 
@@ -31,14 +31,22 @@ static const struct {
                                "uuid inet4 inet6 "},
 };
 
-static unsigned takes_of(const char *type)
+/* Whether the type stands there between blanks. */
+static int is_listed(const char *types, const char *type)
 {
     const size_t size = strlen(type);
 
+    for (const char *at = types; (at = strstr(at, type)) != NULL; at += size)
+        if (at[-1] == ' ' && at[size] == ' ')
+            return 1;
+    return 0;
+}
+
+static unsigned takes_of(const char *type)
+{
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
-        for (const char *at = taken[i].types; (at = strstr(at, type)) != NULL; at += size)
-            if (at[-1] == ' ' && at[size] == ' ')
-                return taken[i].takes;
+        if (is_listed(taken[i].types, type))
+            return taken[i].takes;
     return TAKES_INT | TAKES_TEXT | TAKES_BYTES;
 }
 
@@ -57,18 +65,26 @@ static tl_status compare(const book_statement *statement, const token *value,
                      db_get_text(columns, column, COLUMN_NAME), type);
 }
 
+/* Its number, or that of the rows if the account sees no such column. */
+static size_t find_column(const db_result *columns, const token *name)
+{
+    char wanted[256];
+    size_t i = columns->rows;
+
+    if (token_is_name(name) && token_name(name, wanted, sizeof wanted))
+        for (i = 0; i < columns->rows; i++)
+            if (strcasecmp(db_get_text(columns, i, COLUMN_NAME), wanted) == 0)
+                break;
+    return i;
+}
+
 /* A column that the account does not see, or anything else that has a name, is not judged. */
 static tl_status compare_named(const book_statement *statement, const token *value,
                                const db_result *columns, const token *name)
 {
-    char wanted[256];
+    const size_t column = find_column(columns, name);
 
-    if (!token_is_name(name) || !token_name(name, wanted, sizeof wanted))
-        return TL_OK;
-    for (size_t i = 0; i < columns->rows; i++)
-        if (strcasecmp(db_get_text(columns, i, COLUMN_NAME), wanted) == 0)
-            return compare(statement, value, columns, i);
-    return TL_OK;
+    return column < columns->rows ? compare(statement, value, columns, column) : TL_OK;
 }
 
 /* ----------------------------------------------------------------------------- an INSERT -- */
@@ -223,8 +239,45 @@ static tl_status check_comparisons(const book_statement *statement, const db_res
     return status;
 }
 
+/* ------------------------------------------------------------------------------------- sums -- */
+
+/* Of other types rounding would make another sum of the lines. */
+static const char exact_types[] = " tinyint smallint mediumint int bigint decimal ";
+
+/* By a column that changes with another one, a line might not find what the line before found. */
+static tl_status check_plain(const db_result *columns, const token *name)
+{
+    const size_t column = find_column(columns, name);
+
+    if (column == columns->rows)
+        return error_set(TL_INVALID, "is summed, and the account does not see its column \"%.*s\"",
+                         TOKEN_SHOWN(name));
+    if (db_get_int(columns, column, COLUMN_DERIVED))
+        return error_set(TL_INVALID,
+                         "is summed, and its column \"%.*s\" is generated or changes by itself",
+                         TOKEN_SHOWN(name));
+    return TL_OK;
+}
+
+static tl_status check_sum(const book_text *text, const db_result *columns)
+{
+    const token *sum = text->set + 1;
+    tl_status status = check_plain(columns, sum);
+
+    if (status == TL_OK &&
+        !is_listed(exact_types, db_get_text(columns, find_column(columns, sum), COLUMN_TYPE)))
+        return error_set(TL_INVALID,
+                         "is summed, and its column \"%.*s\" is no integer and no DECIMAL",
+                         TOKEN_SHOWN(sum));
+    for (const token *t = text->where; status == TL_OK && t->kind != TOKEN_END; t += 4)
+        status = check_plain(columns, t + 1);
+    return status;
+}
+
 tl_status book_check_columns(const book_statement *statement, const db_result *columns)
 {
-    return statement->text.row != NULL ? check_insert(statement, columns)
-                                       : check_comparisons(statement, columns);
+    tl_status status = statement->text.row != NULL ? check_insert(statement, columns)
+                                                   : check_comparisons(statement, columns);
+
+    return status == TL_OK && statement->summed ? check_sum(&statement->text, columns) : status;
 }

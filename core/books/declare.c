@@ -496,6 +496,87 @@ static tl_status set_sort(book_statement *to)
     return TL_OK;
 }
 
+/* ------------------------------------------------------------------------------ sums of lines -- */
+
+/* The server compares names of other letters by rules of its own. */
+static int is_ascii_name(const token *t)
+{
+    for (size_t i = 0; i < t->size; i++)
+        if ((unsigned char)t->at[i] >= 0x80)
+            return 0;
+    return token_is_name(t);
+}
+
+static int is_same_name(const token *a, const token *b)
+{
+    char one[NAME_MAX_BYTES * 2 + 1], other[sizeof one];
+
+    return is_ascii_name(a) && is_ascii_name(b) && token_name(a, one, sizeof one) &&
+           token_name(b, other, sizeof other) && strcasecmp(one, other) == 0;
+}
+
+/* SET column = column + :value WHERE, or with a minus. */
+static int adds_a_value(const book_text *text)
+{
+    const token *t = text->set + 1;
+
+    return token_is(&t[1], "=") && is_same_name(&t[0], &t[2]) &&
+           (token_is(&t[3], "+") || token_is(&t[3], "-")) && t[4].kind == TOKEN_VALUE &&
+           &t[5] == text->where;
+}
+
+static int is_constant(const token *t)
+{
+    return t->kind == TOKEN_VALUE || t->kind == TOKEN_STRING ||
+           (t->kind == TOKEN_WORD && t->at[0] >= '0' && t->at[0] <= '9');
+}
+
+/* WHERE name = value AND name = value ... */
+static int finds_by_equals(const book_text *text)
+{
+    const token *t = text->where;
+
+    do {
+        if (!is_ascii_name(&t[1]) || !token_is(&t[2], "=") || !is_constant(&t[3]))
+            return 0;
+        t += 4;
+    } while (token_is(t, "AND"));
+    return t->kind == TOKEN_END;
+}
+
+/* Whether the condition asks for what the statement changes. */
+static int asks_for_its_sum(const book_text *text, const token *addend)
+{
+    for (const token *t = text->where; t->kind != TOKEN_END; t++)
+        if (is_same_name(t, text->set + 1) || (t->kind == TOKEN_VALUE && t->value == addend->value))
+            return 1;
+    return 0;
+}
+
+/* One line with a sum must do what the lines do one after the other. */
+static tl_status set_sum(book_statement *to, const tl_statement *given)
+{
+    const book_text *text = &to->text;
+
+    if (!given->summed)
+        return TL_OK;
+    if (!given->shared)
+        return error_set(TL_INVALID, "is summed, and not shared");
+    if (given->refused != NULL)
+        return error_set(TL_INVALID, "is summed, and cannot refuse a single trade");
+    if (text->set == NULL || !adds_a_value(text) || !finds_by_equals(text))
+        return error_set(TL_INVALID,
+                         "is summed, and is not of the form UPDATE table SET column = column + "
+                         ":value WHERE column = value AND ..., with names in ASCII");
+    if (asks_for_its_sum(text, text->set + 5))
+        return error_set(TL_INVALID, "is summed, and its condition asks for what it changes");
+    if (book_value_type(to, text->set[5].value) != BOOK_INT)
+        return error_set(TL_INVALID, "is summed, and its value is no int");
+    to->summed = 1;
+    to->addend = text->set[5].value;
+    return TL_OK;
+}
+
 /* ------------------------------------------------------------------------------- all of it -- */
 
 static tl_status check_name(const char *name)
@@ -562,6 +643,8 @@ static tl_status declare(book_statement *to, const tl_statement *given)
         status = make_texts(to);
     if (status == TL_OK)
         status = check_rest(to, given);
+    if (status == TL_OK)
+        status = set_sum(to, given);
     return status == TL_OK ? set_sort(to) : status;
 }
 

@@ -7,6 +7,9 @@
  * line finds (declare.c).  A line cannot change more rows than it finds.  If each line found as
  * many as declared, and all of them together changed as many as declared, then each changed its
  * own.
+ *
+ * Lines of a summed statement that differ in nothing but what they add are one line there, with
+ * their sum.  What it found each of them found.
  */
 #include "books/write.h"
 
@@ -121,6 +124,8 @@ static void take_found(book_group *self, const char *text)
         while (*end == ' ')
             end++;
     }
+    for (size_t i = 0; i < self->written_count; i++)
+        self->written[i].found = self->written[self->written[i].with].found;
 }
 
 /* Reads how many rows each line found, so far. */
@@ -178,8 +183,9 @@ static int in_order(const void *left, const void *right)
 struct lines {
     const book_statement *statement;
     struct sorted *sorted;
-    db_value *values; /* of `many`, line after line */
+    db_value *values; /* of `many`, row after row */
     size_t count;
+    size_t rows; /* of the values: sums are one */
 };
 
 static size_t count_lines(const book_group *self, const book_statement *statement)
@@ -201,8 +207,38 @@ static void collect(const book_group *self, struct lines *lines)
 
         for (size_t n = 0; self->states[i] == BOOK_RIGHT && n < book->count; n++)
             if (book->lines[n].statement == lines->statement)
-                lines->sorted[count++] = (struct sorted){book, {&book->lines[n], (uint32_t)i, 0}};
+                lines->sorted[count++] =
+                    (struct sorted){book, {.line = &book->lines[n], .book = (uint32_t)i}};
     }
+}
+
+/* 0: of zero and NULL. */
+static int sign_of(const db_value *value)
+{
+    return value->type == DB_INT ? (value->int_value > 0) - (value->int_value < 0) : 0;
+}
+
+/* Adds what this row adds to the row before, if they differ in nothing else.  Of one sign, so that
+ * the sum changes the row as well as each of them would. */
+static int add_to_last(const struct lines *lines, const db_value *row)
+{
+    const size_t columns = lines->statement->many.values;
+    const unsigned addend = lines->statement->addend;
+    db_value *last = lines->values + (lines->rows - 1) * columns;
+    int64_t sum;
+
+    if (sign_of(&row[addend]) == 0 || sign_of(&row[addend]) != sign_of(&last[addend]))
+        return 0;
+    for (unsigned i = 0; i < lines->statement->sort_count; i++) {
+        const unsigned value = lines->statement->sort[i];
+
+        if (compare_values(&row[value], &last[value]) != 0)
+            return 0;
+    }
+    if (__builtin_add_overflow(last[addend].int_value, row[addend].int_value, &sum))
+        return 0;
+    last[addend].int_value = sum;
+    return 1;
 }
 
 /* In their order, each with its number. */
@@ -212,12 +248,20 @@ static void number(book_group *self, struct lines *lines)
 
     qsort(lines->sorted, lines->count, sizeof *lines->sorted, in_order);
     for (size_t i = 0; i < lines->count; i++) {
-        db_value *to = lines->values + i * columns;
+        db_value *to = lines->values + lines->rows * columns;
+        book_written *written = &self->written[self->written_count];
+        const uint32_t number = (uint32_t)self->written_count++;
 
+        *written = lines->sorted[i].written;
+        written->with = number;
         fill(to, lines->sorted[i].book, lines->sorted[i].written.line);
+        if (lines->statement->summed && lines->rows > 0 && add_to_last(lines, to)) {
+            written->with = written[-1].with;
+            continue;
+        }
         if (lines->statement->notes_lines)
-            to[columns - 1] = db_int((int64_t)self->written_count);
-        self->written[self->written_count++] = lines->sorted[i].written;
+            to[columns - 1] = db_int(number);
+        lines->rows++;
     }
 }
 
@@ -253,8 +297,7 @@ static db_answer run_lines(book_group *self, struct lines *lines)
     number(self, lines);
     answer = db_run_rows(
         self->connection, &statement->many,
-        &(db_rows){lines->values, lines->count, statement->many.values, statement->shared},
-        &result);
+        &(db_rows){lines->values, lines->rows, statement->many.values, statement->shared}, &result);
     self->affected += result.affected;
     db_result_free(&result);
     if (answer == DB_ERROR && statement->notes_lines && !statement->shared &&
@@ -297,10 +340,12 @@ db_answer book_group_write(book_group *self, enum book_which which)
 
 /* ------------------------------------------------------------------------ right or not -- */
 
-/* Of a line that is written and of which nothing else is known. */
-static int counts(const book_group *self, const book_written *w)
+/* Of a line that is written as one of its own, and of which nothing else is known. */
+static int counts(const book_group *self, size_t i)
 {
-    return self->states[w->book] == BOOK_RIGHT;
+    const book_written *w = &self->written[i];
+
+    return self->states[w->book] == BOOK_RIGHT && w->with == i;
 }
 
 int book_group_sum_is_right(const book_group *self)
@@ -308,7 +353,7 @@ int book_group_sum_is_right(const book_group *self)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < self->written_count; i++)
-        if (counts(self, &self->written[i]))
+        if (counts(self, i))
             sum += self->written[i].line->statement->rows;
     return sum == self->affected;
 }
@@ -320,8 +365,7 @@ static void append_right_finds(const book_group *self, struct text_buffer *to)
     for (size_t i = 0; i < self->written_count; i++) {
         const book_statement *statement = self->written[i].line->statement;
 
-        for (unsigned row = 0;
-             counts(self, &self->written[i]) && statement->notes_lines && row < statement->rows;
+        for (unsigned row = 0; counts(self, i) && statement->notes_lines && row < statement->rows;
              row++)
             text_buffer_append_format(to, "%zu ", i);
     }

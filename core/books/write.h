@@ -52,6 +52,7 @@ enum book_state {
 typedef struct book_written {
     const book_line *line;
     uint32_t book;
+    uint32_t with;  /* the line with whose number it was written: its own, but for sums */
     uint32_t found; /* rows that it found */
 } book_written;
 

@@ -2,6 +2,7 @@
  * counters.  Touches the database only through the rooms below. */
 #include "client/client.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -10,6 +11,7 @@
 #include "client/calls.h"
 #include "client/clock_watch.h"
 #include "client/open_clients.h"
+#include "client/pauses.h"
 #include "client/restored.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
@@ -140,6 +142,7 @@ static void run_round(void *context)
     int64_t budget_ms = client->config.beat_ms / 2;
 
     restored_look_again(client);
+    (void)pauses_look_again(client); /* what was read last holds */
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -162,6 +165,19 @@ static void run_round(void *context)
 static tl_status look_for_restore(void *context, db *connection)
 {
     return restored_look(context, connection);
+}
+
+/* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
+ * meanwhile.  An account without the right to read that is told so, and lives: its grants may be
+ * older than the schema. */
+static tl_status look_before_session(void *context, db *connection)
+{
+    tl_status status = look_for_restore(context, connection);
+
+    if (status != TL_OK)
+        return status;
+    status = pauses_look(context, connection);
+    return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
 /* A beat on a silent connection is given up early enough for two more on another connection before
@@ -219,7 +235,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .confirmed_context = client,
         .clock = clock_watch_keep,
         .clock_context = client,
-        .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
+        .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_before_session,
         .before_context = client,
     };
 
@@ -307,13 +323,46 @@ static void close_parts(tl_client *client)
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
+    pauses_end(&client->pauses);
     pthread_mutex_destroy(&client->witness.mutex);
     client_release(client);
 }
 
+/* *again_ms: for how long it is worth another try, since a statement was interrupted; 0: it is
+ * not. */
+static tl_status open_once(tl_client **out, const tl_client_options *options, int64_t *again_ms)
+{
+    tl_client *client = memory_new(sizeof *client);
+    tl_status status;
+
+    *again_ms = 0;
+    if (client == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the client");
+    pthread_mutex_init(&client->async_mutex, NULL);
+    client->generation = process_generation();
+    client->flags = options->flags;
+    atomic_store(&client->refs, 1);
+    pthread_mutex_init(&client->claims_mutex, NULL);
+    due_marks_init(&client->due_marks);
+    clock_watch_init(&client->clock);
+    pauses_init(&client->pauses);
+    pthread_mutex_init(&client->witness.mutex, NULL);
+    status = open_parts(client, options);
+    if (status != TL_OK) {
+        if (error_is_interrupted())
+            *again_ms = client->config.pool_wait_ms;
+        close_parts(client);
+        return status;
+    }
+    open_clients_add(client);
+    *out = client;
+    return TL_OK;
+}
+
 tl_status tl_client_open(tl_client **out, const tl_client_options *options)
 {
-    tl_client *client;
+    const int64_t since_ms = clock_boottime_ms();
+    int64_t again_ms;
     tl_status status;
 
     error_clear();
@@ -330,25 +379,10 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
         return error_set(TL_INVALID, "an account is a user, who is named, and a password");
     if (options->config_file == NULL)
         return error_set(TL_BAD_CONFIG, "no settings file was named");
-    client = memory_new(sizeof *client);
-    if (client == NULL)
-        return error_set(TL_NO_MEMORY, "out of memory for the client");
-    pthread_mutex_init(&client->async_mutex, NULL);
-    client->generation = process_generation();
-    client->flags = options->flags;
-    atomic_store(&client->refs, 1);
-    pthread_mutex_init(&client->claims_mutex, NULL);
-    due_marks_init(&client->due_marks);
-    clock_watch_init(&client->clock);
-    pthread_mutex_init(&client->witness.mutex, NULL);
-    status = open_parts(client, options);
-    if (status != TL_OK) {
-        close_parts(client);
-        return status;
-    }
-    open_clients_add(client);
-    *out = client;
-    return TL_OK;
+    do
+        status = open_once(out, options, &again_ms);
+    while (status != TL_OK && clock_boottime_ms() - since_ms < again_ms);
+    return error_over(status);
 }
 
 void tl_client_close(tl_client *client)

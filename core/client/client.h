@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "client/clock_watch.h"
 #include "client/due_mark.h"
+#include "client/pauses.h"
 #include "client/restored.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
@@ -71,6 +72,7 @@ struct tl_client {
     _Atomic(client_part *) books;
     atomic_int restored; /* restored.h */
     clock_watch clock;
+    channel_pauses pauses; /* under its own mutex */
     /* The memory stays until the last handle is freed, so that calls with a handle are answered
      * after the client was closed. */
     atomic_uint refs;

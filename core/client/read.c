@@ -41,6 +41,11 @@ tl_status read_status(const db *connection, db_answer answer, const char *doing)
     return db_read_status(connection, answer, doing);
 }
 
+int read_again(tl_status status, unsigned *repeated)
+{
+    return status != TL_OK && error_is_interrupted() && (*repeated)++ < 2;
+}
+
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
 {
     tl_status status = key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");

@@ -20,6 +20,19 @@ static inline tl_status read_check_each(int is_given)
 /* As db_error_status(); a lost answer is TL_UNREACHABLE, since a read has changed nothing. */
 tl_status read_status(const db *connection, db_answer answer, const char *doing);
 
+/* Whether a read that ended so was interrupted, as by KILL QUERY, and may be run once more: at most
+ * twice in all.  *repeated begins with 0. */
+int read_again(tl_status status, unsigned *repeated);
+/* status = read, run once more where read_again() says so. */
+#define READ_REPEATED(status, read)                                                                \
+    do {                                                                                           \
+        unsigned repeated_ = 0;                                                                    \
+                                                                                                   \
+        do                                                                                         \
+            (status) = (read);                                                                     \
+        while (read_again((status), &repeated_));                                                  \
+    } while (0)
+
 /* Checks the key and writes op_code + "_RETRY" into retry_op. */
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1]);
 

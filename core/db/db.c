@@ -69,6 +69,11 @@ int db_wrong_process(const db *connection)
     return connection->generation != process_generation();
 }
 
+void db_only_reads(db *connection, int does)
+{
+    connection->only_reads = does;
+}
+
 void db_spoil(db *connection)
 {
     connection->broken = 1;

@@ -139,6 +139,10 @@ int db_has_unread(const db *connection);
 /* Whether its last error was a deadlock. */
 int db_met_deadlock(const db *connection);
 
+/* From now on, or no longer, this connection only reads, outside of a transaction: a statement that
+ * KILL QUERY interrupts is DB_ERROR then, and the connection goes on. */
+void db_only_reads(db *connection, int does);
+
 /* From now on the connection counts as broken, so that the pool closes it; for instance since a
  * callback may have changed its session. */
 void db_spoil(db *connection);

@@ -46,6 +46,8 @@ struct db_column {
 #define DB_TABLE_WAIT_MIN_MS 900
 
 #define ERROR_DEADLOCK 1213
+/* KILL QUERY ended the statement. */
+#define ERROR_INTERRUPTED 1317
 /* The server has forgotten the statement, and says so before it does anything. */
 #define ERROR_NOT_PREPARED 1243
 /* What the trigger of trade_lock says of a failure while a restore is open. */
@@ -79,6 +81,7 @@ struct db {
     enum db_callback_tx callback_tx;
     struct db_told told;
     int begins;          /* the statement under way only begins a transaction */
+    int only_reads;      /* db_only_reads() */
     int preparing;       /* the request under way runs nothing yet */
     int looked;          /* db_alive() was the last call */
     int64_t trip_ms;     /* how long the last round trip took */

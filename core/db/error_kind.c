@@ -60,7 +60,7 @@ static const struct error_line {
     {1184, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {ERROR_RESTORED, DB_KIND_OTHER, TL_ASK_CHANNEL,
      "the server was restored or replaced: nothing fails before it is accepted"},
-    {1317, DB_KIND_GONE, TL_UNREACHABLE, "the statement was interrupted"},
+    {ERROR_INTERRUPTED, DB_KIND_GONE, TL_UNREACHABLE, "the statement was interrupted"},
     {1927, DB_KIND_GONE, TL_UNREACHABLE, "the connection was killed"},
     {1969, DB_KIND_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},
     {4031, DB_KIND_GONE, TL_UNREACHABLE, "the server ended an idle connection"},
@@ -160,7 +160,7 @@ unsigned db_failed_with(const db *connection)
 int db_error_ends_connection(unsigned number)
 {
     switch (number) {
-    case 1317: /* KILL QUERY leaves the connection open */
+    case ERROR_INTERRUPTED: /* KILL QUERY leaves the connection open */
     case 1969:
         return 0;
     case 1153: /* the rest of the packet is never read */
@@ -188,7 +188,7 @@ static int says_connecting_failed(unsigned number)
     }
 }
 
-tl_status db_connect_status(MYSQL *mysql)
+static tl_status connect_status(MYSQL *mysql)
 {
     unsigned number = mysql_errno(mysql);
     const char *text = mysql_error(mysql);
@@ -197,7 +197,11 @@ tl_status db_connect_status(MYSQL *mysql)
     if (number == CR_OUT_OF_MEMORY)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     if (number == CR_SSL_CONNECTION_ERROR)
-        return error_set(TL_SERVER_UNSAFE, "no safe connection to the server: %s", text);
+        return error_set(TL_SERVER_UNSAFE, "no safe connection to the server: %s%s", text,
+                         strstr(text, "does not support") != NULL
+                             ? ""
+                             : "; ssl-ca has to name the file of the authority that signed the "
+                               "server's certificate, and host a name that stands in it");
     if (says_connecting_failed(number) || number == 1053)
         return error_set(TL_UNREACHABLE, "the server cannot be reached: %s", text);
     if (db_error_is_client(number))
@@ -215,6 +219,19 @@ tl_status db_connect_status(MYSQL *mysql)
                      number);
 }
 
+/* Notes that the statement was interrupted, if it was. */
+static tl_status noted(tl_status status, unsigned number)
+{
+    if (status != TL_OK && number == ERROR_INTERRUPTED)
+        error_note_interrupted();
+    return status;
+}
+
+tl_status db_connect_status(MYSQL *mysql)
+{
+    return noted(connect_status(mysql), mysql_errno(mysql));
+}
+
 static tl_status lost_status(const db *connection, db_answer answer, const char *doing)
 {
     if (answer == DB_UNANSWERED)
@@ -228,7 +245,7 @@ static tl_status lost_status(const db *connection, db_answer answer, const char 
     return error_set(TL_UNREACHABLE, "%s: nothing was sent, since %s", doing, db_error(connection));
 }
 
-tl_status db_error_status(const db *connection, db_answer answer, const char *doing)
+static tl_status error_status(const db *connection, db_answer answer, const char *doing)
 {
     unsigned number = db_errno(connection);
     const struct error_line *line = line_of(number);
@@ -264,10 +281,16 @@ tl_status db_error_status(const db *connection, db_answer answer, const char *do
     }
 }
 
+tl_status db_error_status(const db *connection, db_answer answer, const char *doing)
+{
+    return noted(error_status(connection, answer, doing), db_errno(connection));
+}
+
 tl_status db_read_status(const db *connection, db_answer answer, const char *doing)
 {
     if (answer == DB_UNANSWERED)
-        return error_set(TL_UNREACHABLE, "%s: the answer was lost (%s)", doing,
-                         db_error(connection));
+        return noted(
+            error_set(TL_UNREACHABLE, "%s: the answer was lost (%s)", doing, db_error(connection)),
+            db_errno(connection));
     return db_error_status(connection, answer, doing);
 }

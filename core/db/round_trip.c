@@ -164,6 +164,8 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
+    if (connection->only_reads && number == ERROR_INTERRUPTED)
+        return DB_ERROR;
     if (connection->preparing)
         return db_error_kind_of(number) == DB_KIND_GONE ? judge_lost(connection) : DB_ERROR;
     if (commits && db_error_is_doubtful(connection, kind == FAULT_COMMIT)) {

@@ -71,7 +71,7 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
                             .op_code = op_code,
                             .held_fence = fence,
                             .actor = j->actor,
-                            .keep_claims = 1}};
+                            .keep_claims = CLAIMS_KEEP}};
     tl_key key = {serial_no, cust_no, op_code};
 
     random_token(t.step.token);

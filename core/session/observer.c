@@ -10,13 +10,14 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* No session has this name: an observer without a session of its own observes all. */
 #define NO_SESSION "00000000-0000-0000-0000-000000000000"
 
 struct seen {
-    char id[RANDOM_UUID];
+    char id[RANDOM_UUID], whose[160]; /* "program pid@host" */
     uint64_t beat;
     int64_t unchanged_since_ms; /* boot time */
     int64_t timeout_ms;
@@ -85,10 +86,10 @@ static struct seen *find_or_add(observer *o, const char *id)
 }
 
 /* Notes one row of the look; a beat that moved restarts the wait. */
-static tl_status note(observer *o, const char *id, uint64_t beat, int64_t timeout_ms,
-                      int64_t now_ms)
+static tl_status note(observer *o, const db_result *r, size_t row, int64_t now_ms)
 {
-    struct seen *seen = find_or_add(o, id);
+    const uint64_t beat = db_get_uint(r, row, 1);
+    struct seen *seen = find_or_add(o, db_get_text(r, row, 0));
 
     if (seen == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for observing sessions");
@@ -96,7 +97,8 @@ static tl_status note(observer *o, const char *id, uint64_t beat, int64_t timeou
         seen->beat = beat;
         seen->unchanged_since_ms = now_ms;
     }
-    seen->timeout_ms = timeout_ms;
+    seen->timeout_ms = db_get_int(r, row, 2);
+    snprintf(seen->whose, sizeof seen->whose, "%s", db_get_text(r, row, 3));
     seen->present = 1;
     return TL_OK;
 }
@@ -125,8 +127,8 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen, ui
     } else if (result.affected == 1) {
         (*ended)++;
         log_line(o->logger, TL_WARNING, NULL, 0,
-                 "session %s showed no heartbeat for %lld ms and was ended", seen->id,
-                 (long long)seen->timeout_ms);
+                 "session %s (%s) showed no heartbeat for %lld ms and was ended", seen->id,
+                 seen->whose, (long long)seen->timeout_ms);
     }
     db_result_free(&result);
     return status;
@@ -150,8 +152,7 @@ tl_status observer_look(observer *o, db *connection, uint64_t *ended)
     for (size_t i = 0; i < o->count; i++)
         o->seen[i].present = 0;
     for (size_t row = 0; row < result.rows && status == TL_OK; row++)
-        status = note(o, db_get_text(&result, row, 0), db_get_uint(&result, row, 1),
-                      db_get_int(&result, row, 2), now_ms);
+        status = note(o, &result, row, now_ms);
     forget_absent(o);
     for (size_t i = 0; i < o->count && status == TL_OK; i++)
         if (before_ms - o->seen[i].unchanged_since_ms >= o->seen[i].timeout_ms)

@@ -23,6 +23,7 @@
 
 /* If beats are further apart than so many beat times, the observer starts anew. */
 #define INTERRUPTED_BEATS 3
+#define ROW_TAKEN_MS 2
 
 struct session {
     /* Fixed after start. */
@@ -138,7 +139,11 @@ static enum beat beat(session *s, life *mine)
     if (s->connection == NULL && open_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     before_ms = clock_boottime_ms();
-    sent = store_session_beat(s->connection, mine->session_id, &clock, &result);
+    /* Who settles a lost answer holds the row for a moment (settle.c). */
+    while ((sent = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
+               DB_ERROR &&
+           db_row_is_taken(s->connection) && clock_left_ms(before_ms + s->options.beat_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(ROW_TAKEN_MS));
     if (sent != DB_DONE) {
         /* A beat that arrived nevertheless does no harm. */
         note_failure(s, sent, "the heartbeat");

@@ -9,6 +9,11 @@ static db_value milliseconds_or_null(int64_t number)
     return number < 0 ? db_null() : db_int(number);
 }
 
+static db_value next_run_or_null(const step *s)
+{
+    return s->next_run_ms == STEP_NEVER_MS ? db_null() : db_int(s->next_run_ms);
+}
+
 static db_value amount_or_null(const step *s)
 {
     return s->currency != NULL ? db_int(s->amount_minor) : db_null();

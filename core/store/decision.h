@@ -35,7 +35,8 @@ enum store_resolution_column {
     RESOLUTION_ACCOUNT,
     RESOLUTION_OWN,
     RESOLUTION_DECIDED,
-    RESOLUTION_ALTHOUGH_PENDING
+    RESOLUTION_ALTHOUGH_PENDING,
+    RESOLUTION_STANDS
 };
 db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
 

@@ -27,6 +27,7 @@ db_answer store_right(db *connection, store_right_of right)
     static const struct sql_text *const tries[STORE_RIGHTS] = {
         [STORE_RIGHT_ASK] = &sql_right_ask,
         [STORE_RIGHT_READ_RESOLUTION] = &sql_right_read_resolution,
+        [STORE_RIGHT_READ_CHANNEL] = &sql_right_read_channel,
         [STORE_RIGHT_WRITE_AMOUNT] = &sql_right_write_amount,
         [STORE_RIGHT_WRITE_LOG] = &sql_right_write_log,
         [STORE_RIGHT_WRITE_FIRST] = &sql_right_write_first,

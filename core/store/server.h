@@ -26,6 +26,7 @@ db_answer store_restore_found(db *connection, uint64_t accepted, const char *why
 typedef enum store_right_of {
     STORE_RIGHT_ASK,
     STORE_RIGHT_READ_RESOLUTION,
+    STORE_RIGHT_READ_CHANNEL,
     STORE_RIGHT_WRITE_AMOUNT,
     STORE_RIGHT_WRITE_LOG,
     STORE_RIGHT_WRITE_FIRST,

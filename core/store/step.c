@@ -92,6 +92,8 @@ static const struct sql_text *statement_of(const step *s)
         return &sql_finish_sync_short;
     if (s->kind == STEP_FINISH_RETRY && step_is_short(s))
         return &sql_finish_retry_short;
+    if (s->kind == STEP_OPERATOR_RETRY && s->act_no != 0)
+        return &sql_act_retry;
     return of_kind[s->kind];
 }
 

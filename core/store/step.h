@@ -12,6 +12,7 @@
 struct db_result;
 
 #define STEP_TOKEN 16
+#define STEP_NEVER_MS INT64_MIN
 #define STEP_OP_SPACE (TL_OP_MAX + 1)
 
 typedef enum step_kind {
@@ -67,15 +68,20 @@ typedef struct step {
     int64_t amount_minor; /* of an ask, with the currency */
     const char *currency; /* NULL: no amount was said */
     char proof;
-    int64_t next_run_ms;            /* < 0: none */
+    int64_t next_run_ms;            /* from now; < 0: since when; STEP_NEVER_MS: none */
     const char *park_reason, *name; /* name: the step's word in the history */
-    int unsend, keep_claims;
+    int unsend;
+    enum { CLAIMS_CLEAR, CLAIMS_KEEP, CLAIMS_BEFORE_THIS } keep_claims; /* of an opening */
     /* Of an opening that takes a send back.  known_sends: how many sends the row has if nobody else
      * counted one; 0: send_until stays as it is.  send_before_us: send_until before that send, in
      * us since 1970; 0: there was none. */
     uint32_t known_sends;
     uint64_t send_before_us;
-    int in_caller; /* an ending in the caller's own transaction */
+    /* Of an opening: the row's revision after it if nobody else wrote to the row since the grant;
+     * 0: not known. */
+    uint64_t known_rev;
+    int in_caller;            /* an ending in the caller's own transaction */
+    uint64_t act_no, act_row; /* of an operator's retry: a row of this act; 0: an act of its own */
     tl_findings findings;
 
     /* CLAIM, RECLAIM: the row after the step goes here, for view_read(), once the step is

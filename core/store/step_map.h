@@ -25,11 +25,12 @@
     FIELD(ended_fence, fence, step_ends(s->kind) ? db_uint(s->held_fence) : db_null())             \
     FIELD(sends, sends, db_uint(s->sends))                                                         \
     FIELD(known_sends, sends, s->known_sends > 0 ? db_uint(s->known_sends) : db_null())            \
+    FIELD(known_rev, fence, s->known_rev > 0 ? db_uint(s->known_rev) : db_null())                  \
     FIELD(send_before_us, fence, db_uint(s->send_before_us))                                       \
     FIELD(unsend, retryable, db_int(s->unsend))                                                    \
     FIELD(max_hold_ms, fence, db_int(s->max_hold_ms))                                              \
     FIELD(deadline_ms, fence, milliseconds_or_null(s->deadline_ms))                                \
-    FIELD(next_run_ms, fence, milliseconds_or_null(s->next_run_ms))                                \
+    FIELD(next_run_ms, fence, next_run_or_null(s))                                                 \
     FIELD(least_us, fence, db_int(s->least_us))                                                    \
     FIELD(most_us, fence, db_int(s->most_us))                                                      \
     FIELD(by_time, retryable, db_int(s->by_time))                                                  \
@@ -58,6 +59,8 @@
     FIELD(park_reason, parked, db_text(s->park_reason))                                            \
     FIELD(seen_by_channel, seen_by_channel, db_int(s->findings.seen_by_channel))                   \
     FIELD(cancel_tried, cancel_tried, db_int(s->findings.cancel_tried))                            \
+    FIELD(act_no, fence, db_uint(s->act_no))                                                       \
+    FIELD(act_row, fence, db_uint(s->act_row))                                                     \
     FIELD(not_found, retryable, db_int(step_not_found(s)))
 
 #define STEP_FIELD_NAME(name, column, value) STEP_FIELD_##name,

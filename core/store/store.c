@@ -56,11 +56,12 @@ db_answer store_next_due(db *connection, const char *op_code, db_result *result)
     return SQL_RUN(connection, result, next_due, .op_code = db_text(op_code));
 }
 
-db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
-                        db_result *result)
+db_answer store_overdue(db *connection, const char *retry_op, const char *unpaused_op,
+                        int64_t late_us, unsigned limit, db_result *result)
 {
     return SQL_RUN(connection, result, overdue, .op_code = db_text(retry_op),
-                   .late_us = db_int(late_us), .most = db_uint(limit));
+                   .unpaused_op = db_text(unpaused_op), .late_us = db_int(late_us),
+                   .most = db_uint(limit));
 }
 
 db_answer store_operation_next(db *connection, store_operation *operation)
@@ -118,6 +119,11 @@ db_answer store_session_beat(db *connection, const char *session_id,
                    SESSION_CLOCK(clock));
 }
 
+db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result)
+{
+    return SQL_RUN(connection, result, session_acknowledge, .session_id = db_text(session_id));
+}
+
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
 {
     return SQL_RUN(connection, result, session_ended, .session_id = db_text(session_id));
@@ -162,7 +168,7 @@ static db_answer open_gone(db *connection, const store_gone *gone)
     step s = {.cust_no = key->cust_no,
               .serial_no = key->serial_no,
               .op_code = key->op_code,
-              .next_run_ms = -1,
+              .next_run_ms = STEP_NEVER_MS,
               .remark = gone->evidence->remark};
 
     memcpy(s.token, gone->token, sizeof s.token);

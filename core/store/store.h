@@ -52,9 +52,10 @@ db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned li
 db_answer store_claim_candidates(db *connection, const char *retry_op, int64_t from_us,
                                  unsigned limit, db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
-/* (how many, at most `limit`, and how late the oldest is in microseconds) */
-db_answer store_overdue(db *connection, const char *retry_op, int64_t late_us, unsigned limit,
-                        db_result *result);
+/* (how many, at most `limit`, and how late the oldest is in microseconds).  unpaused_op: those of
+ * this operation whose channel is paused are left out; NULL: none is. */
+db_answer store_overdue(db *connection, const char *retry_op, const char *unpaused_op,
+                        int64_t late_us, unsigned limit, db_result *result);
 
 typedef struct store_operation {
     char op_code[TL_OP_MAX + 1];  /* "": before the first, and behind the last */
@@ -91,6 +92,8 @@ typedef struct store_session {
 db_answer store_session_insert(db *connection, const store_session *session);
 db_answer store_session_beat(db *connection, const char *session_id,
                              const store_session_clock *clock, db_result *result);
+/* Answered once all that was committed before is where this server's replicas must have it. */
+db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
 /* (ended); no row when it is gone */
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result);

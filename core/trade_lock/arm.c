@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/pauses.h"
 #include "client/restored.h"
 
 #include <tradelock/lane.h>
@@ -29,6 +30,8 @@ static void take_over(tl_lock *lock, const step *s)
     lock->grant.fence = s->fence;
     lock->grant.until_ms = lock->armed_until_ms;
     lock->view.fence = s->fence;
+    if (lock->known_rev > 0)
+        lock->known_rev++;
     lock_count_send(lock, lock->view.sends++, lock->view.send_until_us);
     client_add(&lock->base.client->counters.armed, 1);
     log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence,
@@ -77,7 +80,9 @@ static tl_status arm_refused(tl_lock *lock, uint32_t known_jumps)
     /* Whatever a look that began before the jump says of the clock meanwhile. */
     if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
         return clock_watch_unclear();
+    /* The jump may be known to this process, and rows not adjusted to it yet. */
     if (lock_still_holds(lock) && (clock_watch_look(lock->base.client) != TL_OK ||
+                                   clock_watch_check(lock->base.client) != TL_OK ||
                                    clock_watch_jumps(lock->base.client) != known_jumps))
         return clock_watch_unclear();
     if (lock_still_holds(lock)) {
@@ -163,6 +168,10 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = restored_check(lock->base.client);
     if (status == TL_OK)
         status = clock_watch_check(lock->base.client);
+    if (status == TL_OK)
+        status = pauses_check(lock->base.client,
+                              lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+                              lock->op_code);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
     return error_over(status == TL_OK && !armed ? arm(lock, max_hold_ms) : status);

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "client/pauses.h"
 
 /* An ask is repeated if the row that refused it was purged before it was read; or if the holder of
  * a repeatable trade turns out to be dead, naming the fence that was seen. */
@@ -117,11 +119,62 @@ void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
     fill_ask(lock, &t->step);
 }
 
+/* ------------------------------------------------------------- a channel that is paused -- */
+
+/* Whether this ask would make the row that was read a payment under way. */
+static int would_be_granted(const tl_lock *lock)
+{
+    const tl_view *v = &lock->view;
+
+    if (v->state == TL_STATE_ABSENT)
+        return 1;
+    if (ask_kind_differs(lock))
+        return 0;
+    if (lock_repeats(lock))
+        return !(v->status == 'P' && lock->inside.alive) &&
+               !(v->status == 'Y' && lock_is_standalone(lock));
+    return v->status == 'F' && (lock->options.flags & TL_ASK_RECLAIM) && v->retryable &&
+           !v->conflict && v->epoch == lock->options.reclaim_epoch &&
+           !ask_fingerprint_differs(lock);
+}
+
+/* What was paid, failed or is in process already, or may be in what a restore lost, is no payment
+ * that may be made later. */
+static tl_status refuse_paused(tl_lock *lock, const char *sentence)
+{
+    tl_status status = trade_method.check_restored(&lock->base);
+
+    if (status == TL_OK)
+        status = lock_read(lock);
+    if (status != TL_OK)
+        return status;
+    if (would_be_granted(lock))
+        return error_set(TL_OVERLOADED, "%s", sentence);
+    return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
+}
+
+tl_status ask_check_paused(tl_lock *lock)
+{
+    char sentence[ERROR_MAX];
+    tl_status status;
+
+    /* An ask whose answer was lost goes on: it may have been granted before the pause. */
+    if (lock->channel[0] == '\0' || lock->base.state == LOCK_ASK_UNKNOWN)
+        return TL_OK;
+    status = pauses_check(lock->base.client, lock->channel, lock->op_code);
+    if (status == TL_OK)
+        return TL_OK;
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    return refuse_paused(lock, sentence);
+}
+
 static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
-    tl_status status =
-        ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+    tl_status status = ask_check_paused(lock);
 
+    if (status == TL_OK)
+        status =
+            ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
     if (status != TL_OK)
         return status;
     ask_fill(lock, t, kind, fresh_token);

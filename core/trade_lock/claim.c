@@ -33,7 +33,7 @@ static tl_status open_dead(tl_lock *lock)
 
     lock_begin_step(lock, &t, STEP_REAP, 1);
     t.step.held_fence = lock->view.fence;
-    t.step.keep_claims = 1;
+    t.step.keep_claims = CLAIMS_KEEP;
     run_step(lock, &t);
     if (t.task.verdict == VERDICT_APPLIED) {
         client_add(&lock->base.client->counters.opened, 1);

@@ -47,10 +47,14 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 
     wanted.lane = TL_LANE_RETRY;
     wanted.max_hold_ms = b->options->max_hold_ms;
+    wanted.channel = b->options->channel;
     status = tl_lock_new(out, b->client, &key, &wanted);
-    if (status == TL_OK)
-        (*out)->suspect = b->options->suspects != 0;
-    return status;
+    if (status != TL_OK)
+        return status;
+    (*out)->suspect = b->options->suspects != 0;
+    if (!b->options->suspects)
+        (*out)->due_us = db_get_int(rows, row, 2);
+    return TL_OK;
 }
 
 /*
@@ -199,7 +203,7 @@ static tl_status grant(tl_lock *lock, step_task *t, int64_t before_ms)
  * decided. */
 static void give_back(tl_lock *lock)
 {
-    const tl_findings findings = {.not_counted = 1};
+    const tl_findings findings = {.not_counted = 1, .due_as_before = 1};
     tl_ending what = TL_ENDING_INIT;
 
     what.outcome = TL_OUTCOME_UNKNOWN;
@@ -348,7 +352,10 @@ static tl_status claim(struct batch *b)
                                    .read = read_claims};
     task_engine *engine = b->client->engine;
     int64_t wait_ms = b->client->config.pool_wait_ms;
-    task t = {.kind = &kind, .name = "claiming due work", .context = b};
+    task t = {.kind = &kind,
+              .name = "claiming due work",
+              .context = b,
+              .life = session_life(b->client->session)};
 
     take_doubtful(b);
     if (b->count == b->limit)
@@ -408,18 +415,14 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lo
     return error_over(TL_OK);
 }
 
-tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
+typedef db_answer (*due_fn)(db *connection, const char *retry_op, db_result *result);
+
+static tl_status look_at_due(tl_client *client, const char *op_code, due_fn look, db_result *result)
 {
     char retry_op[TL_OP_MAX + 1 + sizeof TL_RETRY_SUFFIX];
-    db_result result = DB_RESULT_INIT;
     db *connection;
-    db_answer answer;
-    tl_status status;
+    tl_status status = client_check(client);
 
-    error_clear();
-    status = client_check(client);
-    if (status == TL_OK && (op_code == NULL || due_ms == NULL))
-        status = error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
     if (status == TL_OK)
         status =
             pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
@@ -427,13 +430,44 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
         return status;
     text_copy(retry_op, TL_OP_MAX + 1, op_code);
     strcat(retry_op, TL_RETRY_SUFFIX);
-    answer = store_next_due(connection, retry_op, &result);
-    if (answer == DB_DONE)
-        *due_ms = result.rows > 0 ? db_get_int(&result, 0, 0) : -1;
-    else
-        status = db_error_status(connection, answer, "looking for due work");
-    db_result_free(&result);
+    status =
+        db_error_status(connection, look(connection, retry_op, result), "looking for due work");
     pool_put(client->connections, connection);
+    return status;
+}
+
+tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
+{
+    db_result result = DB_RESULT_INIT;
+    tl_status status;
+
+    error_clear();
+    if (op_code == NULL || due_ms == NULL)
+        return error_set(TL_INVALID, "tl_next_due_ms: an argument is missing");
+    status = look_at_due(client, op_code, store_next_due, &result);
+    if (status == TL_OK)
+        *due_ms = result.rows > 0 ? db_get_int(&result, 0, 0) : -1;
+    db_result_free(&result);
+    return status;
+}
+
+static db_answer one_suspect(db *connection, const char *retry_op, db_result *result)
+{
+    return store_claim_suspects(connection, retry_op, 1, result);
+}
+
+tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due)
+{
+    db_result result = DB_RESULT_INIT;
+    tl_status status;
+
+    error_clear();
+    if (op_code == NULL || due == NULL)
+        return error_set(TL_INVALID, "tl_suspects_due: an argument is missing");
+    status = look_at_due(client, op_code, one_suspect, &result);
+    if (status == TL_OK)
+        *due = result.rows > 0;
+    db_result_free(&result);
     return status;
 }
 

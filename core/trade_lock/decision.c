@@ -33,6 +33,7 @@ void decision_read(tl_resolution_row *to, const db_result *rows, size_t row)
     to->confirms = db_get_int(rows, row, RESOLUTION_PART) == STORE_CONFIRMATION;
     to->refused = db_get_int(rows, row, RESOLUTION_PART) == STORE_REFUSAL;
     to->although_pending = db_get_int(rows, row, RESOLUTION_ALTHOUGH_PENDING) != 0;
+    to->stands = db_get_int(rows, row, RESOLUTION_STANDS) != 0;
     to->own = db_get_int(rows, row, RESOLUTION_OWN) != 0;
     to->reason = db_get_text(rows, row, RESOLUTION_REASON);
     to->actor = db_get_text(rows, row, RESOLUTION_ACTOR);

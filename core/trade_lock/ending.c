@@ -158,8 +158,14 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
     s->unsend = did_nothing && lock->own_sends > 0;
     s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
-    s->next_run_ms =
-        ending->park_reason != NULL && ending->next_run_ms == 0 ? -1 : ending->next_run_ms;
+    s->known_rev = lock->known_rev > 0 ? lock->known_rev + 1 : 0;
+    s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0 ? STEP_NEVER_MS
+                                                                             : ending->next_run_ms;
+    if (findings != NULL && findings->due_as_before && ending->next_run_ms == 0 &&
+        lock->due_us > 0 && lock->due_us < lock->view.now_us)
+        s->next_run_ms = (lock->due_us - lock->view.now_us) / 1000;
+    if (findings != NULL && findings->due_as_before)
+        s->keep_claims = CLAIMS_BEFORE_THIS;
     if (clock_was_set(lock) && s->next_run_ms > lock->base.client->config.beat_ms)
         s->next_run_ms = lock->base.client->config.beat_ms;
     s->park_reason = ending->park_reason;
@@ -231,8 +237,8 @@ tl_status ending_applied(tl_lock *lock)
     else if (status == TL_IN_DOUBT || status == TL_QUEUED)
         client_add(&lock->base.client->counters.opened, 1);
     log_line(&lock->base.client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
-             lock->grant.fence, "%s%s%s", tl_status_text(status), status == TL_PARKED ? ": " : "",
-             status == TL_PARKED ? lock->park_reason : "");
+             lock->grant.fence, "%s%s%s", tl_status_text(status),
+             lock->park_reason[0] != '\0' ? ": " : "", lock->park_reason);
     return status;
 }
 

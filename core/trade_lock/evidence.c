@@ -13,13 +13,16 @@
  *   a holder's, its row is gone, and     the row is made as one in doubt, with all that the
  *   money may have moved                 holder knew: the worker asks and ends it
  */
-#include "trade_lock/lock.h"
+#include "trade_lock/evidence.h"
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/act.h"
 #include "store/store.h"
+#include "trade_lock/lock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct filing {
@@ -27,9 +30,10 @@ struct filing {
     const tl_evidence *given;
     tl_evidence evidence; /* with epoch and channel key filled in */
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
-    store_gone *gone; /* of a holder whose row may be gone; NULL */
+    store_gone *gone;        /* of a holder whose row may be gone; NULL */
+    const evidence_act *act; /* of an operator; NULL */
     db *connection;
-    int found, conflict;
+    int found, made, conflict, moved;
 };
 
 /* The row met one of the two unique keys. */
@@ -80,17 +84,52 @@ static db_answer make_row(struct filing *f)
     return store_file_gone(f->connection, f->gone);
 }
 
+/* Whether the row, which is locked, is another than the operator saw. */
+static int has_moved(const evidence_act *act, const db_result *row)
+{
+    return act != NULL && act->act_no != 0 &&
+           act->fence != (row->rows == 1 ? db_get_uint(row, 0, 3) : 0);
+}
+
 /* Locks the row, and makes it if it is missing and should exist. */
 static db_answer find_row(struct filing *f, db_result *row)
 {
     db_answer answer = store_evidence_lock(f->connection, &f->evidence.key, row);
 
-    if (answer != DB_DONE || row->rows == 1 || (f->gone == NULL && !says_success(&f->evidence)))
+    f->moved = answer == DB_DONE && has_moved(f->act, row);
+    if (answer != DB_DONE || f->moved || row->rows == 1 ||
+        (f->gone == NULL && !says_success(&f->evidence)))
         return answer;
     answer = make_row(f);
     if (answer == DB_DONE)
         answer = store_evidence_lock(f->connection, &f->evidence.key, row);
+    f->made = answer == DB_DONE && row->rows == 1;
     return answer;
+}
+
+/* What an operator filed is on record in the same transaction. */
+static db_answer note(const struct filing *f, uint64_t fence)
+{
+    const char *log_no = tl_log_uuid();
+    char said[128];
+    const store_act act = {.what = "evidence add",
+                           .said = said,
+                           .reason = f->given->remark != NULL ? f->given->remark : f->given->source,
+                           .actor = f->act != NULL ? f->act->actor : NULL,
+                           .log_no = log_no[0] != '\0' ? log_no : NULL};
+    const store_act_row row = {.key = &f->given->key,
+                               .fence = fence,
+                               .result = f->made       ? "made"
+                                         : f->conflict ? "conflict"
+                                                       : "filed",
+                               .done = 1};
+
+    if (f->act == NULL)
+        return DB_DONE;
+    if (f->act->act_no != 0)
+        return store_act_write(f->connection, f->act->act_no, f->act->row_no, &row);
+    snprintf(said, sizeof said, "--outcome %s --source %s", f->given->outcome, f->given->source);
+    return store_act_note(f->connection, &act, &row);
 }
 
 static db_answer file_statements(struct filing *f)
@@ -100,7 +139,7 @@ static db_answer file_statements(struct filing *f)
 
     if (answer == DB_DONE)
         answer = find_row(f, &row);
-    f->found = answer == DB_DONE && row.rows == 1;
+    f->found = answer == DB_DONE && row.rows == 1 && !f->moved;
     if (f->found) {
         if (f->evidence.epoch == 0)
             f->evidence.epoch = (uint32_t)db_get_uint(&row, 0, 1);
@@ -111,6 +150,8 @@ static db_answer file_statements(struct filing *f)
         }
         f->conflict = contradicts(&f->evidence, &row);
         answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid());
+        if (answer == DB_DONE)
+            answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
         if (answer == DB_DONE)
             answer = db_commit(f->connection);
     }
@@ -126,7 +167,7 @@ static db_answer run(task *t, db *connection)
 
     f->evidence = *f->given;
     f->connection = connection;
-    f->found = f->conflict = 0;
+    f->found = f->made = f->conflict = f->moved = 0;
     return file_statements(f);
 }
 
@@ -139,13 +180,33 @@ static int judge(task *t, const db *connection)
     return 1;
 }
 
+/* A row of an act tells by itself whether it was committed. */
+static db_answer read_act_row(task *t, db *connection)
+{
+    struct filing *f = t->context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_act_seen(connection, f->act->act_no, f->act->row_no, &row);
+
+    if (answer == DB_DONE && row.rows == 1) {
+        f->found = 1;
+        f->conflict = strcmp(db_get_text(&row, 0, 0), "conflict") == 0;
+        t->verdict = VERDICT_APPLIED;
+    }
+    db_result_free(&row);
+    return answer;
+}
+
 /* Filing the same thing twice does no harm, so that a lost answer is not settled: what is left
  * behind, which may hold the row, or come late, after it was closed again, is ended before the next
- * try. */
+ * try.  Only a row of an act happens once. */
 static tl_status file(struct filing *f)
 {
     static const task_kind kind = {.pool = POOL_BUSINESS, .run = run, .judge = judge};
-    task t = {.kind = &kind, .name = "filing evidence", .context = f};
+    static const task_kind of_act = {
+        .pool = POOL_BUSINESS, .run = run, .judge = judge, .read = read_act_row};
+    task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act : &kind,
+              .name = "filing evidence",
+              .context = f};
 
     task_run(f->client->engine, &t, f->client->config.commit_ms);
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
@@ -186,15 +247,18 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
                      e->outcome != NULL ? e->outcome : "");
 }
 
-static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, store_gone *gone)
+static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, store_gone *gone,
+                               const evidence_act *act)
 {
-    struct filing f = {.client = client, .given = evidence, .gone = gone};
+    struct filing f = {.client = client, .given = evidence, .gone = gone, .act = act};
     tl_status status = check_evidence(client, evidence);
 
     if (status == TL_OK)
         status = file(&f);
     if (status != TL_OK)
         return status;
+    if (f.moved)
+        return error_set(TL_LOST, "the trade has moved on; look at it again");
     if (!f.found)
         return error_set(TL_NOT_FOUND, "there is no such trade");
     if (!f.conflict)
@@ -210,7 +274,13 @@ static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, s
 tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
 {
     error_clear();
-    return file_evidence(client, evidence, NULL);
+    return file_evidence(client, evidence, NULL, NULL);
+}
+
+tl_status evidence_file(tl_client *client, const tl_evidence *evidence, const evidence_act *act)
+{
+    error_clear();
+    return file_evidence(client, evidence, NULL, act);
 }
 
 /* What an ending of a fenced-out holder says, as evidence. */
@@ -288,8 +358,8 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     if (lock_repeats(lock))
         return; /* a repeatable trade has no money to know about */
     fill_gone(lock, ending, held, &gone);
-    status =
-        file_evidence(lock->base.client, &evidence, may_have_moved(lock, ending) ? &gone : NULL);
+    status = file_evidence(lock->base.client, &evidence,
+                           may_have_moved(lock, ending) ? &gone : NULL, NULL);
     if (gone.evidence != NULL && status == TL_OK)
         log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
                  "the row was gone, though it was in process: it was restored away, and "

@@ -82,14 +82,17 @@ static void log_grant(const tl_lock *lock)
         thread_context_work("");
 }
 
+/* A new row's revision is its fence, and its fence is the server's microseconds. */
+static int is_new(const tl_lock *lock, const struct granting *g)
+{
+    return g->t->step.kind == STEP_ASK && lock->epoch == 1;
+}
+
 /* Whether the server's clock stood back when the row got its moments, so that by the right clock
- * the hold is over sooner.  A new row's fence is the server's microseconds; a row that was read
- * tells its clock. */
+ * the hold is over sooner.  The fence of a new row tells it; so does a row that was read. */
 static int is_by_a_clock_set_back(const tl_lock *lock, const struct granting *g)
 {
-    const int is_new = g->t->step.kind == STEP_ASK && lock->epoch == 1;
-
-    if (!g->was_read && !is_new)
+    if (!g->was_read && !is_new(lock, g))
         return 0;
     return clock_watch_was_back(lock->base.client,
                                 g->was_read ? lock->view.now_us : (int64_t)lock->grant.fence,
@@ -105,6 +108,7 @@ static tl_status granted(lock_handle *h, void *granting)
     if (!g->was_read)
         lock_view_granted(lock, g->t);
     lock->own_sends = 0;
+    lock->known_rev = is_new(lock, g) ? lock->grant.fence : lock->view.rev;
     if (g->t->step.kind == STEP_CLAIM)
         (void)lock_view_fits(lock, g->before_ms * 1000);
     if (lock->options.lane == TL_LANE_SYNC && !lock->options.not_sent)

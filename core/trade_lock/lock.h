@@ -37,6 +37,9 @@ struct tl_lock {
     /* With the first own send: how many sends the row had, and what send_until was before.
      * known_sends 0: not known, since there were more. */
     uint32_t known_sends;
+    /* The row's revision by the grant and this hold's own steps, so that what others filed since
+     * shows; 0: not known. */
+    uint64_t known_rev;
     /* How many jumps of the server's clock this process knew of before it asked on the retry lane;
      * LOCK_CLOCK_DOUBT if rows were not adjusted to them then, or once the row was read by a clock
      * that is not believed. */
@@ -45,7 +48,8 @@ struct tl_lock {
     doubt opening;          /* open while the opening of a dead holder's lane is in doubt */
     int64_t armed_until_ms; /* what the grant's until_ms will be if the arming in doubt was done */
 
-    int suspect; /* the last holder died at it */
+    int suspect;    /* the last holder died at it */
+    int64_t due_us; /* of a claim of due work: since when it was due; 0: not known */
 
     /* A caller's transaction under way. */
     uint64_t caller_thread_id;
@@ -124,6 +128,9 @@ tl_status lock_failed(const step_task *t);
 
 /* ask.c / claim.c: asking once, without waiting */
 tl_status ask_check(const tl_lock *lock);
+/* TL_OK: go on and ask.  While operators keep the channel paused: the answer of an ask, which has
+ * read the row and writes nothing. */
+tl_status ask_check_paused(tl_lock *lock);
 tl_status ask_sync_once(tl_lock *lock);
 tl_status ask_retry_once(tl_lock *lock);
 /* Asks on the lane that the options name; leaves the handle ready to ask again. */

@@ -2,9 +2,25 @@
 #include "client/read.h"
 
 #include "base/error.h"
+#include "client/pauses.h"
 #include "store/store.h"
 
 #include <tradelock/lane.h>
+
+/* Behind how many trades of a channel that is paused others are looked for. */
+#define LOOK_BEHIND_MAX 10000
+
+static tl_status look(tl_client *client, db *connection, const char *retry_op, const char *op_code,
+                      int64_t late_us, db_result *result)
+{
+    const int is_paused = pauses_check(client, NULL, op_code) != TL_OK;
+
+    error_clear();
+    return read_status(connection,
+                       store_overdue(connection, retry_op, is_paused ? op_code : NULL, late_us,
+                                     is_paused ? LOOK_BEHIND_MAX : TL_OVERDUE_MAX, result),
+                       "looking for overdue work");
+}
 
 tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_ms,
                           tl_overdue *overdue)
@@ -13,6 +29,7 @@ tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_m
     const tl_key key = {"-", "-", op_code};
     db_result result = DB_RESULT_INIT;
     db *connection = NULL;
+    uint64_t found;
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK && overdue == NULL)
@@ -22,13 +39,11 @@ tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_m
     if (status == TL_OK)
         status = read_key(&key, retry_op);
     if (status == TL_OK)
-        status = read_status(
-            connection,
-            store_overdue(connection, retry_op, late_ms * 1000, TL_OVERDUE_MAX, &result),
-            "looking for overdue work");
+        status = look(client, connection, retry_op, op_code, late_ms * 1000, &result);
     read_end(client, connection);
     if (status == TL_OK) {
-        overdue->count = (unsigned)db_get_uint(&result, 0, 0);
+        found = db_get_uint(&result, 0, 0);
+        overdue->count = found < TL_OVERDUE_MAX ? (unsigned)found : TL_OVERDUE_MAX;
         overdue->late_ms = db_get_int(&result, 0, 1) / 1000;
     }
     db_result_free(&result);

@@ -299,9 +299,11 @@ static void run_with(struct with *w, int64_t budget_ms)
 static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
 {
     int64_t before_ms = clock_boottime_ms();
-    tl_status status =
-        ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+    tl_status status = ask_check_paused(lock);
 
+    if (status == TL_OK)
+        status =
+            ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
     *again = 0;
     w->deadlocked = 0;
     if (status != TL_OK)

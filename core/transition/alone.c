@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "transition/settle.h"
 
 #include <assert.h>
@@ -67,13 +68,18 @@ static void judge(task *t, db *connection, db_answer answer)
 }
 
 /* A rollback without an answer may still be under way, and its rows are locked until it is over.
- * Before the task is tried again, that is awaited like the end of any lost answer. */
+ * That is awaited: else the next try, or the next ask of whoever was refused, would meet its own
+ * rows.  Before another try it is settled like any lost answer; a verdict stays as it is. */
 static void leave_transaction(task *t, db *connection)
 {
     if (!db_in_transaction(connection) || db_rollback(connection) == DB_DONE)
         return;
-    if (t->stage == TASK_AGAIN && !t->kind->reads && !t->doubt.is_open)
+    if (t->kind->reads || t->doubt.is_open)
+        return;
+    if (t->stage == TASK_AGAIN)
         task_doubt(t, connection);
+    else
+        text_copy(t->left, sizeof t->left, db_name(connection));
 }
 
 /* The answer is judged before the rollback overwrites the connection's error. */
@@ -118,7 +124,8 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
 
 int alone_is_lost(const task *t)
 {
-    return t->doubt.is_open && (t->kind->read != NULL || t->doubt.connection[0] != '\0');
+    return t->left[0] != '\0' ||
+           (t->doubt.is_open && (t->kind->read != NULL || t->doubt.connection[0] != '\0'));
 }
 
 int alone_is_over(const task *t)
@@ -154,8 +161,28 @@ static void end_lost(task_engine *engine, task *t, int64_t deadline_ms)
         settle_not_knowable(t);
 }
 
+/* Neither the verdict nor its words depend on it. */
+static void await_rollback(task_engine *engine, task *t, int64_t deadline_ms)
+{
+    doubt rolls_back = {.is_open = 0};
+    char sentence[ERROR_MAX];
+
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    text_copy(rolls_back.connection, sizeof rolls_back.connection, t->left);
+    t->left[0] = '\0';
+    (void)task_end(engine, &rolls_back, clock_left_ms(deadline_ms));
+    if (sentence[0] != '\0')
+        (void)error_set(t->status, "%s", sentence);
+    else
+        error_clear();
+}
+
 void alone_settle(task_engine *engine, task *t, int64_t deadline_ms)
 {
+    if (t->left[0] != '\0') {
+        await_rollback(engine, t, deadline_ms);
+        return;
+    }
     t->stage = TASK_OVER;
     if (t->kind->read == NULL) {
         end_lost(engine, t, deadline_ms);

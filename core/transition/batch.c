@@ -243,7 +243,7 @@ static void settle_in_turn(task_engine *engine, task *t, int64_t deadline_ms)
     if (enter(engine, deadline_ms)) {
         alone_settle(engine, t, deadline_ms);
         sem_post(&engine->settlers);
-    } else {
+    } else if (t->doubt.is_open) {
         t->stage = TASK_OVER;
         settle_not_knowable(t);
     }

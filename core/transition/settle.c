@@ -9,6 +9,9 @@
  *   2. The task's kind reads by the task's token whether it was committed, and whether it is still
  *      worth anything.
  *   3. If the token is nowhere, the task did not happen.
+ *   4. If it is there, it counts once a later commit of this process is answered.  Step 1 may have
+ *      ended the wait of that commit for a replica: a primary that is cut off shows it then, and its
+ *      successor will not have it.
  *
  * The lowest file of this room: it uses connections and the kinds' `read`, and runs no task.
  */
@@ -139,29 +142,72 @@ static db_answer read_task(task *t, db *connection)
 {
     db_answer answer;
 
-    if (!t->doubt.is_open)
-        return DB_DONE; /* read in an earlier attempt */
-    assert(t->kind->read != NULL);
+    assert(t->kind->read != NULL && t->doubt.is_open);
     t->verdict = VERDICT_REFUSED;
     answer = t->kind->read(t, connection);
-    if (answer != DB_DONE) {
-        t->verdict = VERDICT_UNKNOWN;
+    if (answer != DB_DONE)
         return answer;
-    }
     assert(t->verdict == VERDICT_APPLIED || t->verdict == VERDICT_LOST ||
            t->verdict == VERDICT_REFUSED);
     t->settled = t->verdict != VERDICT_REFUSED;
-    t->doubt.is_open = 0;
-    t->doubt.connection[0] = '\0';
     return DB_DONE;
 }
 
-static int read_all(const struct lost *lost, db *connection)
+static db_answer read_each(const struct lost *lost, db *connection)
 {
-    for (size_t i = 0; i < lost->count; i++)
-        if (read_task(lost->tasks[i], connection) != DB_DONE)
-            return 0;
-    return 1;
+    db_answer answer = DB_DONE;
+
+    for (size_t i = 0; i < lost->count && answer == DB_DONE; i++)
+        answer = read_task(lost->tasks[i], connection);
+    return answer;
+}
+
+/* A commit of this session.  The heartbeat, and whoever else settles, hold its row for a moment. */
+static db_answer commit_as(const char *session_id, db *connection, int64_t deadline_ms,
+                           int *committed)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    while ((answer = store_session_acknowledge(connection, session_id, &result)) == DB_ERROR &&
+           db_errno(connection) == ERROR_LOCK_WAIT && clock_left_ms(deadline_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
+    *committed = answer == DB_DONE && result.affected == 1;
+    db_result_free(&result);
+    return answer;
+}
+
+/* A commit that comes after all that was read.  Only sessions send money: what others did may be
+ * read, and so may what was done under sessions whose rows are purged since. */
+static db_answer acknowledge(const struct lost *lost, db *connection, int64_t deadline_ms)
+{
+    db_answer answer = DB_DONE;
+    int committed = 0;
+
+    for (size_t i = 0; i < lost->count && answer == DB_DONE && !committed; i++)
+        if (lost->tasks[i]->settled && lost->tasks[i]->life != NULL)
+            answer = commit_as(life_session_id(lost->tasks[i]->life), connection, deadline_ms,
+                               &committed);
+    return answer;
+}
+
+static int read_all(const struct lost *lost, db *connection, int64_t deadline_ms)
+{
+    const int known = read_each(lost, connection) == DB_DONE &&
+                      acknowledge(lost, connection, deadline_ms) == DB_DONE;
+
+    for (size_t i = 0; i < lost->count; i++) {
+        task *t = lost->tasks[i];
+
+        if (known) {
+            t->doubt.is_open = 0;
+            t->doubt.connection[0] = '\0';
+        } else {
+            t->verdict = VERDICT_UNKNOWN;
+            t->settled = 0;
+        }
+    }
+    return known;
 }
 
 /* One attempt on one connection; 1 when everything is known. */
@@ -173,11 +219,23 @@ static int settle_on(task_engine *engine, db *connection, const struct lost *los
                                            : end_caller(engine, connection, lost);
 
         if (gone == GONE)
-            return read_all(lost, connection);
+            return read_all(lost, connection, deadline_ms);
         if (gone == NO_ANSWER || clock_left_ms(deadline_ms) == 0)
             return 0;
         clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
     }
+}
+
+/* Ends what waits for a replica since it was not answered: else each try would leave a connection
+ * behind. */
+static void end_unanswered(task_engine *engine, const char *name)
+{
+    db *connection;
+
+    if (pool_open_extra(engine->connections, POOL_QUICK, &connection) != TL_OK)
+        return;
+    (void)end_named(engine, connection, name);
+    pool_close_extra(engine->connections, connection);
 }
 
 /* A task that only has to be read waits for a connection of the pool.  To end a connection an extra
@@ -186,20 +244,27 @@ static int settle_once(task_engine *engine, const struct lost *lost, int64_t dea
 {
     const int reads = lost->key == NULL && lost->name[0] == '\0';
     pool *connections = engine->connections;
+    char unanswered[RANDOM_UUID] = "";
     db *connection;
     int settled;
 
     if (reads) {
         if (pool_get(connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) != TL_OK)
             return 0;
-        settled = read_all(lost, connection);
-        pool_put(connections, connection);
-        return settled;
+        settled = read_all(lost, connection, deadline_ms);
+    } else {
+        if (pool_open_extra(connections, POOL_QUICK, &connection) != TL_OK)
+            return 0;
+        settled = settle_on(engine, connection, lost, deadline_ms);
     }
-    if (pool_open_extra(connections, POOL_QUICK, &connection) != TL_OK)
-        return 0;
-    settled = settle_on(engine, connection, lost, deadline_ms);
-    pool_close_extra(connections, connection);
+    if (!settled && !db_usable(connection))
+        text_copy(unanswered, sizeof unanswered, db_name(connection));
+    if (reads)
+        pool_put(connections, connection);
+    else
+        pool_close_extra(connections, connection);
+    if (unanswered[0] != '\0')
+        end_unanswered(engine, unanswered);
     return settled;
 }
 

@@ -81,9 +81,10 @@ typedef struct task {
     doubt doubt;
 
     verdict verdict;
-    tl_status status; /* with VERDICT_FAILED and VERDICT_UNKNOWN */
-    int settled;      /* `read` found the verdict out afterwards */
-    task_stage stage; /* the engine's own */
+    tl_status status;       /* with VERDICT_FAILED and VERDICT_UNKNOWN */
+    int settled;            /* `read` found the verdict out afterwards */
+    task_stage stage;       /* the engine's own */
+    char left[RANDOM_UUID]; /* the engine's own: a connection that may still roll back; or "" */
 } task;
 
 typedef struct task_engine task_engine;

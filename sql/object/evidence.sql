@@ -7,12 +7,13 @@ SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
 -- What a piece of evidence does to the trade, in the same statement, also for SQL typed by hand.
 -- Success of this epoch is noted on the row.  The conflict is set by success that contradicts the
 -- row, and by a payment that is pending although it failed.  Token and fence stay, so the holder is
--- not disturbed.  A waiting or parked lane of this epoch becomes due at once.
+-- not disturbed.  A waiting or parked lane of this epoch becomes due at once; one that is held, when
+-- it is opened, since the revision tells of whatever was filed meanwhile (open_lane.sql).
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 BEGIN
     DECLARE now_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin;
-    DECLARE own, success, contradicts, seen TINYINT DEFAULT 0;
+    DECLARE own, success, contradicts, doubted TINYINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET now_status = NULL;
 
     SELECT status, epoch = NEW.epoch AND (NEW.channel_key IS NULL OR channel_key IS NULL
@@ -25,19 +26,20 @@ BEGIN
         SET success = NEW.outcome = 'SUCCEEDED',
             contradicts = (success AND (NOT own OR now_status = 'F'))
                 OR (NEW.outcome = 'PENDING' AND NEW.final AND now_status = 'F'),
-            seen = own AND now_status = 'P'
-                AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING');
-        IF contradicts OR seen THEN
+            doubted = own AND now_status = 'P';
+        IF contradicts OR doubted THEN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'evidence', rev = rev + 1,
                 thread_no = COALESCE(NEW.thread_no, thread_no),
                 success_epoch = IF(success AND own, epoch, success_epoch),
-                conflict = conflict OR contradicts, seen_by_channel = seen_by_channel OR seen,
+                conflict = conflict OR contradicts,
+                seen_by_channel = seen_by_channel OR (doubted
+                    AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING')),
                 actor = NULL, updated_at = UTC_TIMESTAMP(6)
             WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
                 AND op_code = NEW.op_code;
         END IF;
-        IF own AND now_status = 'P' THEN
+        IF doubted THEN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'evidence', rev = rev + 1, fence = fence + 1,
                 thread_no = COALESCE(NEW.thread_no, thread_no),

@@ -152,24 +152,23 @@ ON DUPLICATE KEY UPDATE part = 3;
 -- nothing.  A row that was parked as poison is run alone once more: claims falls to 1, not to 0.
 -- If the holder died and no janitor has opened the lane yet, the lane is opened, due at once.  This
 -- decides nothing: the worker asks the channel.
-CREATE OR REPLACE PROCEDURE tl_operator_retry(
+-- Nobody may call it but the two procedures below, in their transaction.
+CREATE OR REPLACE PROCEDURE tl_retry_lane(
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN seen BIGINT UNSIGNED, IN by_thread UUID, IN by_log UUID, IN step_token BINARY(16),
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT changed INT)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT CONCAT(op, _ascii '_RETRY');
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
 
     IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator says who, and why';
     END IF;
-    START TRANSACTION;
     UPDATE trade_lock s
     STRAIGHT_JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
         AND r.op_code = retry_op
@@ -183,7 +182,8 @@ BEGIN
     WHERE s.cust_no = cust AND s.serial_no = serial AND s.op_code = op AND s.status = 'P'
         AND s.fence = seen AND s.session_id IS NULL AND r.status = 'F'
         AND r.epoch = s.epoch AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL);
-    IF ROW_COUNT() = 0 THEN
+    SET changed = ROW_COUNT();
+    IF changed = 0 THEN
         -- Death is final and was committed before, so reading the session without a lock is
         -- enough; the fence proves that the row is the one that was seen.
         UPDATE trade_lock FORCE INDEX (PRIMARY)
@@ -197,6 +197,7 @@ BEGIN
                 OR session_id IS NULL
                 OR NOT EXISTS (SELECT 1 FROM tl_session x
                     WHERE x.session_id = trade_lock.session_id AND x.ended_at IS NULL));
+        SET changed = ROW_COUNT();
         INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
             log_no, token, fence, rev, epoch, next_run_at, remark, actor, created_at,
             updated_at)
@@ -221,6 +222,52 @@ BEGIN
             rev = trade_lock.rev + 1, epoch = VALUES(epoch),
             next_run_at = VALUES(next_run_at), remark = VALUES(remark),
             actor = VALUES(actor), updated_at = VALUES(updated_at);
+    END IF;
+END;
+
+-- One trade, by an act of its own.
+CREATE OR REPLACE PROCEDURE tl_operator_retry(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN seen BIGINT UNSIGNED, IN by_thread UUID, IN by_log UUID, IN step_token BINARY(16),
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE changed INT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+
+    START TRANSACTION;
+    CALL tl_retry_lane(cust, serial, op, seen, by_thread, by_log, step_token, who, why, changed);
+    IF changed > 0 THEN
+        CALL tl_act_note('retry', '', why, who, by_log, cust, serial, op, seen, 'done');
+    END IF;
+    COMMIT;
+END;
+
+-- One of many, as a row of an act that is under way; who and why are the act's.
+CREATE OR REPLACE PROCEDURE tl_act_retry(IN act BIGINT UNSIGNED, IN number BIGINT UNSIGNED,
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN seen BIGINT UNSIGNED, IN by_thread UUID, IN step_token BINARY(16))
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE work UUID;
+    DECLARE changed INT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+
+    START TRANSACTION;
+    -- SELECT INTO would count as a changed row.
+    SET who = (SELECT actor FROM tl_act WHERE act_no = act),
+        why = (SELECT reason FROM tl_act WHERE act_no = act),
+        work = (SELECT log_no FROM tl_act WHERE act_no = act);
+    CALL tl_retry_lane(cust, serial, op, seen, by_thread, work, step_token, who, why, changed);
+    IF changed > 0 THEN
+        CALL tl_act_row(act, number, cust, serial, op, seen, 'done', 1);
     END IF;
     COMMIT;
 END;

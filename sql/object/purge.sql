@@ -46,8 +46,10 @@ END;
 -- evidence and what operators decided, in one transaction.  It never removes a trade in process or
 -- in conflict, nor one that changed, or could still be sent or tried anew, since the cut.  One call
 -- looks at a page of rows and says in `purged` how many trades it removed, how many rows it looked
--- at, and the last row's key.
-CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+-- at, the last row's key, and how many lock rows, kept steps, pieces of evidence and decisions went
+-- with the trades.  With `only_counts` it removes nothing, and says what it would have removed.
+CREATE OR REPLACE PROCEDURE tl_purge_trades(IN only_counts TINYINT,
+    IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -55,6 +57,7 @@ CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UN
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE removed, seen, ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE locks, steps, filed, decided INT UNSIGNED DEFAULT 0;
     DECLARE finished TINYINT DEFAULT 0;
     DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
     DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin DEFAULT after_cust;
@@ -105,31 +108,53 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF ripe = 1 AND in_use = 0 THEN
-            DELETE FROM trade_lock
+            SELECT locks + COUNT(*) INTO locks FROM trade_lock
             WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-            DELETE FROM trade_lock_past
+            SELECT steps + COUNT(*) INTO steps FROM trade_lock_past
             WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-            DELETE FROM trade_evidence
+            SELECT filed + COUNT(*) INTO filed FROM trade_evidence
             WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-            DELETE FROM trade_resolution
+            SELECT decided + COUNT(*) INTO decided FROM trade_resolution
             WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+            IF NOT only_counts THEN
+                DELETE FROM trade_lock
+                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+                DELETE FROM trade_lock_past
+                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+                DELETE FROM trade_evidence
+                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+                DELETE FROM trade_resolution
+                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+            END IF;
             SET removed = removed + 1;
         END IF;
     END LOOP;
     CLOSE page;
     COMMIT;
-    SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op);
+    SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op, locks, steps, filed, decided);
+END;
+
+-- The same for programs that know no more, which read the first five words.
+CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    CALL tl_purge_trades(0, older_ms, most, after_cust, after_serial, after_op, purged);
+    SET purged = SUBSTRING_INDEX(purged, ' ', 5);
 END;
 
 -- Removes lease mutexes that are unlocked, or whose hold is over, if nothing happened for that
 -- time.  An ask at the same moment meets the row's lock, and answers busy.
-CREATE OR REPLACE PROCEDURE tl_purge_resources(IN older_ms BIGINT UNSIGNED,
-    IN most INT UNSIGNED,
+CREATE OR REPLACE PROCEDURE tl_purge_mutexes(IN only_counts TINYINT,
+    IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE removed, seen, ripe INT UNSIGNED DEFAULT 0;
+    DECLARE removed, seen, ripe, steps INT UNSIGNED DEFAULT 0;
     DECLARE finished TINYINT DEFAULT 0;
     DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
     DECLARE name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin
@@ -158,25 +183,38 @@ BEGIN
             AND (r.free_at IS NULL OR r.free_at < cut)
         FOR UPDATE SKIP LOCKED;
         IF ripe = 1 THEN
-            DELETE FROM resource_lock WHERE resource = name;
-            DELETE FROM resource_log WHERE resource = name;
+            SELECT steps + COUNT(*) INTO steps FROM resource_log WHERE resource = name;
+            IF NOT only_counts THEN
+                DELETE FROM resource_lock WHERE resource = name;
+                DELETE FROM resource_log WHERE resource = name;
+            END IF;
             SET removed = removed + 1;
         END IF;
     END LOOP;
     CLOSE page;
     COMMIT;
-    SET purged = CONCAT_WS(' ', removed, seen, name);
+    SET purged = CONCAT_WS(' ', removed, seen, name, steps);
+END;
+
+CREATE OR REPLACE PROCEDURE tl_purge_resources(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    CALL tl_purge_mutexes(0, older_ms, most, after_name, purged);
+    SET purged = SUBSTRING_INDEX(purged, ' ', 3);
 END;
 
 -- Removes read-write locks: a gate that nobody has locked, with its holders' rows, if all of them
 -- were free for that time (the janitor frees dead ones).  This has the gate, so nothing is granted
 -- meanwhile.  An ask that waits for the gate finds it gone, and makes it anew.
-CREATE OR REPLACE PROCEDURE tl_purge_rw(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+CREATE OR REPLACE PROCEDURE tl_purge_rw_locks(IN only_counts TINYINT,
+    IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE removed, seen, ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE removed, seen, ripe, in_use, steps INT UNSIGNED DEFAULT 0;
     DECLARE finished TINYINT DEFAULT 0;
     DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
     DECLARE name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin
@@ -207,15 +245,27 @@ BEGIN
             WHERE h.resource = name AND (h.status <> 'F' OR h.updated_at >= cut);
         END IF;
         IF ripe = 1 AND in_use = 0 THEN
-            DELETE FROM resource_holder WHERE resource = name;
-            DELETE FROM resource_holder_log WHERE resource = name;
-            DELETE FROM rw_lock WHERE resource = name;
+            SELECT steps + COUNT(*) INTO steps FROM resource_holder_log WHERE resource = name;
+            IF NOT only_counts THEN
+                DELETE FROM resource_holder WHERE resource = name;
+                DELETE FROM resource_holder_log WHERE resource = name;
+                DELETE FROM rw_lock WHERE resource = name;
+            END IF;
             SET removed = removed + 1;
         END IF;
     END LOOP;
     CLOSE page;
     COMMIT;
-    SET purged = CONCAT_WS(' ', removed, seen, name);
+    SET purged = CONCAT_WS(' ', removed, seen, name, steps);
+END;
+
+CREATE OR REPLACE PROCEDURE tl_purge_rw(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    CALL tl_purge_rw_locks(0, older_ms, most, after_name, purged);
+    SET purged = SUBSTRING_INDEX(purged, ' ', 3);
 END;
 
 -- Removes sessions that had ended and were swept before the time given.  By then the janitor had
@@ -233,4 +283,15 @@ BEGIN
     ORDER BY swept_at, ended_at
     LIMIT most;
     SET purged = ROW_COUNT();
+END;
+
+-- How many sessions that would remove in all.
+CREATE OR REPLACE PROCEDURE tl_purge_sessions_count(IN older_ms BIGINT UNSIGNED,
+    OUT purged INT UNSIGNED)
+READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+
+    SELECT COUNT(*) INTO purged FROM tl_session
+    WHERE swept_at < cut AND ended_at < cut;
 END;

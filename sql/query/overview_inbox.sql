@@ -7,11 +7,7 @@ SELECT 'resolve' AS what, d.serial_no, d.cust_no, d.op_code, d.fence,
     tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS at_us
 FROM trade_resolution d
-STRAIGHT_JOIN trade_lock t ON t.cust_no = d.cust_no AND t.serial_no = d.serial_no
-    AND t.op_code = d.op_code AND t.rev = d.rev
-LEFT JOIN trade_resolution c ON c.cust_no = d.cust_no AND c.serial_no = d.serial_no
-    AND c.op_code = d.op_code AND c.rev = d.rev AND c.verdict = d.verdict AND c.part = 2
-WHERE d.part = 1 AND c.part IS NULL
+STRAIGHT_JOIN trade_lock t ON /*include proposal_stands_condition*/
 UNION ALL
 SELECT 'audit', d.serial_no, d.cust_no, d.op_code, 0, LOWER(LEFT(HEX(d.finding), 16)), d.reason,
     d.actor, d.account, tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),

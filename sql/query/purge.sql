@@ -1,2 +1,3 @@
--- Purges one page of trades; the procedure decides what may go and commits by itself.
-CALL tl_purge(:older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged)
+-- Purges one page of trades, or only counts what would go; the procedure decides what may go and
+-- commits by itself.
+CALL tl_purge_trades(:only_counts, :older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged)

@@ -1,2 +1,3 @@
--- Purges one page of read-write locks; the procedure decides what may go and commits by itself.
-CALL tl_purge_rw(:older_ms, :most, :after, @tl_purged)
+-- Purges one page of read-write locks, or only counts what would go; the procedure decides what may
+-- go and commits by itself.
+CALL tl_purge_rw_locks(:only_counts, :older_ms, :most, :after, @tl_purged)

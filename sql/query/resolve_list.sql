@@ -1,8 +1,9 @@
 -- What operators proposed and confirmed about a trade, and what was not carried out, oldest first;
--- and of each whether the account that asks now wrote it.
-SELECT rev, fence, epoch, verdict, part, reason, actor, account,
-    tl_account_name(account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', decided_at) AS decided_us, although_pending
-FROM trade_resolution
-WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
-ORDER BY cust_no, serial_no, op_code, rev, verdict, part
+-- of each whether the account that asks now wrote it, and whether it waits for a second operator.
+SELECT d.rev, d.fence, d.epoch, d.verdict, d.part, d.reason, d.actor, d.account,
+    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), d.although_pending, t.rev IS NOT NULL
+FROM trade_resolution d
+LEFT JOIN trade_lock t ON /*include proposal_stands_condition*/
+WHERE d.cust_no = :cust_no AND d.serial_no = :serial_no AND d.op_code = :op_code
+ORDER BY d.cust_no, d.serial_no, d.op_code, d.rev, d.verdict, d.part

@@ -2,7 +2,8 @@
 -- that each row is found by its primary key.  A table that seems empty is read whole, without a
 -- lock.
 -- The last column says whether evidence or decisions are on file about the trade, so that a worker
--- need not ask for each.  Where there are several, each comes with the same row.
+-- need not ask for each.  Of several only the first is joined, the one that none is before, since
+-- each row carries the payload.
 SELECT /*include view_columns*/,
     filed_id IS NOT NULL OR decided_rev IS NOT NULL
 FROM (SELECT cust_no, serial_no, op_code FROM trade_lock WHERE FALSE
@@ -12,7 +13,18 @@ LEFT JOIN (SELECT cust_no AS filed_cust, serial_no AS filed_serial, op_code AS f
         evidence_id AS filed_id
     FROM trade_evidence) e
     ON filed_cust = cust_no AND filed_serial = serial_no AND filed_op = op_code
+LEFT JOIN (SELECT cust_no AS before_cust, serial_no AS before_serial, op_code AS before_op,
+        evidence_id AS before_id
+    FROM trade_evidence) f
+    ON before_cust = filed_cust AND before_serial = filed_serial AND before_op = filed_op
+        AND before_id < filed_id
 LEFT JOIN (SELECT cust_no AS decided_cust, serial_no AS decided_serial, op_code AS decided_op,
-        rev AS decided_rev
+        rev AS decided_rev, verdict AS decided, part AS decided_part
     FROM trade_resolution) d
     ON decided_cust = cust_no AND decided_serial = serial_no AND decided_op = op_code
+LEFT JOIN (SELECT cust_no AS older_cust, serial_no AS older_serial, op_code AS older_op,
+        rev AS older_rev, verdict AS older, part AS older_part
+    FROM trade_resolution) p
+    ON older_cust = decided_cust AND older_serial = decided_serial AND older_op = decided_op
+        AND (older_rev, older, older_part) < (decided_rev, decided, decided_part)
+WHERE before_id IS NULL AND older_rev IS NULL

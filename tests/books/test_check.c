@@ -93,6 +93,10 @@ static int setup(void **state)
         "CREATE TABLE me (a INT) ENGINE = MEMORY;"
         "CREATE TABLE versions (a INT) ENGINE = InnoDB WITH SYSTEM VERSIONING;"
         "CREATE TABLE `odd ``name``` (`odd ``a``` INT, `where` INT) ENGINE = InnoDB;"
+        "CREATE TABLE sums (id INT PRIMARY KEY, a BIGINT UNSIGNED, b DECIMAL(20, 4), i INT, c "
+        "FLOAT,"
+        " d DOUBLE, e TIME, f BIGINT AS (a + 1) STORED, g BIGINT AS (a), h TIMESTAMP NULL ON UPDATE"
+        " NOW()) ENGINE = InnoDB WITH SYSTEM VERSIONING;"
         "CREATE SEQUENCE seq;"
         "CREATE VIEW rich AS SELECT * FROM account WHERE balance > 0");
     f.admin = client_of(NULL);
@@ -113,14 +117,18 @@ static int teardown(void **state)
     return 0;
 }
 
-static tl_status make(tl_client *client, const char *sql, const char *values)
+static tl_status make_of(tl_client *client, const tl_statement *statement)
 {
-    const tl_statement statement = {.name = "s", .sql = sql, .values = values};
     tl_books *books = NULL;
-    tl_status status = tl_books_new(&books, client, &statement, 1);
+    tl_status status = tl_books_new(&books, client, statement, 1);
 
     assert_int_equal(status == TL_OK, books != NULL);
     return status;
+}
+
+static tl_status make(tl_client *client, const char *sql, const char *values)
+{
+    return make_of(client, &(tl_statement){.name = "s", .sql = sql, .values = values});
 }
 
 static void expect_made(tl_client *client, const char *sql, const char *values)
@@ -130,14 +138,18 @@ static void expect_made(tl_client *client, const char *sql, const char *values)
     assert_string_equal(tl_error_message(), "");
 }
 
-static void expect_refused(tl_client *client, const char *sql, const char *values, const char *says)
+static void expect_sentence(tl_status status, const char *sql, const char *says)
 {
-    tl_status status = make(client, sql, values);
     const char *got = tl_error_message();
 
     if (status != TL_INVALID || strncmp(got, "statement \"s\": ", 15) != 0 ||
         strncmp(got + 15, says, strlen(says)) != 0)
         fail_msg("%s:\n  got      %s, %s\n  expected %s", sql, tl_status_name(status), got, says);
+}
+
+static void expect_refused(tl_client *client, const char *sql, const char *values, const char *says)
+{
+    expect_sentence(make(client, sql, values), sql, says);
 }
 
 /* ------------------------------------------------------------------------ the server's words -- */
@@ -241,12 +253,13 @@ static void test_own_tables(void **state)
                  "CREATE DATABASE %s_other; CREATE TABLE %s_other.trade_lock (status CHAR(1))"
                  " ENGINE = InnoDB",
                  database_name(f.db), database_name(f.db));
-    if (mysql_query(f.sql,
-                    "SELECT table_name, column_name FROM information_schema.columns"
-                    " NATURAL JOIN information_schema.tables"
-                    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
-                    " AND ordinal_position = 1 AND table_name NOT IN ('account', 'orders',"
-                    " 'log', 'kinds', 'my', 'ar', 'me', 'needs', 'versions', 'odd `name`')") != 0)
+    if (mysql_query(
+            f.sql,
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " NATURAL JOIN information_schema.tables"
+            " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+            " AND ordinal_position = 1 AND table_name NOT IN ('account', 'orders',"
+            " 'log', 'kinds', 'my', 'ar', 'me', 'needs', 'versions', 'sums', 'odd `name`')") != 0)
         fail_msg("%s", mysql_error(f.sql));
     tables = mysql_store_result(f.sql);
     while ((row = mysql_fetch_row(tables)) != NULL) {
@@ -259,7 +272,7 @@ static void test_own_tables(void **state)
         count++;
     }
     mysql_free_result(tables);
-    assert_int_equal(count, 17);
+    assert_int_equal(count, 20);
     expect_refused(f.service, "UPDATE trade_lock SET status = 'Y' WHERE serial_no = :serial_no",
                    NULL, "\"trade_lock\" is a table of tradelock's own");
     expect_refused(f.admin, "UPDATE trade_lock_state SET status = 'Y' WHERE serial_no = :serial_no",
@@ -411,6 +424,48 @@ static void test_own_values(void **state)
                 "UPDATE account SET balance = :amount_minor + :epoch WHERE cust_no ="
                 " CONCAT(:serial_no, :op_code, :channel_key, :channel_ref, :currency)",
                 NULL);
+}
+
+/* ------------------------------------------------------------------------------------- sums -- */
+
+/* Only where the sum does what its lines do. */
+static void test_sums(void **state)
+{
+    static const struct {
+        const char *sql, *says; /* says NULL: it is taken */
+    } sums[] = {
+        {"UPDATE sums SET a = a + :v WHERE id = 1", NULL},
+        {"UPDATE sums SET i = i + :v WHERE id = 1", NULL},
+        {"UPDATE sums SET b = B - :v WHERE id = :epoch AND c = '1'", NULL},
+        {"UPDATE sums SET c = c + :v WHERE id = 1", "column \"c\" is no integer and no DECIMAL"},
+        {"UPDATE sums SET d = d + :v WHERE id = 1", "column \"d\" is no integer and no DECIMAL"},
+        {"UPDATE sums SET e = e + :v WHERE id = 1", "column \"e\" is no integer and no DECIMAL"},
+        {"UPDATE sums SET a = a + :v WHERE id = 1 AND f = 3",
+         "column \"f\" is generated or changes by itself"},
+        {"UPDATE sums SET a = a + :v WHERE `G` = 3 AND id = 1",
+         "column \"`G`\" is generated or changes by itself"},
+        {"UPDATE sums SET a = a + :v WHERE id = 1 AND h = '2026-01-01'",
+         "column \"h\" is generated or changes by itself"},
+        {"UPDATE sums SET a = a + :v WHERE id = 1 AND row_start = '2026-01-01'",
+         "the account does not see its column \"row_start\""},
+    };
+    char says[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        tl_status status = make_of(
+            f.admin,
+            &(tl_statement){
+                .name = "s", .sql = sums[i].sql, .values = "v int", .shared = 1, .summed = 1});
+
+        snprintf(says, sizeof says, "is summed, and %s%s",
+                 sums[i].says != NULL && strncmp(sums[i].says, "col", 3) == 0 ? "its " : "",
+                 sums[i].says != NULL ? sums[i].says : "");
+        if (sums[i].says != NULL)
+            expect_sentence(status, sums[i].sql, says);
+        else if (status != TL_OK)
+            fail_msg("%s: %s", sums[i].sql, tl_error_message());
+    }
 }
 
 /* -------------------------------------------------------------------------------- as a whole -- */
@@ -572,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_needed_columns),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_arguments),

@@ -318,6 +318,90 @@ static void test_bad_texts(void **state)
     }
 }
 
+/* ---------------------------------------------------------------------------- bad sums -- */
+
+#define FORM                                                                                       \
+    "is summed, and is not of the form UPDATE table SET column = column + :value WHERE column = "  \
+    "value AND ..., with names in ASCII"
+#define ASKS "is summed, and its condition asks for what it changes"
+
+static const struct bad bad_sums[] = {
+    {"UPDATE t SET a = a * :v WHERE id = 1", FORM},
+    {"UPDATE t SET a = b + :v WHERE id = 1", FORM},
+    {"UPDATE t SET a = :v + a WHERE id = 1", FORM},
+    {"UPDATE t SET a = a + 1, b = :v WHERE id = 1", FORM},
+    {"UPDATE t SET a = a + :v, b = b + 1 WHERE id = 1", FORM},
+    {"UPDATE t SET a = a + :v * 2 WHERE id = 1", FORM},
+    {"UPDATE t SET a = a + (:v) WHERE id = 1", FORM},
+    {"UPDATE t SET a = a + (SELECT :v) WHERE id = 1", FORM},
+    {"UPDATE t SET a = 'a' + :v WHERE id = 1", FORM},
+    {"UPDATE t SET t.a = t.a + :v WHERE id = 1", FORM},
+    {"INSERT INTO t (a) VALUES (:v)", FORM},
+    {"DELETE FROM t WHERE a = :v", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND a >= 10", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 OR b = 2", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = b", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = f(1)", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = (SELECT 1)", FORM},
+    {"UPDATE t SET a = a - :v WHERE (id = 1)", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND t.a = 10", FORM},
+    {"UPDATE t SET \xc3\xbc = \xc3\xbc - :v WHERE id = 1", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND `\xc3\xbc` = 1", FORM},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND `A` = 10", ASKS},
+    {"UPDATE t SET a = a - :v WHERE id = 1 AND most = :v", ASKS},
+};
+
+static void expect_no_sum(const tl_statement *given, const char *sentence)
+{
+    char whole[300];
+
+    snprintf(whole, sizeof whole, PREFIX "%s", sentence);
+    expect_refused(given, whole);
+}
+
+static void test_bad_sums(void **state)
+{
+    static const char sum[] = "UPDATE t SET `a` = A - :v WHERE id = :id";
+    static const char of_trade[] = "UPDATE t SET a = a + :amount_minor WHERE id = :cust_no";
+    book_statement made;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_sums / sizeof bad_sums[0]; i++)
+        expect_no_sum(
+            &(tl_statement){
+                .name = NAME, .sql = bad_sums[i].sql, .values = "v int", .shared = 1, .summed = 1},
+            bad_sums[i].sentence);
+    expect_no_sum(&(tl_statement){.name = NAME, .sql = sum, .values = "v int, id int", .summed = 1},
+                  "is summed, and not shared");
+    expect_no_sum(&(tl_statement){.name = NAME,
+                                  .sql = sum,
+                                  .values = "v int, id int",
+                                  .shared = 1,
+                                  .summed = 1,
+                                  .refused = "poor"},
+                  "is summed, and cannot refuse a single trade");
+    expect_no_sum(
+        &(tl_statement){
+            .name = NAME, .sql = sum, .values = "v text, id int", .shared = 1, .summed = 1},
+        "is summed, and its value is no int");
+    assert_int_equal(book_declare(&made, &(tl_statement){.name = NAME,
+                                                         .sql = sum,
+                                                         .values = "id int, v int",
+                                                         .shared = 1,
+                                                         .summed = 1}),
+                     TL_OK);
+    assert_true(made.summed);
+    assert_string_equal(book_value_name(&made, made.addend), "v");
+    book_statement_free(&made);
+    assert_int_equal(
+        book_declare(&made,
+                     &(tl_statement){.name = NAME, .sql = of_trade, .shared = 1, .summed = 1}),
+        TL_OK);
+    assert_int_equal(made.addend, BOOK_OWN_amount_minor);
+    book_statement_free(&made);
+}
+
 /* ---------------------------------------------------------------------------- bad values -- */
 
 #define HOW "its values are declared as \"name type, name type\", and not as "
@@ -450,13 +534,10 @@ static void test_bad_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_bad_texts),
-        cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_number_of_values),
-        cmocka_unit_test(test_number_of_marks),
-        cmocka_unit_test(test_bad_rest),
+        cmocka_unit_test(test_texts),           cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_bad_texts),       cmocka_unit_test(test_bad_sums),
+        cmocka_unit_test(test_bad_values),      cmocka_unit_test(test_number_of_values),
+        cmocka_unit_test(test_number_of_marks), cmocka_unit_test(test_bad_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,13 +10,6 @@
 
 #include <cmocka.h>
 
-/* As the settings of other houses, but nothing is over while a machine stands still. */
-#define SETTINGS                                                                                   \
-    "site=test\nbeat_ms=100ms\nsession_ms=1m\nmax_hold_ms=1m\nexecute_ms=20s\n"                    \
-    "commit_ms=5s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=10m\ngrace_ms=200ms\n"             \
-    "clock_margin_ms=50ms\n"                                                                       \
-    "business_lock_wait_s=1\n"
-
 struct operators operators;
 
 static void make_account(int who, const char *name, const char *role)
@@ -53,7 +46,7 @@ void operators_grant(void)
 int operators_set_up(void **state)
 {
     (void)state;
-    house_open(&operators.h, WITHDRAW_IDEMPOTENT, SETTINGS, NULL);
+    house_open(&operators.h, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
     house_account(&operators.h, "C1", 1000);
     operators.admin = database_option_file(operators.h.db);
     operators_grant();

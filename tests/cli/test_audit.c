@@ -192,6 +192,20 @@ static int is_of(const json_t *violation, const char *name, const char *value)
     return text != NULL && strcmp(text, value) == 0;
 }
 
+/* As the totals by rule have it. */
+static int violations_of(json_t *document, const char *rule)
+{
+    json_t *counted;
+    size_t i;
+
+    json_array_foreach(json_object_get(document, "rules"), i, counted)
+    {
+        if (is_of(counted, "rule", rule))
+            return (int)json_integer_value(json_object_get(counted, "violations"));
+    }
+    return 0;
+}
+
 /* The rule is named for this trade, and nobody else is accused of anything. */
 static void expect_named(json_t *document, const char *rule, const char *serial)
 {
@@ -203,10 +217,11 @@ static void expect_named(json_t *document, const char *rule, const char *serial)
     {
         if (!is_of(violation, "serial_no", serial) || !is_of(violation, "cust_no", "C1"))
             fail_msg("%s: another trade is accused: %s", serial, json_dumps(violation, 0));
-        found |= is_of(violation, "rule", rule);
+        found += is_of(violation, "rule", rule);
     }
     if (!found)
         fail_msg("%s is not named for %s: %s", rule, serial, json_dumps(document, 0));
+    assert_int_equal(violations_of(document, rule), found);
     json_decref(document);
 }
 
@@ -224,9 +239,11 @@ static void forget(const char *serial)
 static void test_ordinary_trades_pass(void **state)
 {
     json_t *document = audit(0), *listed = json_object();
-    output *o = RUN("audit", "--config", w.config);
+    output *o = RUN("audit", "--every", "0ms", "--config", w.config);
 
     (void)state;
+    assert_non_null(strstr(o->err, " rows looked at, 0 violations\n"));
+    assert_non_null(strstr(o->err, " steps of history looked at, 0 violations\n"));
     assert_int_equal(json_array_size(json_object_get(document, "violations")), 0);
     assert_int_equal(json_integer_value(json_object_get(document, "rows")), 10);
     assert_true(json_integer_value(json_object_get(document, "steps")) > 20);

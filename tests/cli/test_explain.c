@@ -162,6 +162,30 @@ static void test_a_serial_number_for_the_shell(void **state)
     house_work(&operators.h, 1, 20000);
 }
 
+/* The command names the settings that were given, wherever these lie. */
+static void test_settings_for_the_shell(void **state)
+{
+    char path[300], line[400] = "";
+    const char *at;
+    output *o;
+
+    (void)state;
+    operators_make_doubtful("SH1");
+    snprintf(path, sizeof path, "%s it's $HOME.cnf", operators.config[ANN]);
+    assert_int_equal(symlink(operators.config[ANN], path), 0);
+    o = RUN("explain", "SH1", "C1", WITHDRAW_OP, "--config", path);
+    EXPECT_CODE(o, 6);
+    at = strstr(o->out, "tradelock retry SH1");
+    assert_non_null(at);
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+    output_free(o);
+    o = command_shell("TRADELOCK_CONFIG=/nowhere", line);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    unlink(path);
+    house_work(&operators.h, 1, 20000);
+}
+
 /* What a channel or a person says cannot paint the terminal. */
 static void test_remarks_are_harmless(void **state)
 {
@@ -179,6 +203,46 @@ static void test_remarks_are_harmless(void **state)
     copy(BOB, "R1", 0, "Confirm what was proposed", 0);
     EXPECT_LINES(operators.config[ANN], "R1", 0, "It failed, with proof: the channel declined",
                  "Only if the channel paid it all the same");
+}
+
+/* Two operators may propose different things; a second person is shown both. */
+static void test_two_proposals(void **state)
+{
+    output *o;
+    unsigned long long fence;
+
+    (void)state;
+    operators_make_failed("R2");
+    o = RUN("evidence", "add", "R2", "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--source",
+            "statement", "--config", operators.config[ANN]);
+    EXPECT_CODE(o, 1);
+    output_free(o);
+    fence = operators_fence("R2");
+    operators_decide(ANN, "propose", "R2", "paid", fence);
+    operators_decide(BOB, "propose", "R2", "clear", fence);
+    EXPECT_LINES(operators.config[ANN], "R2", 0, "has proposed that it was paid",
+                 "has proposed that it is in no conflict", "Confirm what was proposed",
+                 "--as clear", "confirms what this account proposed", "--as paid");
+    EXPECT_LINES(operators.config[BOB], "R2", 0, "Confirm what was proposed", "--as paid",
+                 "confirms what this account proposed", "--as clear");
+    copy(ANN, "R2", 0, "Confirm what was proposed", 0);
+    /* The trade has moved on: the other one falls. */
+    EXPECT_LINES(operators.config[BOB], "R2", 0, "It failed, with proof");
+    o = RUN("inbox", "--config", operators.config[BOB]);
+    EXPECT_SENTENCE(o, 0, "nothing waits");
+    output_free(o);
+}
+
+/* SQL changes a status and books nothing, whatever the row says now. */
+static void test_changed_by_hand(void **state)
+{
+    (void)state;
+    operators_make_doubtful("B1");
+    database_run(operators.h.sql, "UPDATE trade_lock SET status = 'Y' WHERE serial_no = 'B1' AND "
+                                  "lane = 'S'");
+    EXPECT_LINES(
+        operators.config[ANN], "B1", 0, "changed the row of " WITHDRAW_OP " by hand, with SQL.",
+        "SQL changed it, and no business row followed", "tradelock audit --statement FILE.csv");
 }
 
 /* The server shows transactions only to those with PROCESS: nobody else is shown SQL for it. */
@@ -286,13 +350,16 @@ int main(void)
         cmocka_unit_test(test_the_number_of_the_attempt),
         cmocka_unit_test(test_copied_commands),
         cmocka_unit_test(test_a_serial_number_for_the_shell),
+        cmocka_unit_test(test_settings_for_the_shell),
         cmocka_unit_test(test_remarks_are_harmless),
+        cmocka_unit_test(test_two_proposals),
         cmocka_unit_test(test_an_open_transaction),
         cmocka_unit_test(test_who_may_not_read_history),
         cmocka_unit_test(test_what_ended),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_show_begins_with_it),
+        cmocka_unit_test(test_changed_by_hand),
     };
 
     return server_run_tests(tests, operators_set_up, operators_tear_down);

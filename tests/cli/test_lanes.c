@@ -302,15 +302,41 @@ static void make_old(const char *days)
                  days, days, days);
 }
 
+static long long all_rows(void)
+{
+    return database_number(
+        w.f.sql, "SELECT (SELECT COUNT(*) FROM trade_lock) + (SELECT COUNT(*) FROM "
+                 "trade_lock_past) + (SELECT COUNT(*) FROM trade_evidence) + (SELECT COUNT(*) FROM "
+                 "trade_resolution) + (SELECT COUNT(*) FROM tl_session)");
+}
+
+static json_t *purge_json(const char *older, const char *option)
+{
+    output *o = RUN("purge", "--json", "--older", older, "--config", w.config, option);
+    json_t *document = output_json(o);
+
+    EXPECT_CODE(o, 0);
+    assert_string_equal(o->err, "");
+    output_free(o);
+    return document;
+}
+
+/* A dry run says the same and changes nothing. */
 static void expect_purged(const char *older, unsigned trades)
 {
-    char words[64];
-    output *o = RUN("purge", "--older", older, "--config", w.config);
+    const long long rows = all_rows();
+    json_t *dry = purge_json(older, "--dry-run"), *done;
 
-    snprintf(words, sizeof words, "%u trades purged", trades);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    assert_int_equal(all_rows(), rows);
+    assert_true(json_is_true(json_object_get(dry, "dry_run")));
+    done = purge_json(older, NULL);
+    json_object_set_new(dry, "dry_run", json_false());
+    assert_true(json_equal(dry, done));
+    assert_int_equal(json_integer_value(json_object_get(done, "trades")), trades);
+    if (trades == 0)
+        assert_int_equal(all_rows(), rows);
+    json_decref(dry);
+    json_decref(done);
 }
 
 static void test_purge_leaves_what_may_matter(void **state)
@@ -375,6 +401,7 @@ static void test_purge_leaves_what_may_matter(void **state)
 static void test_purge_by_pages(void **state)
 {
     MYSQL *other = database_connect(w.f.db);
+    output *o;
 
     (void)state;
     database_run(w.f.sql,
@@ -387,6 +414,15 @@ static void test_purge_by_pages(void **state)
     database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE serial_no = 'M500' AND "
                         "cust_no = 'C3' AND op_code = 'WITHDRAW' FOR UPDATE");
     database_run(other, "SET SESSION idle_transaction_timeout = 20");
+    o = RUN("purge", "--older", "90d", "--every", "often", "--config", w.config);
+    EXPECT_SENTENCE(o, 2, "--every is a duration such as 10s, not often");
+    output_free(o);
+    o = RUN("purge", "--older", "90d", "--dry-run", "--every", "0ms", "--config", w.config);
+    EXPECT_WORDS(o, "999 trades would be purged: 999 lock rows");
+    EXPECT_WORDS(o, "1000 rows looked at; nothing was changed");
+    assert_non_null(strstr(o->err, " lock rows looked at, 200 to be removed\n"));
+    assert_non_null(strstr(o->err, " lock rows looked at, 999 to be removed\n"));
+    output_free(o);
     expect_purged("90d", 999);
     assert_int_equal(count_of("trade_lock", "M500"), 1);
     database_run(other, "ROLLBACK");
@@ -492,12 +528,15 @@ static void expect_statement_listed(void)
     fputs("serial_no,cust_no,op_code\nJ1,C1,WITHDRAW\nnobody,C1,WITHDRAW\n", file);
     fclose(file);
     for (int times = 0; times < 2; times++) {
-        o = RUN("evidence", "add", "--json", "--statement", path, "--source", "bank", "--config",
-                w.config);
+        o = RUN("evidence", "add", "--json", "--statement", path, "--source", "bank", "--reason",
+                "monthly", "--yes", "1", "--config", w.config);
         EXPECT_CODE(o, 1);
-        EXPECT_WORDS(o, times == 0 ? "\"filed\": 1" : "\"there\": 1");
+        EXPECT_WORDS(o, times == 0 ? "\"done\": 1" : "\"known\": 1");
         EXPECT_WORDS(o, "\"unknown\": 1");
-        expect_listed("evidence statement", o);
+        if (times == 0)
+            expect_listed("evidence statement", o);
+        else
+            output_free(o);
     }
     unlink(path);
 }
@@ -506,6 +545,8 @@ static void test_fields_are_listed(void **state)
 {
     (void)state;
     make_waiting("J1");
+    database_run(w.f.sql, "UPDATE trade_lock SET amount_minor = 5, currency = 'EUR', rev = rev + 1 "
+                          "WHERE serial_no = 'J1' AND lane = 'S'");
     expect_listed("evidence add", ADD("J1", "--json", "--outcome", "PENDING", "--ref", "B"));
     expect_statement_listed();
     expect_listed("evidence ls",

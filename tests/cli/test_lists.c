@@ -6,6 +6,7 @@
 
 #include <tradelock/admin.h>
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -338,6 +339,52 @@ static void test_pages(void **state)
     expect_pages("7", "--cust", "P3", 130);
 }
 
+static int count_row(void *context, const tl_view *view)
+{
+    json_t *seen = context;
+    char name[192];
+
+    snprintf(name, sizeof name, "%s %s %s", view->serial_no, view->cust_no, view->op_code);
+    assert_false(is_seen(seen, name));
+    json_object_set_new(seen, name, json_true());
+    return 0;
+}
+
+/* Pages that look at few rows show few of a rare kind, each once, and go on behind the last one. */
+static void test_pages_that_look_at_few(void **state)
+{
+    char next[TL_NEXT_TEXT] = "";
+    tl_filter filter = TL_FILTER_INIT;
+    tl_list_end end = TL_LIST_END_INIT;
+    json_t *seen = json_object();
+    unsigned pages = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *op = i == 0 ? "LOOK_A" : "LOOK_B";
+
+        database_run(f.sql, insert_rows, "Y", op, "S", "Y", A_SESSION, "NULL", "0",
+                     "'2030-01-01' + INTERVAL seq DIV 3 SECOND", 400);
+        database_run(f.sql, insert_rows, "F", op, "S", "F", A_SESSION, "NULL", "0",
+                     "'2030-01-01' + INTERVAL seq * 9 SECOND", 11);
+        database_run(f.sql, insert_rows, "I", op, "S", "F", "NULL", "NULL", "0", "NULL", 5);
+    }
+    filter.lane = 'S';
+    filter.status = 'F';
+    filter.limit = 3;
+    filter.look_most = 40;
+    do {
+        filter.after = next[0] != '\0' ? next : NULL;
+        assert_status(tl_list_page(f.client, &filter, count_row, seen, &end), TL_OK);
+        assert_true(end.rows <= 3);
+        snprintf(next, sizeof next, "%s", end.next);
+        assert_true(++pages < 100);
+    } while (end.more);
+    assert_int_equal(json_object_size(seen), 32);
+    assert_true(pages > 15); /* 832 rows, of which a page looks at some 50 */
+    json_decref(seen);
+}
+
 /* -------------------------------------------------------------- below the list -- */
 
 static void test_totals(void **state)
@@ -645,6 +692,53 @@ static void test_as_of_without_the_right(void **state)
     database_run(f.sql, "DROP USER lists_service@localhost");
 }
 
+/* ------------------------------------------------------------------- killed -- */
+
+static const char *const locks[] = {"LOCK TABLES trade_lock WRITE", "LOCK TABLES tl_schema WRITE"};
+
+struct killing {
+    MYSQL *locks, *kills;
+};
+
+/* Kills the query of a younger connection that waits for the table, then lets the table go. */
+static void *kill_one(void *context)
+{
+    const struct killing *killing = context;
+    char kill[64];
+    long long id = 0;
+
+    while (id == 0)
+        id = database_number(killing->kills,
+                             "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist "
+                             "WHERE state = 'Waiting for table metadata lock' AND db = '%s' "
+                             "AND id > CONNECTION_ID()",
+                             database_name(f.db));
+    snprintf(kill, sizeof kill, "KILL QUERY %lld", id);
+    database_run(killing->kills, "%s", kill);
+    database_run(killing->locks, "UNLOCK TABLES");
+    return NULL;
+}
+
+/* Somebody tidies up with KILL QUERY: a page is read once more, and a client opened once more. */
+static void test_a_killed_query_is_repeated(void **state)
+{
+    struct killing killing = {database_connect(f.db), database_connect(f.db)};
+    pthread_t killer;
+    output *o;
+
+    (void)state;
+    make_doubtful("KILLED", "C1", 100, "EUR");
+    for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
+        database_run(killing.locks, "%s", locks[i]);
+        assert_int_equal(pthread_create(&killer, NULL, kill_one, &killing), 0);
+        o = LS("--serial", "KILLED");
+        pthread_join(killer, NULL);
+        EXPECT_ROWS(o, "KILLED/retry KILLED/sync");
+    }
+    mysql_close(killing.locks);
+    mysql_close(killing.kills);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +748,7 @@ int main(void)
         cmocka_unit_test_setup(test_serial_numbers, clear),
         cmocka_unit_test_setup(test_order, clear),
         cmocka_unit_test_setup(test_pages, clear),
+        cmocka_unit_test_setup(test_pages_that_look_at_few, clear),
         cmocka_unit_test_setup(test_totals, clear),
         cmocka_unit_test_setup(test_more_is_said, clear),
         cmocka_unit_test_setup(test_columns_fit, clear),
@@ -662,6 +757,7 @@ int main(void)
         cmocka_unit_test_setup(test_as_of, clear),
         cmocka_unit_test_setup(test_as_of_without_a_row, clear),
         cmocka_unit_test_setup(test_as_of_without_the_right, clear),
+        cmocka_unit_test_setup(test_a_killed_query_is_repeated, clear),
     };
 
     return server_run_tests(tests, set_up, tear_down);

@@ -79,6 +79,9 @@ static void test_ls_show_unlock(void **state)
     EXPECT_SENTENCE(o, 1, "moved on");
     output_free(o);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    o = RUN("acts", "--limit", "1", "--config", config);
+    EXPECT_WORDS(o, "resource unlock nightly/interest (hangs)");
+    output_free(o);
     tl_mutex_free(mutex);
 }
 
@@ -145,6 +148,9 @@ static void test_unlock_one_reader(void **state)
     output_free(o);
     assert_status(tl_rw_unlock(two), TL_LOST);
     assert_status(tl_rw_unlock(one), TL_OK);
+    o = RUN("acts", "--limit", "1", "--config", config);
+    EXPECT_WORDS(o, "resource unlock loan/8 --slot 2 (hangs)");
+    output_free(o);
     o = RUN("resource", "show", "loan/8", "--json", "--config", config);
     EXPECT_WORDS(o, "force unlock");
     output_free(o);

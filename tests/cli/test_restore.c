@@ -96,10 +96,11 @@ static void test_the_money_in_doubt(void **state)
     database_run(operators.h.sql, "DELETE FROM trade_lock");
 }
 
-static void file_statement(const char *path, int code, const char *words)
+static void file_statement(const char *path, const char *yes, int code, const char *words)
 {
     output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
-                    "statement of Monday", "--config", operators.config[ANN]);
+                    "statement of Monday", "--reason", "restored", "--yes", yes, "--config",
+                    operators.config[ANN]);
 
     EXPECT_CODE(o, code);
     EXPECT_WORDS(o, words);
@@ -150,7 +151,7 @@ static void test_the_whole_way(void **state)
     operators_make_doubtful("HANGS");
     write_statement(path);
     restore_says(ANN, "accept", 1, "no restore is declared or found");
-    file_statement(path, 1, "2 without a trade");
+    file_statement(path, "1", 1, "2 without a trade");
     restore_says(ANN, "declare", 0, "Declared.");
     status_says("A restore was declared at ");
     status_says("Nobody has proposed");
@@ -161,8 +162,8 @@ static void test_the_whole_way(void **state)
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "a restore is declared or found and not accepted");
     output_free(o);
-    file_statement(path, 0, "2 rows made that were lost, 0 filed, 1 known already");
-    file_statement(path, 0, "0 rows made that were lost, 0 filed, 3 known already");
+    file_statement(path, "2", 0, "2 make a trade that was lost.  Left alone:\n1 known already");
+    file_statement(path, "0", 0, "3 known already");
     restore_says(ANN, "accept", 0, "Proposed.");
     restore_says(ANN, "accept", 0, "Proposed.");
     status_says("proposed at ");
@@ -170,6 +171,11 @@ static void test_the_whole_way(void **state)
     restore_says(BOB, "accept", 0, "Accepted. 1 trades are in process");
     restore_says(BOB, "accept", 1, "no restore is declared or found");
     status_says("No restore is declared or found.");
+    o = RUN("acts", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "restore accept confirm");
+    EXPECT_WORDS(o, "restore accept propose");
+    EXPECT_WORDS(o, "restore declare (the backup of Monday)");
+    output_free(o);
     o = RUN("doctor", "--config", operators.config[ANN]);
     EXPECT_CODE(o, 0);
     output_free(o);

@@ -73,6 +73,15 @@ static void test_what_waits(void **state)
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "in doubt  EUR            1               100     1     0");
     output_free(o);
+    /* But not for ever. */
+    database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at - INTERVAL 16 "
+                                  "MINUTE WHERE serial_no = 'D1'");
+    o = STATUS(ANN);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, "oldest 16 min");
+    output_free(o);
+    database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at + INTERVAL 16 "
+                                  "MINUTE WHERE serial_no = 'D1'");
     house_rule(&operators.h, "{\"kind\":\"accepted\",\"endpoint\":\"pay\",\"delay_ms\":600000}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
                              "\"serial_no\":\"P1\"}");
@@ -112,6 +121,34 @@ static void test_a_channel_that_is_down(void **state)
     EXPECT_WORDS(o, "DOWN SINCE");
     EXPECT_WORDS(o, "50 %");
     output_free(o);
+}
+
+/* How many trades had no answer last, and whether their channel is down. */
+static json_int_t unanswered(int *down)
+{
+    output *o = json_of("status", ANN, 6);
+    json_t *document = output_json(o);
+    const json_t *one = json_array_get(json_object_get(document, "channels"), 0);
+    const json_int_t count = json_integer_value(json_object_get(one, "unanswered"));
+
+    *down = json_is_string(json_object_get(one, "down_since"));
+    json_decref(document);
+    output_free(o);
+    return count;
+}
+
+/* A channel that takes no connection is down as well, though nothing was sent or asked. */
+static void test_a_channel_without_a_connection(void **state)
+{
+    json_int_t before;
+    int down;
+
+    (void)state;
+    before = unanswered(&down);
+    sim_stop(&operators.h.sim, 0);
+    house_expect(&operators.h, "U1", "C1", 50, TL_QUEUED);
+    assert_int_equal(unanswered(&down), before + 1);
+    assert_true(down);
 }
 
 static void test_inbox(void **state)
@@ -253,7 +290,12 @@ static void expect_fields(const char *command)
 
 static void test_fields(void **state)
 {
+    output *o = RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
+                    operators.config[ANN]);
+
     (void)state;
+    EXPECT_CODE(o, 0);
+    output_free(o);
     expect_fields("status");
     expect_fields("ps");
     expect_fields("inbox");
@@ -270,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_eighty_columns),
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_a_channel_without_a_connection),
         cmocka_unit_test(test_a_restore),
         cmocka_unit_test(test_fields),
     };

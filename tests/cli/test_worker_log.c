@@ -123,6 +123,25 @@ static void test_a_channel_fails_and_is_back(void **state)
     assert_int_equal(count_in(w.log, "channel idempotent (" WITHDRAW_OP ")"), 2);
 }
 
+/* Parking is one line, however many parts of the worker know of it. */
+static void test_parking_is_one_line(void **state)
+{
+    (void)state;
+    house_rule(&w.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":2}");
+    house_rule(&w.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
+                     "\"serial_no\":\"PARKED\"}");
+    house_expect(&w.h, "PARKED", "C1", 100, TL_IN_DOUBT);
+    database_run(w.h.sql, "UPDATE trade_lock SET attempts = 999, rev = rev + 1, step = 'test' "
+                          "WHERE serial_no = 'PARKED' AND lane = 'R'");
+    wait_for(w.log, "attempts used up", 1);
+    /* What the worker said of it is there once it has ended another trade. */
+    house_expect(&w.h, "LATER", "C1", 100, TL_IN_DOUBT);
+    while (!database_number(w.h.sql, "SELECT status = 'Y' FROM trade_lock WHERE serial_no = "
+                                     "'LATER' AND lane = 'S'"))
+        pause_ms(20);
+    assert_int_equal(count_in(w.log, "attempts used up"), 1);
+}
+
 /* The server is away for a while: no line each second. */
 static void test_a_server_is_away_and_back(void **state)
 {
@@ -179,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_channel_fails_and_is_back),
+        cmocka_unit_test(test_parking_is_one_line),
         cmocka_unit_test(test_a_server_is_away_and_back),
         cmocka_unit_test(test_settings_are_read_anew),
     };

@@ -44,6 +44,14 @@ static int close_house(void **state)
     return 0;
 }
 
+/* From here on no session of the house beats, which would see what the clock does meanwhile. */
+static void everybody_leaves(void)
+{
+    house_leave(&self);
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NULL"), 0);
+}
+
 /* A worker that goes on until it is stopped. */
 static tl_worker *start_worker(void)
 {
@@ -192,8 +200,7 @@ static void a_purge_by_hand_before_anybody_lived(void **state)
     (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
-    tl_client_close(self.client);
-    self.client = NULL;
+    everybody_leaves();
     database_run(self.sql,
                  "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 100 DAY, "
                  "send_until = NULL, deadline_at = NULL; "
@@ -272,14 +279,6 @@ static int level_of_step(tl_client *client, tl_status expected)
     return level;
 }
 
-/* From here on no session of the house beats, which would see what the clock does meanwhile. */
-static void everybody_leaves(void)
-{
-    house_leave(&self);
-    assert_int_equal(
-        database_number(self.sql, "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NULL"), 0);
-}
-
 /* The database itself shows that its clock went back; a job from cron settles it. */
 static void a_step_while_nobody_lived(void **state)
 {
@@ -324,8 +323,7 @@ static void any_step_while_nobody_lived_is_known(void **state)
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
     house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
-    tl_client_close(self.client);
-    self.client = NULL;
+    everybody_leaves();
     for (int i = 0; i < 3; i++) {
         stepping_set(server_here, ahead_ms += sizes_ms[i]);
         late = client_without_janitor("beat_ms=50ms\nsession_ms=10s\n" MARGIN);
@@ -350,8 +348,7 @@ static void another_boot_is_believed(void **state)
 
     (void)state;
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
-    tl_client_close(self.client);
-    self.client = NULL;
+    everybody_leaves();
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM tl_session WHERE boot_id IS "
                                                "NOT NULL AND clock_least_us <= clock_most_us"),
                      1);

@@ -143,7 +143,7 @@ static void follow_the_page(crowd *self)
     shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
           t->sim.ledger, t->dir);
     shell("awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
-          "on && /^\\$ / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
+          "on && /^[$>] / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
           "cd %s && export TRADELOCK_CONFIG=ann.cnf && PATH=%s/bin:$PATH bash -x page.sh "
           ">page.log 2>&1 || "
           "{ cat page.log; false; }",

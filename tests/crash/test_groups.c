@@ -81,7 +81,8 @@ static const tl_statement statements[] = {
      .values = "state text"},
     {.name = "treasury",
      .sql = "UPDATE treasury SET balance = balance + :amount_minor WHERE id = 1",
-     .shared = 1},
+     .shared = 1,
+     .summed = 1},
 };
 
 static void make_tables(void)

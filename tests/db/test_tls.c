@@ -3,12 +3,15 @@
  * by its name: it is judged as any other name would be, and leads to this machine all the same, so
  * that the tests open nothing to the network.
  */
+#include "cli/command.h"
 #include "common.h"
+#include "desk/visitor.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/tradelock.tls.XXXXXX";
@@ -119,6 +122,30 @@ static tl_status try_host(const char *host, const char *ca, int allow_insecure, 
     return status;
 }
 
+/* What to do about it. */
+static const char hint[] = "ssl-ca has to name the file";
+
+/* With the settings that were tried last. */
+static void expect_told_by_command_and_desk(void)
+{
+    struct desk_process desk;
+    struct visitor visitor;
+    char path[64];
+    output *o;
+
+    snprintf(path, sizeof(path), "%s/client.cnf", directory);
+    assert_int_equal(chmod(path, 0600), 0);
+    o = RUN("ls", "--config", path);
+    EXPECT_SENTENCE(o, 5, hint);
+    output_free(o);
+    desk_start(&desk, path, NULL);
+    visitor_open(&visitor, &desk);
+    visitor_login(&visitor, "remote", "word");
+    EXPECT_PAGE(&visitor, 503, hint);
+    visitor_close(&visitor);
+    desk_stop(&desk);
+}
+
 static void a_remote_host_needs_verified_tls(void **state)
 {
     int has_tls;
@@ -129,8 +156,14 @@ static void a_remote_host_needs_verified_tls(void **state)
     /* no authority, another authority, another name */
     assert_int_equal(try_host("127.1", NULL, 0, &has_tls), TL_SERVER_UNSAFE);
     expect_message("no safe connection to the server: ");
+    expect_message(hint);
+    expect_told_by_command_and_desk();
     assert_int_equal(try_host("127.1", "other.pem", 0, &has_tls), TL_SERVER_UNSAFE);
+    expect_message(hint);
     assert_int_equal(try_host("127.0.1", "ca.pem", 0, &has_tls), TL_SERVER_UNSAFE);
+    expect_message(hint);
+    assert_int_equal(try_host("127.1", "no-such-file", 0, &has_tls), TL_SERVER_UNSAFE);
+    expect_message(hint);
     /* allowed in so many words */
     assert_int_equal(try_host("127.1", NULL, 1, &has_tls), TL_OK);
     assert_int_equal(has_tls, 0);
@@ -176,6 +209,7 @@ static void a_server_without_tls_is_refused(void **state)
     server_restart_with(own, options);
     assert_int_equal(try_host("127.1", "ca.pem", 0, &has_tls), TL_SERVER_UNSAFE);
     expect_message("SSL is required, but the server does not support it");
+    assert_null(strstr(tl_error_message(), "ssl-ca"));
     assert_int_equal(try_host("127.1", NULL, 0, &has_tls), TL_SERVER_UNSAFE);
     assert_int_equal(try_host("127.1", NULL, 1, &has_tls), TL_OK);
     assert_int_equal(try_host("127.0.0.1", NULL, 0, &has_tls), TL_OK);

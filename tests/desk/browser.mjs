@@ -35,7 +35,13 @@ const open = async (person) => {
 };
 const click = async (page, selector) => {
   await page.bringToFront();
-  await Promise.all([page.waitForNavigation(), page.click(selector)]);
+  try {
+    await Promise.all([page.waitForNavigation(), page.click(selector)]);
+  } catch (error) {
+    // The page was read again by its script at this very moment: people click again, too.
+    if (!error.message.includes("detached")) throw error;
+    await click(page, selector);
+  }
 };
 const text = (page) => page.$eval("main", (main) => main.innerText.replaceAll("\u00a0", " "));
 const says = async (page, words) => {
@@ -115,6 +121,8 @@ await ann.keyboard.press("/");
 await ann.keyboard.type("COMPLAINT-1");
 await Promise.all([ann.waitForNavigation(), ann.keyboard.press("Enter")]);
 assert.equal((await ann.$$("table.rows tbody tr")).length, 1);
+// Or from Now, as the README says.
+await ann.goto(base);
 await click(ann, "a.serial");
 await says(ann, "after 3 compensating attempts, because: attempts used up");
 await shoot(ann, "trade");
@@ -135,6 +143,21 @@ await click(ann, ".acts a");
 await says(ann, "You proposed “failed”");
 assert.equal((await ann.$$("#reason-confirmfailed")).length, 0);
 
+// Her own confirmation, by a form that the page does not have, and one of another page's making.
+await ann.$eval("form:has(#reason-evidence)", (form) => {
+  form.elements.act.value = "confirm";
+  form.insertAdjacentHTML("beforeend", "<input type=hidden name=as value=failed>");
+  form.elements.source.value = form.elements.reason.value = "myself";
+});
+await click(ann, "form:has(#reason-evidence) button");
+await says(ann, "whoever proposed a decision cannot confirm");
+await ann.$eval("form:has(#reason-evidence)", (form) => {
+  form.elements.token.value = "A".repeat(22);
+  form.elements.source.value = "somebody else";
+});
+await click(ann, "form:has(#reason-evidence) button");
+await says(ann, "This form was not sent by a page of yours. Nothing was done.");
+
 // ------------------------------------------------------------------ Bob confirms
 const bob = await open("bob");
 await login(bob, "bob", password("bob"));
@@ -154,6 +177,31 @@ await bob.waitForFunction(
 await says(bob, "It failed, with proof: ");
 await shoot(bob, "resolved");
 
+// ------------------------------------------------- any past moment, by the slider
+await bob.bringToFront();
+const moved = (page, words) => page.waitForFunction(
+  (wanted) => document.querySelector("main").innerText.includes(wanted), {}, words);
+await bob.focus("#moment");
+await bob.keyboard.press("Home");
+await moved(bob, "As it was at");
+await says(bob, "live");
+assert.match(bob.url(), /\/trade\?r=[\w-]+&at=\d+$/);
+assert.equal((await bob.$$("table.rows tbody tr")).length, 1);
+const past = bob.url();
+await bob.keyboard.press("ArrowRight");
+await bob.waitForFunction((url) => location.href !== url, {}, past);
+assert.equal(await bob.evaluate(() => document.activeElement.id), "moment");
+await shoot(bob, "past");
+await bob.focus("#moment");
+await bob.keyboard.press("End");
+await bob.waitForFunction(() => !document.body.innerText.includes("As it was at"));
+await says(bob, "It failed, with proof: ");
+// A colleague is sent the link.
+const colleague = await (await ann.browserContext()).newPage();
+await colleague.goto(past);
+await says(colleague, "As it was at");
+await colleague.close();
+
 await old.bringToFront();
 await old.type("#reason-proposefailed", "late");
 await click(old, "form:has(#reason-proposefailed) button");
@@ -170,8 +218,19 @@ await click(ann, "a[rel=next]");
 const second = await ann.$$eval("a.serial", (all) => all.map((one) => one.innerText));
 assert.equal(first.length, 50);
 assert.ok(second.length > 0 && second.every((one) => !first.includes(one)));
+await says(ann, "Page 2");
+await click(ann, "a[rel=prev]");
+assert.deepEqual(await ann.$$eval("a.serial", (all) => all.map((one) => one.innerText)), first);
 await click(ann, ".tabs a:last-child");
 await says(ann, "succeeded");
+
+// ------------------------------------------------------- what there is not
+await ann.goto(base + "trade?r=" + "A".repeat(22));
+await says(ann, "No such trade");
+await ann.goto(base + "trades");
+await ann.type("#f-serial", "NOT-THERE");
+await click(ann, ".search button");
+await says(ann, "No trade is like that.");
 
 // ------------------------------------------- a script in a serial number is text
 await ann.goto(base + "trades");
@@ -208,9 +267,25 @@ await plain.setJavaScriptEnabled(false);
 await login(plain, "bob", password("bob"));
 await plain.goto(trade);
 await says(plain, "Decisions of operators");
+await plain.focus("#moment");
+await plain.keyboard.press("Home");
+await click(plain, ".slide button");
+await says(plain, "As it was at");
+assert.match(plain.url(), /&at=\d+$/);
+await plain.type("#at", "2001-01-01");
+await click(plain, ".when button");
+await says(plain, "Not there yet");
+await plain.goto(trade);
 await click(plain, "header form button");
 await plain.goto(trade);
 assert.ok(plain.url().endsWith("/login"), plain.url());
+
+// ------------------------------------------------------------- an expired session
+await bob.bringToFront();
+await bob.goto(base + "audit");
+await bob.deleteCookie(...await bob.cookies());
+await click(bob, "main form button");
+await says(bob, "You are not logged in any more. Nothing was done; log in and look again.");
 
 assert.deepEqual(problems, []);
 await browser.close();

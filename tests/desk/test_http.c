@@ -4,6 +4,7 @@
 #include "visitor.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,13 +50,6 @@ static int tear_down(void **state)
     return operators_tear_down(state);
 }
 
-static void come_in(struct visitor *visitor, const char *user)
-{
-    visitor_open(visitor, &desk);
-    visitor_login(visitor, user, "secret");
-    EXPECT_PAGE(visitor, 303, "");
-}
-
 /* Everything that decisions could change. */
 static char *all_rows(void)
 {
@@ -73,48 +67,6 @@ static void expect_unchanged(char *before)
     assert_string_equal(before, after);
     free(before);
     free(after);
-}
-
-/* Goes to the page of this trade by a search, and returns its reference. */
-static const char *find(struct visitor *visitor, const char *serial)
-{
-    static char ref[64];
-    char token[64];
-
-    visitor_get(visitor, "/trades");
-    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
-    visitor_post(visitor, "/search", NULL, "token", token, "serial", serial, "cust", "C1");
-    EXPECT_PAGE(visitor, 303, "");
-    assert_null(strstr(visitor->headers, serial));
-    assert_non_null(strstr(visitor->headers, "Location: /trades?r="));
-    snprintf(ref, sizeof ref, "%.*s", (int)strcspn(strstr(visitor->headers, "/trades?r="), "\r"),
-             strstr(visitor->headers, "/trades?r="));
-    visitor_get(visitor, ref);
-    snprintf(ref, sizeof ref, "%s", strchr(visitor_link(visitor, "/trade?r="), '=') + 1);
-    return ref;
-}
-
-/* Opens the page Decide of this trade. */
-static const char *decide(struct visitor *visitor, const char *serial)
-{
-    const char *ref = find(visitor, serial);
-    char path[128];
-
-    snprintf(path, sizeof path, "/decide?r=%s", ref);
-    visitor_get(visitor, path);
-    return ref;
-}
-
-/* Sends a half of a decision as the page Decide has it. */
-static void send_half(struct visitor *visitor, const char *act, const char *ref, const char *as,
-                      const char *fence)
-{
-    char token[64], epoch[16];
-
-    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
-    snprintf(epoch, sizeof epoch, "%s", visitor_field(visitor, "epoch"));
-    visitor_post(visitor, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence",
-                 fence, "epoch", epoch[0] != '\0' ? epoch : "1", "reason", "the bank's letter");
 }
 
 /* -------------------------------------------------------------------- people -- */
@@ -165,11 +117,11 @@ static void test_a_reader_has_no_button(void **state)
     char ref[64], path[128], token[64], *before;
 
     (void)state;
-    operators_make_doubtful("R1");
-    come_in(&v, reader);
+    operators_make_doubtful("TRADE-R1");
+    visitor_come_in(&v, &desk, reader);
     visitor_get(&v, "/");
     EXPECT_PAGE(&v, 200, "reader</span>");
-    snprintf(ref, sizeof ref, "%s", find(&v, "R1"));
+    snprintf(ref, sizeof ref, "%s", visitor_find(&v, "TRADE-R1"));
     snprintf(path, sizeof path, "/trade?r=%s", ref);
     visitor_get(&v, path);
     EXPECT_PAGE(&v, 200, "Money may have moved");
@@ -184,6 +136,60 @@ static void test_a_reader_has_no_button(void **state)
                  "fence", "1", "epoch", "1", "reason", "x");
     EXPECT_PAGE(&v, 403, "Your account may look, and not decide");
     expect_unchanged(before);
+    visitor_close(&v);
+}
+
+/* One operator pauses a channel, in one step; a reader and a stale page do nothing. */
+static void test_a_channel_is_paused(void **state)
+{
+    struct visitor ann, v;
+    char token[64], stale[64];
+
+    (void)state;
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&v, &desk, reader);
+    visitor_get(&v, "/channels");
+    EXPECT_PAGE(&v, 200, "Your account may look, and not decide");
+    EXPECT_PAGE(&v, 200, "<strong>open</strong>");
+    EXPECT_NONE(&v, "action=\"/channels\"");
+    visitor_get(&v, "/");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/channels", NULL, "token", token, "channel", "idempotent", "op", WITHDRAW_OP,
+                 "act", "pause", "reason", "x");
+    EXPECT_PAGE(&v, 403, "Your account may look, and not decide");
+    visitor_get(&ann, "/channels");
+    EXPECT_PAGE(&ann, 200, "tradelock channel pause idempotent --op " WITHDRAW_OP " --reason TEXT");
+    snprintf(stale, sizeof stale, "%s", visitor_field(&ann, "token"));
+    visitor_post(&ann, "/channels", NULL, "token", "forged", "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "pause", "reason", "x");
+    EXPECT_PAGE(&ann, 403, "was not sent by a page of yours");
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "pause", "reason", "");
+    EXPECT_PAGE(&ann, 400, "Nothing was done");
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "none", "op", WITHDRAW_OP,
+                 "act", "pause", "reason", "x");
+    EXPECT_PAGE(&ann, 404, "no workflow has registered channel none");
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "burn", "reason", "x");
+    EXPECT_PAGE(&ann, 400, "Not a form of this desk");
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "pause", "reason", "they <b>pay</b> twice");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "Channel idempotent is paused for " WITHDRAW_OP);
+    EXPECT_PAGE(&v, 200, "they &lt;b&gt;pay&lt;/b&gt; twice");
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "pause", "reason", "again");
+    EXPECT_PAGE(&ann, 409, "is paused already");
+    EXPECT_PAGE(&ann, 409, "tradelock channel resume idempotent --op " WITHDRAW_OP);
+    visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
+                 WITHDRAW_OP, "act", "resume", "reason", "they promised");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/");
+    EXPECT_NONE(&ann, "is paused for");
+    while (tl_channel_check(operators.h.client, "idempotent", WITHDRAW_OP) != TL_OK)
+        usleep(10000);
+    visitor_close(&ann);
     visitor_close(&v);
 }
 
@@ -214,27 +220,28 @@ static void test_two_people_resolve_it(void **state)
     char fence[32], ref[64];
 
     (void)state;
-    operators_make_doubtful("D1");
-    come_in(&ann, operators.user[ANN]);
-    come_in(&bob, operators.user[BOB]);
-    snprintf(ref, sizeof ref, "%s", decide(&ann, "D1"));
+    operators_make_doubtful("TRADE-D1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-D1"));
     EXPECT_PAGE(&ann, 200, "Propose “failed”");
-    EXPECT_PAGE(&ann, 200, "tradelock resolve propose D1 C1 " WITHDRAW_OP " --as failed --fence");
+    EXPECT_PAGE(&ann, 200,
+                "tradelock resolve propose TRADE-D1 C1 " WITHDRAW_OP " --as failed --fence");
     snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
-    send_half(&ann, "propose", ref, "failed", fence);
+    visitor_send_half(&ann, "propose", ref, "failed", fence);
     EXPECT_PAGE(&ann, 303, "");
-    decide(&ann, "D1");
+    visitor_decide(&ann, "TRADE-D1");
     EXPECT_PAGE(&ann, 200, "You proposed “failed”");
     EXPECT_NONE(&ann, "value=\"confirm\"");
     /* Own confirmation, by a form that the page does not have. */
-    send_half(&ann, "confirm", ref, "failed", fence);
+    visitor_send_half(&ann, "confirm", ref, "failed", fence);
     EXPECT_PAGE(&ann, 409, "whoever proposed a decision cannot confirm");
-    decide(&bob, "D1");
+    visitor_decide(&bob, "TRADE-D1");
     EXPECT_PAGE(&bob, 200, "Confirm “failed”");
-    send_half(&bob, "confirm", ref, "failed", fence);
+    visitor_send_half(&bob, "confirm", ref, "failed", fence);
     EXPECT_PAGE(&bob, 303, "");
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "D1", "F 1 1 O");
+    house_work(&operators.h, 1, 60000);
+    house_row(&operators.h, "TRADE-D1", "F 1 1 O");
     /* The worker sent what the trades of other tests wait for, and only that. */
     house_balance(&operators.h, "C1", "900 0");
     house_books(&operators.h, 1);
@@ -252,24 +259,56 @@ static void test_two_people_resolve_it(void **state)
     visitor_close(&bob);
 }
 
+/* By the form of another tab, say: nobody stays behind in a browser that has forgotten them. */
+static void test_a_second_login_ends_the_first(void **state)
+{
+    char token[64], cookie[160];
+    struct visitor v, other;
+
+    (void)state;
+    visitor_open(&v, &desk);
+    visitor_get(&v, "/login");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "login_token"));
+#define LOG_IN(name, word)                                                                         \
+    visitor_post(&v, "/login", NULL, "login_token", token, "user", name, "password", word)
+    LOG_IN(operators.user[ANN], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    snprintf(cookie, sizeof cookie, "Cookie: %.*s",
+             (int)strcspn(strstr(v.headers, "tl_desk="), ";"), strstr(v.headers, "tl_desk="));
+    LOG_IN(operators.user[BOB], "wrong");
+    EXPECT_PAGE(&v, 403, "do not fit");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "login_token"));
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, operators.user[ANN]);
+    LOG_IN(operators.user[BOB], "secret");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, operators.user[BOB]);
+    visitor_open(&other, &desk);
+    visitor_get_with(&other, "/audit", cookie);
+    EXPECT_PAGE(&other, 403, "You are not logged in any more");
+    visitor_close(&other);
+    visitor_leave(&v);
+}
+
 static void test_a_stale_page(void **state)
 {
     struct visitor v;
     char fence[32], ref[64], *before;
 
     (void)state;
-    operators_make_doubtful("S1");
-    come_in(&v, operators.user[ANN]);
-    snprintf(ref, sizeof ref, "%s", decide(&v, "S1"));
+    operators_make_doubtful("TRADE-S1");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "TRADE-S1"));
     snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
     database_run(operators.h.sql,
                  "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'test' "
-                 "WHERE serial_no = 'S1' AND lane = 'S'");
+                 "WHERE serial_no = 'TRADE-S1' AND lane = 'S'");
     before = all_rows();
-    send_half(&v, "propose", ref, "failed", fence);
+    visitor_send_half(&v, "propose", ref, "failed", fence);
     EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
-    assert_true(strtoull(visitor_field(&v, "fence"), NULL, 10) == operators_fence("S1"));
-    send_half(&v, "retry", ref, "", fence);
+    assert_true(strtoull(visitor_field(&v, "fence"), NULL, 10) == operators_fence("TRADE-S1"));
+    visitor_send_half(&v, "retry", ref, "", fence);
     EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
     visitor_post(&v, "/decide", NULL, "token", visitor_field(&v, "token"), "r", ref, "act",
                  "evidence", "fence", fence, "epoch", "1", "outcome", "SUCCEEDED", "source", "me");
@@ -284,9 +323,9 @@ static void test_evidence_and_looking_again(void **state)
     char fence[32], ref[64], token[64];
 
     (void)state;
-    operators_make_doubtful("E1");
-    come_in(&v, operators.user[ANN]);
-    snprintf(ref, sizeof ref, "%s", decide(&v, "E1"));
+    operators_make_doubtful("EVIDENCE-1");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "EVIDENCE-1"));
     snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
     snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
     visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence", fence,
@@ -295,13 +334,20 @@ static void test_evidence_and_looking_again(void **state)
     visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence", fence,
                  "epoch", "1", "outcome", "PENDING", "source", "the bank's desk");
     EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(
+        database_number(
+            operators.h.sql,
+            "SELECT COUNT(*) FROM tl_act JOIN tl_act_row USING (act_no) "
+            "WHERE what = 'evidence add' AND serial_no = 'EVIDENCE-1' AND account LIKE '%s@%%'",
+            operators.user[ANN]),
+        1);
     visitor_get(&v, "/audit");
     EXPECT_PAGE(&v, 200, "PENDING is on record");
     visitor_get(&v, "/audit");
     EXPECT_NONE(&v, "PENDING is on record");
-    decide(&v, "E1");
+    visitor_decide(&v, "EVIDENCE-1");
     snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
-    send_half(&v, "retry", ref, "", fence);
+    visitor_send_half(&v, "retry", ref, "", fence);
     EXPECT_PAGE(&v, 303, "");
     visitor_close(&v);
 }
@@ -314,9 +360,9 @@ static void test_forged_forms(void **state)
     char fence[32], ref[64], token[64], *before;
 
     (void)state;
-    operators_make_doubtful("G1");
-    come_in(&v, operators.user[ANN]);
-    snprintf(ref, sizeof ref, "%s", decide(&v, "G1"));
+    operators_make_doubtful("TRADE-G1");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "TRADE-G1"));
     snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
     snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
     before = all_rows();
@@ -341,7 +387,7 @@ static void test_forged_forms(void **state)
     visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "propose", "as", "failed",
                  "fence", "-1", "epoch", "1");
     EXPECT_PAGE(&v, 400, "Nothing was done");
-    send_half(&v, "propose", "AAAAAAAAAAAAAAAAAAAAAA", "failed", fence);
+    visitor_send_half(&v, "propose", "AAAAAAAAAAAAAAAAAAAAAA", "failed", fence);
     EXPECT_PAGE(&v, 404, "Nothing was done");
     visitor_get(&v, "/decide");
     EXPECT_PAGE(&v, 404, "No such trade");
@@ -381,8 +427,8 @@ static void test_a_script_is_text(void **state)
 
     (void)state;
     operators_make_doubtful(SCRIPT);
-    come_in(&v, operators.user[ANN]);
-    snprintf(ref, sizeof ref, "%s", decide(&v, SCRIPT));
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&v, SCRIPT));
     EXPECT_PAGE(&v, 200, "&#39;&lt;script&gt;alert(1)&lt;/script&gt;&#39;");
     EXPECT_NONE(&v, SCRIPT);
     snprintf(path, sizeof path, "/trade?r=%s", ref);
@@ -548,11 +594,11 @@ static void expect_refused(int code, const char *words, const char *const *optio
 static void test_how_it_is_started_wrongly(void **state)
 {
     (void)state;
-    REFUSED(1, "Address already in use", "--listen", strchr(desk.url, '1'));
+    REFUSED(2, "Address already in use", "--listen", strchr(desk.url, '1'));
     REFUSED(2, "passwords would travel for all to read", "--listen", "0.0.0.0:0");
     REFUSED(2, "go together", "--tls-cert", operators.config[ANN]);
     REFUSED(2, "cannot be read", "--tls-cert", "/nowhere", "--tls-key", "/nowhere");
-    REFUSED(1, "certificate and key cannot be used", "--listen", "127.0.0.1:0", "--tls-cert",
+    REFUSED(2, "certificate and key cannot be used", "--listen", "127.0.0.1:0", "--tls-cert",
             operators.config[ANN], "--tls-key", operators.config[ANN]);
     REFUSED(2, "IPv4 address and a port", "--listen", "8080");
     REFUSED(2, "no IPv4 address", "--listen", "localhost:80");
@@ -566,8 +612,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_may_come_in),
         cmocka_unit_test(test_a_reader_has_no_button),
+        cmocka_unit_test(test_a_channel_is_paused),
         cmocka_unit_test(test_many_sessions_of_one_account),
         cmocka_unit_test(test_two_people_resolve_it),
+        cmocka_unit_test(test_a_second_login_ends_the_first),
         cmocka_unit_test(test_a_stale_page),
         cmocka_unit_test(test_evidence_and_looking_again),
         cmocka_unit_test(test_forged_forms),

@@ -204,6 +204,24 @@ void visitor_post_bytes(struct visitor *visitor, const char *path, size_t size)
     free(body);
 }
 
+void visitor_post_file(struct visitor *visitor, const char *path, const char *token,
+                       const char *name, const char *data, size_t size)
+{
+    curl_mime *form = curl_mime_init(visitor->curl);
+    curl_mimepart *part = curl_mime_addpart(form);
+
+    curl_mime_name(part, "token");
+    curl_mime_data(part, token, CURL_ZERO_TERMINATED);
+    part = curl_mime_addpart(form);
+    curl_mime_name(part, "file");
+    curl_mime_data(part, data, size);
+    curl_mime_filename(part, name);
+    curl_easy_setopt(visitor->curl, CURLOPT_MIMEPOST, form);
+    perform(visitor, path, NULL);
+    curl_easy_setopt(visitor->curl, CURLOPT_MIMEPOST, NULL);
+    curl_mime_free(form);
+}
+
 void visitor_login(struct visitor *visitor, const char *user, const char *password)
 {
     char token[64];
@@ -262,4 +280,60 @@ void visitor_expect_none(const struct visitor *visitor, const char *words, const
         return;
     print_error("%s\n\"%s\" stands there\n", visitor->body, words);
     _fail(file, line);
+}
+
+/* ------------------------------------------------------------------ going about -- */
+
+void visitor_come_in(struct visitor *visitor, const struct desk_process *desk, const char *user)
+{
+    visitor_open(visitor, desk);
+    visitor_login(visitor, user, "secret");
+    EXPECT_PAGE(visitor, 303, "");
+}
+
+void visitor_leave(struct visitor *visitor)
+{
+    visitor_get(visitor, "/audit");
+    visitor_post(visitor, "/logout", NULL, "token", visitor_field(visitor, "token"));
+    EXPECT_PAGE(visitor, 303, "");
+    visitor_close(visitor);
+}
+
+const char *visitor_find(struct visitor *visitor, const char *serial)
+{
+    static char ref[64];
+    char token[64];
+
+    visitor_get(visitor, "/trades");
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    visitor_post(visitor, "/search", NULL, "token", token, "serial", serial, "cust", "C1");
+    EXPECT_PAGE(visitor, 303, "");
+    assert_null(strstr(visitor->headers, serial));
+    assert_non_null(strstr(visitor->headers, "Location: /trades?r="));
+    snprintf(ref, sizeof ref, "%.*s", (int)strcspn(strstr(visitor->headers, "/trades?r="), "\r"),
+             strstr(visitor->headers, "/trades?r="));
+    visitor_get(visitor, ref);
+    snprintf(ref, sizeof ref, "%s", strchr(visitor_link(visitor, "/trade?r="), '=') + 1);
+    return ref;
+}
+
+const char *visitor_decide(struct visitor *visitor, const char *serial)
+{
+    const char *ref = visitor_find(visitor, serial);
+    char path[128];
+
+    snprintf(path, sizeof path, "/decide?r=%s", ref);
+    visitor_get(visitor, path);
+    return ref;
+}
+
+void visitor_send_half(struct visitor *visitor, const char *act, const char *ref, const char *as,
+                       const char *fence)
+{
+    char token[64], epoch[16];
+
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    snprintf(epoch, sizeof epoch, "%s", visitor_field(visitor, "epoch"));
+    visitor_post(visitor, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence",
+                 fence, "epoch", epoch[0] != '\0' ? epoch : "1", "reason", "the bank's letter");
 }

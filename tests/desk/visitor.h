@@ -35,6 +35,9 @@ void visitor_get_with(struct visitor *visitor, const char *path, const char *hea
 void visitor_post_fields(struct visitor *visitor, const char *path, const char *header,
                          const char *const *fields);
 void visitor_post_bytes(struct visitor *visitor, const char *path, size_t size);
+/* A form with a token and one file, as browsers send it. */
+void visitor_post_file(struct visitor *visitor, const char *path, const char *token,
+                       const char *name, const char *data, size_t size);
 /* Takes the login form and sends it. */
 void visitor_login(struct visitor *visitor, const char *user, const char *password);
 
@@ -51,5 +54,19 @@ void visitor_expect(const struct visitor *visitor, long status, const char *word
 void visitor_expect_none(const struct visitor *visitor, const char *words, const char *file,
                          int line);
 #define EXPECT_NONE(visitor, words) visitor_expect_none(visitor, words, __FILE__, __LINE__)
+
+/* ------------------------------------------------------------------ going about -- */
+
+/* Opens it and logs in, with the tests' password. */
+void visitor_come_in(struct visitor *visitor, const struct desk_process *desk, const char *user);
+/* Logs out and closes it: an account has so many sessions, and no more. */
+void visitor_leave(struct visitor *visitor);
+/* Searches for this trade of customer C1, and returns its reference. */
+const char *visitor_find(struct visitor *visitor, const char *serial);
+/* Opens the page Decide of this trade. */
+const char *visitor_decide(struct visitor *visitor, const char *serial);
+/* Sends a half of a decision as the page Decide has it. */
+void visitor_send_half(struct visitor *visitor, const char *act, const char *ref, const char *as,
+                       const char *fence);
 
 #endif

@@ -101,6 +101,12 @@ static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
     return TL_EXECUTE_SUCCEEDED;
 }
 
+static void told(void *context, const tl_progress *progress)
+{
+    (void)context;
+    (void)progress;
+}
+
 #define LOOK(name, type)                                                                           \
     static int name(void *context, const type *what)                                               \
     {                                                                                              \
@@ -241,6 +247,15 @@ CALL(tl_attempt_left_ms)
     tl_attempt attempt = {.until_ms = 0};
 
     return EMPTY(tl_attempt_left_ms(N(1, &attempt)));
+}
+
+CALL(tl_audit_with)
+{
+    tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+
+    return (int)tl_audit_with(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
+                              MAY(4, told), MAY(5, &counts), N(6, &counts));
 }
 
 CALL(tl_audit)
@@ -764,6 +779,13 @@ CALL(tl_next_due_ms)
     return (int)tl_next_due_ms(N(1, have.client), N(2, "WITHDRAW"), N(3, &due_ms));
 }
 
+CALL(tl_suspects_due)
+{
+    int due;
+
+    return (int)tl_suspects_due(N(1, have.client), N(2, "WITHDRAW"), N(3, &due));
+}
+
 CALL(tl_operations)
 {
     return (int)tl_operations(N(1, have.client), N(2, each_operation), MAY(3, &have));
@@ -777,6 +799,15 @@ CALL(tl_proof_name)
 CALL(tl_proof_text)
 {
     return some_text(tl_proof_text((tl_proof)99));
+}
+
+CALL(tl_purge_with)
+{
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
+    tl_purged purged;
+
+    options.older_ms = INT64_C(31622400000);
+    return (int)tl_purge_with(N(1, have.client), N(2, &options), MAY(3, &purged));
 }
 
 CALL(tl_purge)
@@ -1053,6 +1084,43 @@ CALL(tl_overview_read)
                                  MAY(4, &have));
 }
 
+static int each_pause(void *context, const tl_pause_row *row)
+{
+    (void)context, (void)row;
+    return 0;
+}
+
+CALL(tl_pause_list)
+{
+    return (int)tl_pause_list(N(1, have.client), N(2, each_pause), MAY(3, &have));
+}
+
+CALL(tl_channel_pause)
+{
+    tl_pause it = {
+        .version = TL_PAUSE_VERSION, .channel = "bank", .actor = "anna", .reason = "test"};
+
+    return (int)tl_channel_pause(N(1, have.client), N(2, &it));
+}
+
+CALL(tl_channel_resume)
+{
+    tl_pause it = {
+        .version = TL_PAUSE_VERSION, .channel = "bank", .actor = "anna", .reason = "test"};
+
+    return (int)tl_channel_resume(N(1, have.client), N(2, &it));
+}
+
+CALL(tl_channel_add)
+{
+    return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"));
+}
+
+CALL(tl_channel_check)
+{
+    return (int)tl_channel_check(N(1, have.client), MAY(2, "bank"), N(3, "WITHDRAW"));
+}
+
 CALL(tl_channel_list)
 {
     return (int)tl_channel_list(N(1, have.client), N(2, each_channel), MAY(3, &have));
@@ -1061,6 +1129,103 @@ CALL(tl_channel_list)
 CALL(tl_session_list)
 {
     return (int)tl_session_list(N(1, have.client), N(2, each_session), MAY(3, &have));
+}
+
+CALL(tl_act_begin)
+{
+    static const tl_act act = {
+        .version = TL_ACT_VERSION, .what = "retry", .actor = "anna", .reason = "test"};
+    uint64_t act_no;
+
+    return (int)tl_act_begin(N(1, have.client), N(2, &act), N(3, &act_no));
+}
+
+CALL(tl_act_note)
+{
+    static const tl_act act = {
+        .version = TL_ACT_VERSION, .what = "retry", .actor = "anna", .reason = "test"};
+
+    return (int)tl_act_note(N(1, have.client), N(2, &act), MAY(3, "left=0"));
+}
+
+CALL(tl_act_end)
+{
+    return (int)tl_act_end(N(1, have.client), 1, MAY(2, "left=0"));
+}
+
+CALL(tl_act_retry)
+{
+    return (int)tl_act_retry(N(1, have.client), 1, 1, N(2, &key), 1);
+}
+
+CALL(tl_act_evidence)
+{
+    static const tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                                         .key = {"S", "C", "WITHDRAW"},
+                                         .outcome = "PENDING",
+                                         .source = "test"};
+
+    return (int)tl_act_evidence(N(1, have.client), 1, 1, N(2, &evidence), 1);
+}
+
+CALL(tl_evidence_file)
+{
+    static const tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                                         .key = {"S", "C", "WITHDRAW"},
+                                         .outcome = "PENDING",
+                                         .source = "test"};
+
+    return (int)tl_evidence_file(N(1, have.client), N(2, &evidence), N(3, "anna"));
+}
+
+static int each_act(void *context, const tl_act_view *act)
+{
+    (void)context;
+    (void)act;
+    return 0;
+}
+
+CALL(tl_act_list)
+{
+    tl_act_filter filter = TL_ACT_FILTER_INIT;
+    char next[TL_NEXT_TEXT];
+
+    return (int)tl_act_list(N(1, have.client), N(2, &filter), N(3, each_act), MAY(4, &have),
+                            MAY(5, next));
+}
+
+static int each_act_row(void *context, const tl_act_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+CALL(tl_act_row_list)
+{
+    return (int)tl_act_row_list(N(1, have.client), 1, 0, 1, N(2, each_act_row), MAY(3, &have));
+}
+
+static int each_paid(void *context, const tl_paid *paid)
+{
+    (void)context;
+    (void)paid;
+    return 0;
+}
+
+CALL(tl_paid_list)
+{
+    static const tl_payment payment = {.serial_no = "S", .cust_no = "C", .op_code = "WITHDRAW"};
+
+    return (int)tl_paid_list(N(1, have.client), N(2, &payment), 1, N(3, each_paid), MAY(4, &have));
+}
+
+CALL(tl_list_end_add)
+{
+    static tl_list_end end;
+
+    tl_list_end_add(N(1, &end), N(2, "EUR"), 1);
+    return NEUTRAL;
 }
 
 CALL(tl_inbox)
@@ -1073,9 +1238,36 @@ CALL(tl_explain)
     return (int)tl_explain(N(1, have.client), N(2, &key), N(3, each_sentence), MAY(4, &have));
 }
 
+CALL(tl_trade_read)
+{
+    tl_trade_each each = TL_TRADE_EACH_INIT;
+
+    each.row = each_view;
+    each.sentence = each_sentence;
+    return (int)tl_trade_read(N(1, have.client), N(2, &key), N(3, &each), MAY(4, &have),
+                              MAY(5, &(int){0}));
+}
+
 CALL(tl_timeline)
 {
     return (int)tl_timeline(N(1, have.client), N(2, &key), N(3, each_step), MAY(4, &have));
+}
+
+CALL(tl_business_op_size)
+{
+    return EMPTY(tl_business_op_size(N(1, "A_RETRY")) - (null == 1 ? 0 : 1));
+}
+
+CALL(tl_shell_quote)
+{
+    char to[8];
+
+    return tl_shell_quote(MAY(1, to), null == 1 ? 0 : sizeof to, MAY(2, "a")) > 0 ? NEUTRAL : WRONG;
+}
+
+CALL(tl_age_name)
+{
+    return NO_TEXT(tl_age_name(99));
 }
 
 CALL(tl_utf8_size)
@@ -1442,6 +1634,7 @@ static const struct entry {
     FUNCTION(tl_answer_clear, 1),
     FUNCTION(tl_attempt_left_ms, 1),
     FUNCTION(tl_audit, 5),
+    FUNCTION(tl_audit_with, 6),
     FUNCTION(tl_audit_close, 2),
     FUNCTION(tl_book_bytes, 3),
     FUNCTION(tl_book_check, 1),
@@ -1456,7 +1649,12 @@ static const struct entry {
     FUNCTION(tl_books_new, 3),
     FUNCTION(tl_calls_count, 1),
     FUNCTION(tl_calls_of, 3),
+    FUNCTION(tl_channel_add, 3),
+    FUNCTION(tl_channel_check, 3),
     FUNCTION(tl_channel_key, 4),
+    FUNCTION(tl_channel_pause, 2),
+    FUNCTION(tl_channel_resume, 2),
+    FUNCTION(tl_pause_list, 3),
     FUNCTION(tl_claim_due, 4),
     FUNCTION(tl_class_name, 0),
     FUNCTION(tl_client_alive_ms, 1),
@@ -1524,10 +1722,22 @@ static const struct entry {
     FUNCTION(tl_mutex_view, 1),
     FUNCTION(tl_lane_overdue, 3),
     FUNCTION(tl_next_due_ms, 3),
+    FUNCTION(tl_suspects_due, 3),
     FUNCTION(tl_operations, 3),
     FUNCTION(tl_proof_name, 0),
     FUNCTION(tl_proof_text, 0),
+    FUNCTION(tl_act_begin, 3),
+    FUNCTION(tl_act_end, 2),
+    FUNCTION(tl_act_evidence, 2),
+    FUNCTION(tl_act_list, 5),
+    FUNCTION(tl_act_note, 3),
+    FUNCTION(tl_act_retry, 2),
+    FUNCTION(tl_act_row_list, 3),
+    FUNCTION(tl_evidence_file, 3),
+    FUNCTION(tl_list_end_add, 2),
+    FUNCTION(tl_paid_list, 4),
     FUNCTION(tl_purge, 2),
+    FUNCTION(tl_purge_with, 3),
     FUNCTION(tl_reap, 2),
     FUNCTION(tl_reply_ref, 2),
     FUNCTION(tl_reply_remark, 2),
@@ -1567,11 +1777,15 @@ static const struct entry {
     FUNCTION(tl_status_text, 0),
     FUNCTION(tl_thread_uuid, 0),
     FUNCTION(tl_explain, 4),
+    FUNCTION(tl_trade_read, 5),
     FUNCTION(tl_overview_read, 4),
     FUNCTION(tl_channel_list, 3),
     FUNCTION(tl_session_list, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),
+    FUNCTION(tl_business_op_size, 1),
+    FUNCTION(tl_shell_quote, 2),
+    FUNCTION(tl_age_name, 0),
     FUNCTION(tl_utf8_size, 1),
     FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_topic_name, 0),

@@ -386,6 +386,13 @@ static int each_channel(void *context, const tl_channel_state *channel)
     return 0;
 }
 
+static int each_pause(void *context, const tl_pause_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
 static int each_session(void *context, const tl_session_row *session)
 {
     (void)context;
@@ -404,12 +411,19 @@ static tl_status call_overview(scene *s)
 {
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
     tl_overview overview = TL_OVERVIEW_INIT;
+    tl_trade_each each = TL_TRADE_EACH_INIT;
     tl_status status = tl_explain(s->far, &key, each_sentence, NULL);
 
+    each.row = each_view;
+    each.sentence = each_sentence;
+    if (status == TL_OK)
+        status = tl_trade_read(s->far, &key, &each, NULL, NULL);
     if (status == TL_OK)
         status = tl_overview_read(s->far, &overview, each_waiting, NULL);
     if (status == TL_OK)
         status = tl_channel_list(s->far, each_channel, NULL);
+    if (status == TL_OK)
+        status = tl_pause_list(s->far, each_pause, NULL);
     if (status == TL_OK)
         status = tl_session_list(s->far, each_session, NULL);
     return status == TL_OK ? tl_inbox(s->far, each_proposal, NULL) : status;
@@ -425,6 +439,7 @@ static tl_status call_looks(scene *s)
     tl_pace pace = TL_PACE_INIT;
     tl_overdue overdue;
     int64_t due_ms;
+    int suspects;
 
     filter.log_uuid = "11111111-1111-4111-8111-111111111111";
     if (status == TL_OK)
@@ -453,6 +468,8 @@ static tl_status call_looks(scene *s)
     if (status == TL_OK)
         status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
     if (status == TL_OK)
+        status = tl_suspects_due(s->far, "WITHDRAW", &suspects);
+    if (status == TL_OK)
         status = tl_lane_overdue(s->far, "WITHDRAW", 0, &overdue);
     return status;
 }
@@ -477,7 +494,8 @@ static tl_status call_audit(scene *s)
     /* The one payment of no row is named. */
     if (status == TL_OK)
         EXPECT(counts.violations > 0);
-    return status;
+    return status == TL_OK ? tl_audit_with(s->far, &paid, 1, each_violation, NULL, NULL, &counts)
+                           : status;
 }
 
 /* Each time another finding; the second half can only be refused. */
@@ -512,16 +530,81 @@ static tl_status call_doctor(scene *s)
     return status == TL_SERVER_UNSAFE ? TL_OK : status;
 }
 
+static uint64_t fence_of(scene *s)
+{
+    return (uint64_t)database_number(s->sql,
+                                     "SELECT fence FROM trade_lock WHERE cust_no = '%s' AND "
+                                     "op_code = 'WITHDRAW'",
+                                     s->cust);
+}
+
 static tl_status call_retry_now(scene *s)
 {
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
-    uint64_t fence =
-        (uint64_t)database_number(s->sql,
-                                  "SELECT fence FROM trade_lock WHERE cust_no = '%s' AND op_code = "
-                                  "'WITHDRAW'",
-                                  s->cust);
 
-    return tl_retry_now(s->far, &key, fence, "anna", "test");
+    return tl_retry_now(s->far, &key, fence_of(s), "anna", "test");
+}
+
+static int each_paid(void *context, const tl_paid *paid)
+{
+    (void)context;
+    (void)paid;
+    return 0;
+}
+
+static int each_act(void *context, const tl_act_view *act)
+{
+    (void)context;
+    (void)act;
+    return 0;
+}
+
+static int each_acted(void *context, const tl_act_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static tl_status look_at_acts(scene *s, uint64_t act_no)
+{
+    const tl_payment payment = {.serial_no = s->serial, .cust_no = s->cust, .op_code = "WITHDRAW"};
+    tl_act_filter filter = TL_ACT_FILTER_INIT;
+    char next[TL_NEXT_TEXT];
+    tl_status status = tl_paid_list(s->far, &payment, 1, each_paid, NULL);
+
+    if (status == TL_OK)
+        status = tl_act_list(s->far, &filter, each_act, NULL, next);
+    return status == TL_OK ? tl_act_row_list(s->far, act_no, 0, 0, each_acted, NULL) : status;
+}
+
+/* An operation about two rows, and what is on record of it. */
+static tl_status call_acts(scene *s)
+{
+    const tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                                  .key = {s->serial, s->cust, "WITHDRAW"},
+                                  .outcome = "SUCCEEDED",
+                                  .source = "test"};
+    tl_act act = TL_ACT_INIT;
+    uint64_t act_no = 0;
+    tl_status status;
+
+    act.what = "test";
+    act.actor = "anna";
+    act.reason = "test";
+    act.planned = 2;
+    status = tl_act_begin(s->far, &act, &act_no);
+    if (status == TL_OK)
+        status = tl_act_retry(s->far, act_no, 1, &evidence.key, fence_of(s));
+    if (status == TL_OK)
+        status = tl_act_evidence(s->far, act_no, 2, &evidence, fence_of(s));
+    if (status == TL_OK)
+        status = tl_act_end(s->far, act_no, "done=2");
+    if (status == TL_OK)
+        status = tl_act_note(s->far, &act, "done=0");
+    if (status == TL_OK)
+        status = tl_evidence_file(s->far, &evidence, "anna");
+    return status == TL_OK ? look_at_acts(s, act_no) : status;
 }
 
 /* As if the time in which the sender could still send were over. */
@@ -662,9 +745,13 @@ static tl_status call_holder_unlock(scene *s)
 
 static tl_status call_purge(scene *s)
 {
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged;
+    tl_status status = tl_purge(s->far, INT64_C(31536000000), &purged);
 
-    return tl_purge(s->far, INT64_C(31536000000), &purged);
+    options.older_ms = INT64_C(31536000000);
+    options.only_counts = 1;
+    return status == TL_OK ? tl_purge_with(s->far, &options, &purged) : status;
 }
 
 static tl_status call_migrate(scene *s)
@@ -708,6 +795,20 @@ static tl_status call_metrics(scene *s)
     return status == TL_OK ? tl_metrics_write_database(s->far, take_text, &size) : status;
 }
 
+/* Another channel each time, whose name the last call that failed made known perhaps. */
+static tl_status call_pause(scene *s)
+{
+    tl_pause pause = {
+        .version = TL_PAUSE_VERSION, .channel = s->cust, .actor = "anna", .reason = "test"};
+    tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW");
+
+    if (status == TL_OK)
+        status = tl_channel_pause(s->far, &pause);
+    if (status == TL_OK || status == TL_ALREADY_DONE)
+        status = tl_channel_resume(s->far, &pause);
+    return status == TL_OK ? tl_channel_check(s->far, NULL, "WITHDRAW") : status;
+}
+
 static int count_nothing(void *context, const tl_restore_count *count)
 {
     (void)context;
@@ -748,6 +849,7 @@ static const operation operations[] = {
     {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"overview", OPERATION_SPEAKS, prepare_doubtful, call_overview, TL_OK, "P 1 1", "F 1 0", 0, 0,
      NULL},
+    {"pause", OPERATION_SPEAKS, prepare_nothing, call_pause, TL_OK, "-", "-", 0, 0, NULL},
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
      "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
@@ -755,6 +857,8 @@ static const operation operations[] = {
     {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1", "F 1 0",
      SWEEP_ANY_STEPS, 0, NULL},
+    {"acts", OPERATION_PARTS, prepare_doubtful, call_acts, TL_OK, "P 1 1", "F 1 0", SWEEP_ANY_STEPS,
+     0, NULL},
     {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1", "F 1 0", 2, 0,
      NULL},

@@ -32,6 +32,8 @@ typedef struct scene {
     MYSQL *caller;
     int stage; /* an operation's own */
     int64_t opened;
+    /* When the account was opened: the ledger's last row, and what the treasury had by then. */
+    long long ledger_was, treasury_was;
 } scene;
 
 /* NULL: a server of the scene's own settings; else of a server that the test started. */

@@ -24,7 +24,8 @@ static const tl_statement statements[] = {
      .sql = "DELETE FROM ledger WHERE serial_no = :serial_no AND note = 'to be struck out'"},
     {.name = "treasury",
      .sql = "UPDATE treasury SET balance = balance + :amount_minor WHERE id = 1",
-     .shared = 1},
+     .shared = 1,
+     .summed = 1},
 };
 
 void scene_books_open(scene *s)
@@ -54,6 +55,12 @@ void scene_open_account(scene *s, int64_t balance)
     declare(&s->far_books, s->far);
     database_run(s->sql, "INSERT INTO account (cust_no, first, balance) VALUES ('%s', %lld, %lld)",
                  s->cust, (long long)balance, (long long)balance);
+    s->ledger_was = database_number(s->sql, "SELECT COALESCE(MAX(id), 0) FROM ledger");
+    s->treasury_was =
+        database_number(s->sql,
+                        "SELECT balance - %d * (SELECT COUNT(*) FROM ledger WHERE id > %lld AND"
+                        " note = 'success') FROM treasury",
+                        SCENE_AMOUNT, s->ledger_was);
 }
 
 tl_book *scene_pages(tl_books *books, enum scene_pages which)
@@ -125,9 +132,9 @@ const char *scene_books_problem(scene *s)
         snprintf(problem, sizeof problem, "the account says something else than the ledger: %s",
                  sums);
     else if (database_number(s->sql,
-                             "SELECT balance <> %d * (SELECT COUNT(*) FROM ledger WHERE"
-                             " note = 'success') FROM treasury",
-                             SCENE_AMOUNT) != 0)
+                             "SELECT balance - %lld <> %d * (SELECT COUNT(*) FROM ledger WHERE"
+                             " id > %lld AND note = 'success') FROM treasury",
+                             s->treasury_was, SCENE_AMOUNT, s->ledger_was) != 0)
         snprintf(problem, sizeof problem, "the treasury says something else than the ledger");
     free(sums);
     return problem;

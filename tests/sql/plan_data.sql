@@ -25,6 +25,14 @@ SELECT CONCAT('f0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'past', 'host', s
     10000, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY,
     @now - INTERVAL 9 DAY FROM seq_1_to_100;
 
+-- Channels: 1,000 that are open, of which ten are paused for one operation, and one as a whole.
+INSERT INTO trade_channel (channel, op_code)
+SELECT CONCAT('bank-', LPAD(seq, 4, '0')), 'WITHDRAW' FROM seq_1_to_1000;
+UPDATE trade_channel SET paused = 1, decided_at = @now, reason = 'r', actor = 'a', account = 'a@h'
+WHERE channel <= 'bank-0010';
+INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, account)
+VALUES ('bank-0500', '', 1, @now, 'r', 'a', 'a@h');
+
 -- Finished: W1 ... of 20,000 customers, all before the low-water mark.
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
@@ -109,6 +117,16 @@ INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source,
     filed_at)
 SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
     USER(), @now FROM seq_1_to_20000;
+-- Much is on file about O8: a web-hook came 200 times, and operators cannot agree.
+INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,
+    filed_at)
+SELECT 'C8', 'O8', 'WITHDRAW', 9, 'PENDING', 'webhook', USER(), @now FROM seq_1_to_200;
+INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
+    reason, actor, thread_no, account)
+SELECT t.cust_no, t.serial_no, t.op_code, t.rev, ELT(p.seq, 'C', 'F', 'Y'), 1, t.fence, t.epoch,
+    'why', 'who', UUID(), 'operator1@localhost'
+FROM trade_lock t JOIN seq_1_to_3 p
+WHERE t.cust_no = 'C8' AND t.serial_no = 'O8' AND t.op_code = 'WITHDRAW';
 -- Failed, and in conflict: X1 ...; proposed by an operator: W1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, proof, conflict, success_epoch, created_at, updated_at)
@@ -163,9 +181,19 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
     1000, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_300;
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
+-- What operators did: 20,000 acts, one a minute; the first is under way, and has 2,000 rows.
+INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, done, begun_at, ended_at)
+SELECT seq, 'retry', 'parked', 'why', 'ann', USER(), IF(seq = 1, 3000, 1), 1,
+    @now - INTERVAL seq MINUTE, IF(seq = 1, NULL, @now) FROM seq_1_to_20000;
+INSERT INTO tl_act_row (act_no, row_no, cust_no, serial_no, op_code, fence, result, acted_at)
+SELECT 1, seq, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @now
+    FROM seq_1_to_2000
+UNION ALL
+SELECT seq, 1, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @now
+    FROM seq_2_to_20000;
 COMMIT;
 ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
-    resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;
+    tl_act, tl_act_row, trade_resolution, resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;
 
 -- A restore that two operators have decided to accept, for the statement that carries it out.
 INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', 'a test', 'ann');

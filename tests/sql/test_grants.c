@@ -154,6 +154,30 @@ static const struct right {
     {"YYN", "CALL tl_operator_retry('c', 'none', 'WITHDRAW', 1, UUID(), NULL, 'x', 'a', "
             "'r')"},
     {"YNN", "CALL tl_resolution_refused('c', 'none', 'WITHDRAW', 1, 'r', UUID(), NULL)"},
+    /* acts: procedures alone write them, in the caller's name */
+    {"NYY", "SELECT COUNT(*) FROM tl_act"},
+    {"NYY", "SELECT COUNT(*) FROM tl_act_row"},
+    {"NYN", "CALL tl_act_begin('retry', '', 'r', 'a', NULL, 1, @act)"},
+    {"NYN", "CALL tl_act_end(@act, NULL)"},
+    {"NYN", "CALL tl_purge_acts(864000000, 10, @purged)"},
+    {"NNN", "INSERT INTO tl_act (what, said, reason, actor, account, begun_at) VALUES ('retry', "
+            "'', 'r', 'a', 'ann@localhost', NOW(6))"},
+    {"NNN", "UPDATE tl_act SET account = 'ann@localhost'"},
+    {"NNN", "DELETE FROM tl_act"},
+    {"NNN", "INSERT INTO tl_act_row SELECT * FROM tl_act_row"},
+    {"NNN", "UPDATE tl_act_row SET result = 'done'"},
+    {"NNN", "DELETE FROM tl_act_row"},
+    {"NNN", "CALL tl_retry_lane('c', 'none', 'WITHDRAW', 1, UUID(), NULL, 'x', 'a', 'r', @n)"},
+    /* channels: workflows make them known, operators pause them by the procedure alone */
+    {"YYY", "SELECT COUNT(*) FROM trade_channel"},
+    {"YNN", "INSERT IGNORE INTO trade_channel (channel, op_code) VALUES ('bank', 'WITHDRAW')"},
+    {"NYN", "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
+            "START TRANSACTION; CALL tl_channel_decide('bank', 'WITHDRAW', 1, NULL, 'a', 'r'); "
+            "ROLLBACK; END"},
+    {"NNN", "INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
+            "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
+    {"NNN", "UPDATE trade_channel SET paused = 0"},
+    {"NNN", "DELETE FROM trade_channel"},
     {"YYY", "SELECT COUNT(*) FROM audit_closing"},
     {"NNN", "UPDATE audit_closing SET part = 2"},
     {"NNN", "DELETE FROM audit_closing"},

@@ -30,8 +30,13 @@ static void take_back(MYSQL *connection, unsigned version)
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     database_run(connection,
-                 "ALTER TABLE trade_lock DROP KEY serial; UPDATE tl_schema SET version = %u",
+                 "DROP TABLE trade_channel, tl_act, tl_act_row; ALTER TABLE trade_resolution DROP "
+                 "KEY decided; "
+                 "ALTER TABLE audit_closing DROP KEY closed; "
+                 "ALTER TABLE tl_restore DROP KEY decided; UPDATE tl_schema SET version = %u",
                  version);
+    if (version < 15)
+        database_run(connection, "ALTER TABLE trade_lock DROP KEY serial");
     if (version < 14)
         database_run(connection, "ALTER TABLE trade_lock DROP COLUMN longest_hold_ms; "
                                  "ALTER TABLE trade_lock_past DROP COLUMN longest_hold_ms");
@@ -272,6 +277,12 @@ static void trades_go_on_from_14(void **state)
     trades_go_on_from(14);
 }
 
+static void trades_go_on_from_15(void **state)
+{
+    (void)state;
+    trades_go_on_from(15);
+}
+
 static int close_house(void **state)
 {
     (void)state;
@@ -288,6 +299,7 @@ int main(void)
         cmocka_unit_test_teardown(trades_go_on_from_12, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_13, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_14, close_house),
+        cmocka_unit_test_teardown(trades_go_on_from_15, close_house),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -60,7 +60,18 @@ static const tl_statement statements[] = {
      .refused = "too little money is left"},
     {.name = "treasury",
      .sql = "UPDATE treasury SET balance = balance - :amount_minor WHERE id = 1",
-     .shared = 1},
+     .shared = 1,
+     .summed = 1},
+    {.name = "transfer",
+     .sql = "UPDATE treasury SET balance = balance + :sum WHERE id = :id",
+     .values = "sum int, id int",
+     .shared = 1,
+     .summed = 1},
+    {.name = "wei",
+     .sql = "UPDATE vault SET wei = wei + :wei WHERE id = 1",
+     .values = "wei int",
+     .shared = 1,
+     .summed = 1},
 };
 
 static int set_up(void **state)
@@ -78,6 +89,9 @@ static int set_up(void **state)
                  "CREATE TABLE treasury (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
                  " ENGINE = InnoDB;"
                  "INSERT INTO treasury VALUES (1, 0);"
+                 "CREATE TABLE vault (id INT PRIMARY KEY, wei DECIMAL(38) NOT NULL)"
+                 " ENGINE = InnoDB;"
+                 "INSERT INTO vault VALUES (1, 0);"
                  "INSERT INTO account (cust_no, balance) SELECT CONCAT('c', seq), %d"
                  " FROM seq_0_to_199;"
                  "UPDATE account SET balance = 0 WHERE MOD(SUBSTR(cust_no, 2), 10) = 9",
@@ -673,6 +687,96 @@ static void test_no_amount(void **state)
     check_sums();
 }
 
+/* ------------------------------------------------------------------------------- sums -- */
+
+/* What the trade with this number adds: of both signs, and zero for each eighth. */
+static int sum_of(int number)
+{
+    return number % 8 == 5 ? 0 : number - 20;
+}
+
+/* Two trades name no number, and a row that is not there. */
+#define NULL_SUM 40
+#define NO_ROW 41
+
+static int odd_ones; /* they take part */
+
+/* Two of them are more than an int64_t takes, and the column takes all. */
+#define FIVE_ETHER 5000000000000000000
+
+static const char *sum_fault(int number)
+{
+    if (odd_ones && number == NULL_SUM)
+        return "cannot be null";
+    if ((odd_ones && number == NO_ROW) || sum_of(number) == 0)
+        return "'transfer' changed 0 rows instead of 1";
+    return NULL;
+}
+
+static void transfer(void *context, int number)
+{
+    const char *fault = sum_fault(number);
+    tl_book *book = ask_book();
+    tl_lock *lock;
+    char serial[32], cust[16];
+
+    (void)context;
+    snprintf(serial, sizeof serial, "sum%d-%d", odd_ones, number);
+    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
+    lock = new_lock(serial, cust);
+    tl_book_line(book, "transfer");
+    if (odd_ones && number == NULL_SUM)
+        tl_book_null(book, "sum");
+    else
+        tl_book_int(book, "sum", sum_of(number));
+    tl_book_int(book, "id", odd_ones && number == NO_ROW ? 9 : 1 + number % 2);
+    tl_book_line(book, "wei");
+    tl_book_int(book, "wei", FIVE_ETHER);
+    pthread_barrier_wait(&barrier);
+    CREW_STATUS(ask_with(lock, book), fault == NULL ? TL_GRANTED : TL_CALLBACK_FAILED);
+    CREW_CHECK(fault == NULL || strstr(tl_error_message(), fault) != NULL);
+    tl_lock_free(lock);
+}
+
+static void transfer_all(void)
+{
+    long long before[2], expected[2] = {0, 0};
+    int right = 0;
+
+    database_run(SQL, "UPDATE vault SET wei = 0");
+    for (int number = 0; number < THREADS; number++)
+        if (sum_fault(number) == NULL) {
+            expected[number % 2] += sum_of(number);
+            right++;
+        }
+    for (int id = 1; id <= 2; id++)
+        before[id - 1] = NUMBER("SELECT balance FROM treasury WHERE id = %d", id);
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    crew_threads(THREADS, transfer, NULL);
+    pthread_barrier_destroy(&barrier);
+    for (int id = 1; id <= 2; id++)
+        assert_int_equal(NUMBER("SELECT balance FROM treasury WHERE id = %d", id) - before[id - 1],
+                         expected[id - 1]);
+    assert_int_equal(NUMBER("SELECT wei / %lld FROM vault", (long long)FIVE_ETHER), right);
+    check_sums();
+}
+
+/* What the lines of each row add up to is written, and whoever's line is at fault hears it alone.
+ * A trigger tells how many lines were written. */
+static void test_sums(void **state)
+{
+    (void)state;
+    database_run(SQL, "INSERT INTO treasury VALUES (2, 0);"
+                      "CREATE TRIGGER written AFTER UPDATE ON treasury FOR EACH ROW"
+                      " INSERT INTO marks (name) VALUES ('written')");
+    odd_ones = 0;
+    transfer_all();
+    assert_in_range(NUMBER("SELECT COUNT(*) FROM marks WHERE name = 'written'"), 1, THREADS - 12);
+    odd_ones = 1;
+    transfer_all();
+    database_run(SQL, "DROP TRIGGER written; DELETE FROM marks");
+}
+
 /* ------------------------------------------------------------------- a held shared row -- */
 
 static atomic_int without_treasury;
@@ -762,6 +866,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_lines_keep_their_order),
         cmocka_unit_test(test_an_amount_is_the_trades),
         cmocka_unit_test(test_no_amount),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_a_held_treasury),
         cmocka_unit_test(test_a_book_is_one_trades_at_a_time),
     };

@@ -59,7 +59,8 @@ static const tl_statement statements[] = {
             " AND epoch = :epoch AND state = 'OPEN'"},
     {.name = "treasury",
      .sql = "UPDATE treasury SET balance = balance + :amount_minor WHERE id = 1",
-     .shared = 1},
+     .shared = 1,
+     .summed = 1},
 };
 
 static int set_up(void **state)

@@ -3,11 +3,15 @@
  * triggers are broken, and whoever gets that copy hears that "the trigger has an error in its
  * body", until somebody flushes the table.  An ask is repeated, and gets another copy; one that
  * does not is told what to do.
+ *
+ * Connections are killed while they roll back: the rows are free before anybody hears of it.
  */
 #include "fixture.h"
 
 #include "support/crew.h"
 #include "support/tap.h"
+
+#include <tradelock/callback.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +44,7 @@ static int set_up(void **state)
 {
     (void)state;
     scene.own = server_start(NULL);
-    scene.f.db = database_new(scene.own, NULL);
+    scene.f.db = database_new(scene.own, "commit_ms=2m\n");
     scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
     scene.f.sql = database_connect(scene.f.db);
     return 0;
@@ -154,9 +158,75 @@ static void test_a_broken_trigger(void **state)
     assert_log_whole(&scene.f); /* no copy left its triggers out without a word */
 }
 
+/* ------------------------------------------------------------- while it rolls back -- */
+
+#define MANY_ROWS "300000"
+
+static tl_status write_much_and_refuse(void *context, MYSQL *connection)
+{
+    (void)context;
+    database_run(connection, "INSERT INTO much SELECT seq FROM seq_1_to_" MANY_ROWS);
+    return TL_REFUSED;
+}
+
+static tl_status ask_and_be_refused(void)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(scene.f.client, "much", "c1", &options);
+    tl_status status = tl_lock_ask_with(lock, write_much_and_refuse, NULL, 0);
+
+    tl_lock_free(lock);
+    return status;
+}
+
+/* Kills one connection that rolls back. */
+static void kill_who_rolls_back(void)
+{
+    MYSQL *sql = database_connect(scene.f.db);
+    long long id = 0;
+
+    while (id == 0 && crew_now_ms() < scene.end_ms) {
+        id = database_number(sql, "SELECT id FROM information_schema.processlist "
+                                  "WHERE db = DATABASE() AND info LIKE '%%ROLLBACK%%' "
+                                  "AND id <> CONNECTION_ID()");
+        usleep(1000);
+    }
+    CREW_CHECK(id != 0);
+    database_run(sql, "KILL CONNECTION %lld", id);
+    mysql_close(sql);
+}
+
+static void refuse_or_kill(void *context, int number)
+{
+    (void)context;
+    if (number == 1) {
+        kill_who_rolls_back();
+        return;
+    }
+    /* The next one is the same customer, at once. */
+    CREW_STATUS(ask_and_be_refused(), TL_REFUSED);
+    CREW_STATUS(ask_and_be_refused(), TL_REFUSED);
+}
+
+/* Who is refused can ask again: the server has rolled back, though its answer was lost. */
+static void test_a_rollback_is_awaited(void **state)
+{
+    tl_stats before = {.version = TL_STATS_VERSION}, after = before;
+
+    (void)state;
+    database_run(scene.f.sql, "CREATE TABLE much (number INT PRIMARY KEY) ENGINE = InnoDB");
+    assert_status(tl_client_stats(scene.f.client, &before), TL_OK);
+    scene.end_ms = crew_now_ms() + PATIENCE_MS;
+    crew_threads(2, refuse_or_kill, NULL);
+    assert_status(tl_client_stats(scene.f.client, &after), TL_OK);
+    assert_true(after.reconnects > before.reconnects);
+    assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM much"), 0);
+}
+
 int main(int count, char **arguments)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger),
+                                       cmocka_unit_test(test_a_rollback_is_awaited)};
 
     crew_arguments(count, arguments);
     return server_run_tests(tests, set_up, tear_down);

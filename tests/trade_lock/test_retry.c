@@ -2,8 +2,10 @@
 #include "fixture.h"
 
 #include "client/client.h"
+#include "support/crew.h"
 
 #include <tradelock/lane.h>
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -261,6 +264,49 @@ static void test_overdue(void **state)
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", -1, &found), TL_INVALID);
 }
 
+static void pause_channel(const char *channel, const char *op_code)
+{
+    database_run(f.sql,
+                 "REPLACE INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
+                 "account) VALUES ('%s', '%s', 1, UTC_TIMESTAMP(6), 'r', 'a', 'a@h')",
+                 channel, op_code);
+    while (tl_channel_check(f.client, channel, op_code[0] != '\0' ? op_code : "WITHDRAW") == TL_OK)
+        usleep(10000);
+}
+
+/* What operators let wait is not overdue, and hides nothing that is due besides, however much of it
+ * there is. */
+static void test_overdue_beside_a_paused_channel(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_overdue found;
+
+    (void)state;
+    database_run(f.sql, "DELETE FROM trade_lock");
+    for (int i = 0; i < TL_OVERDUE_MAX + 2; i++) {
+        char serial[8];
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "p%d", i);
+        options.channel = i < TL_OVERDUE_MAX + 1 ? "shut" : "open";
+        lock = granted(f.client, serial, "c9", &options);
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+    usleep(100000);
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 50, &found), TL_OK);
+    assert_int_equal(found.count, TL_OVERDUE_MAX);
+    pause_channel("shut", "WITHDRAW");
+    pause_channel("open", "OTHER");
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 50, &found), TL_OK);
+    assert_int_equal(found.count, 1);
+    pause_channel("open", "");
+    assert_status(tl_lane_overdue(f.client, "WITHDRAW", 50, &found), TL_OK);
+    assert_int_equal(found.count, 0);
+    assert_int_equal(found.late_ms, 0);
+    database_run(f.sql, "DELETE FROM trade_channel");
+}
+
 static void open_lanes(const char *prefix, int count)
 {
     tl_lock_options options = sync_options("x");
@@ -275,22 +321,43 @@ static void open_lanes(const char *prefix, int count)
     }
 }
 
-/* Claims `count` trades, which must be there, and ends them.  Of the first: its serial number. */
-static void claim_and_end(size_t count, char serial[TL_SERIAL_MAX + 1])
+static struct {
+    tl_lock *locks[TL_CLAIM_MAX];
+    size_t count;
+} held;
+
+/* Claims `count` trades, which must be there.  Of the first: its serial number. */
+static void claim_oldest(size_t count, char serial[TL_SERIAL_MAX + 1])
 {
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
-    tl_lock *locks[TL_CLAIM_MAX];
+    tl_lock **first = &held.locks[held.count];
     size_t claimed = count;
 
     wanted.op_code = "WITHDRAW";
     wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, locks, &claimed), TL_OK);
+    assert_status(tl_claim_due(f.client, &wanted, first, &claimed), TL_OK);
     assert_int_equal(claimed, count);
-    strcpy(serial, tl_lock_view(locks[0])->serial_no);
-    for (size_t i = 0; i < claimed; i++) {
-        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(locks[i]);
+    strcpy(serial, tl_lock_view(*first)->serial_no);
+    held.count += claimed;
+}
+
+static void end_claims(void)
+{
+    while (held.count > 0) {
+        tl_lock *lock = held.locks[--held.count];
+
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
     }
+}
+
+/* Left by claims that began then; it holds for DUE_MARK_MS. */
+static void assert_mark(int64_t begun_ms)
+{
+    const int64_t mark = due_mark_get(&f.client->due_marks, "WITHDRAW");
+
+    if (crew_now_ms() - begun_ms < DUE_MARK_MS)
+        assert_int_not_equal(mark, 0);
 }
 
 static void due_since_an_hour_ago(const char *serial)
@@ -306,22 +373,94 @@ static void due_since_an_hour_ago(const char *serial)
 static void test_claims_begin_where_the_last_one_did(void **state)
 {
     char serial[TL_SERIAL_MAX + 1];
+    int64_t begun_ms;
 
     (void)state;
     open_lanes("m", 8);
-    claim_and_end(2, serial);
+    usleep((DUE_MARK_MS + 50) * 1000);
+    begun_ms = crew_now_ms();
+    claim_oldest(2, serial);
     assert_string_equal(serial, "m0");
-    assert_int_not_equal(due_mark_get(&f.client->due_marks, "WITHDRAW"), 0);
+    assert_mark(begun_ms);
     due_since_an_hour_ago("m7");
     usleep((DUE_MARK_MS + 50) * 1000);
-    claim_and_end(1, serial);
+    begun_ms = crew_now_ms();
+    claim_oldest(1, serial);
     assert_string_equal(serial, "m7");
-    claim_and_end(4, serial);
+    claim_oldest(4, serial);
     assert_string_equal(serial, "m2");
-    assert_int_not_equal(due_mark_get(&f.client->due_marks, "WITHDRAW"), 0);
+    assert_mark(begun_ms);
     due_since_an_hour_ago("m6");
-    claim_and_end(1, serial);
+    claim_oldest(1, serial);
     assert_string_equal(serial, "m6");
+    end_claims();
+}
+
+/* What was claimed and not begun goes to the front again, not behind all that is due. */
+static void test_what_is_given_back_keeps_its_place(void **state)
+{
+    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_ending unknown = TL_ENDING_INIT;
+    char serial[TL_SERIAL_MAX + 1];
+    tl_lock *lock;
+    size_t count = 1;
+
+    (void)state;
+    open_lanes("g", 4);
+    due_since_an_hour_ago("g2");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.other, &wanted, &lock, &count), TL_OK);
+    assert_string_equal(tl_lock_view(lock)->serial_no, "g2");
+    unknown.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(f.sql, "SELECT attempts FROM trade_lock WHERE "
+                                            "serial_no = 'g2' AND lane = 'R'"),
+                     0);
+    usleep((DUE_MARK_MS + 50) * 1000);
+    claim_oldest(1, serial);
+    assert_string_equal(serial, "g2");
+    claim_oldest(3, serial);
+    assert_string_equal(serial, "g0");
+    end_claims();
+}
+
+/* A suspect that was not begun is the suspect that it was; a trade that was none is none. */
+static void test_what_is_given_back_is_no_more_suspect(void **state)
+{
+    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_ending unknown = TL_ENDING_INIT;
+
+    (void)state;
+    open_lanes("k", 1);
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    unknown.outcome = TL_OUTCOME_UNKNOWN;
+    for (int claims = 0; claims < 3; claims++) {
+        tl_lock *lock = NULL;
+        size_t count = 1;
+        int due = -1;
+
+        database_run(f.sql,
+                     "UPDATE trade_lock SET claims = %d, rev = rev + 1, step = 'set' WHERE "
+                     "serial_no = 'k0' AND lane = 'R'",
+                     claims);
+        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
+        assert_int_equal(due, claims > 0);
+        wanted.suspects = claims > 0;
+        assert_status(tl_claim_due(f.client, &wanted, &lock, &count), TL_OK);
+        assert_int_equal(count, 1);
+        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
+        assert_int_equal(due, 0);
+        assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        assert_int_equal(database_number(f.sql, "SELECT claims FROM trade_lock WHERE serial_no = "
+                                                "'k0' AND lane = 'R'"),
+                         claims);
+    }
 }
 
 static void file(const char *serial, const char *outcome)
@@ -516,6 +655,89 @@ static void test_evidence(void **state)
     tl_lock_free(lock);
 }
 
+static void file_final(const char *serial, const char *outcome)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {serial, "c1", "WITHDRAW"},
+                            .outcome = outcome,
+                            .final = strcmp(outcome, "FAILED") == 0,
+                            .source = "web-hook"};
+
+    assert_status(tl_evidence_add(f.client, &evidence), TL_OK);
+}
+
+static void put_back_for_a_minute(tl_lock *lock, int apply_failed)
+{
+    const tl_findings findings = {.apply_failed = apply_failed};
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.next_run_ms = 60000;
+    assert_status(tl_lock_put_back(lock, &ending, &findings), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+/* What is filed during an attempt, on either lane, before or after a send is armed, makes the lane
+ * due as soon as it is opened.  What an attempt knew when it began does not, or it would be claimed
+ * again and again; nor does what the business rows refused. */
+static void test_evidence_during_an_attempt(void **state)
+{
+    static const char *const outcomes[] = {"FAILED", "DECLINED"};
+    tl_lock_options options = sync_options("x");
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *serial = i == 0 ? "e1" : "e2";
+        tl_lock *lock = granted(f.client, serial, "c1", &options);
+
+        file_final(serial, outcomes[i]);
+        put_back_for_a_minute(lock, 0);
+        lock = claim(serial);
+        file_final(serial, outcomes[i]);
+        assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        put_back_for_a_minute(lock, 0);
+        lock = claim(serial);
+        assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        file_final(serial, outcomes[i]);
+        put_back_for_a_minute(lock, 0);
+        lock = claim(serial);
+        assert_status(tl_lock_arm(lock, 60000), TL_OK);
+        put_back_for_a_minute(lock, 0);
+        refused(serial, TL_NOT_DUE);
+        lock = granted(f.client, i == 0 ? "e3" : "e4", "c1", &options);
+        file_final(i == 0 ? "e3" : "e4", outcomes[i]);
+        put_back_for_a_minute(lock, 1);
+        refused(i == 0 ? "e3" : "e4", TL_NOT_DUE);
+    }
+}
+
+/* Each process knows of the jump, and rows are not adjusted to it: no conflict is told.  A janitor
+ * may be faster, so it is tried several times. */
+static void test_arming_while_a_clock_jump_is_open(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = granted(f.client, "j1", "c1", &options);
+    tl_status status = TL_OK;
+
+    (void)state;
+    ending.next_run_ms = 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    database_run(f.sql, "INSERT INTO tl_clock_step VALUES (1, 1, UTC_TIMESTAMP(6), "
+                        "UTC_TIMESTAMP(6), 'test', 'test')");
+    database_run(f.sql, "UPDATE tl_clock SET steps = 1, settled = 1");
+    while (clock_watch_jumps(f.other) != 1)
+        usleep(10000);
+    lock = claim("j1");
+    for (int i = 0; i < 50 && status == TL_OK; i++) {
+        database_run(f.sql, "UPDATE tl_clock SET settled = 0");
+        status = tl_lock_arm(lock, 1000);
+    }
+    assert_status(status, TL_TRY_AGAIN);
+    assert_non_null(strstr(tl_error_message(), "clock was set"));
+    tl_lock_free(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -526,12 +748,17 @@ int main(void)
         cmocka_unit_test(test_a_dead_session_is_swept),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_overdue),
+        cmocka_unit_test(test_overdue_beside_a_paused_channel),
         cmocka_unit_test(test_claim_steps_over_locked_rows),
+        cmocka_unit_test(test_what_is_given_back_keeps_its_place),
+        cmocka_unit_test(test_what_is_given_back_is_no_more_suspect),
         cmocka_unit_test(test_claims_begin_where_the_last_one_did),
         cmocka_unit_test(test_a_claim_knows_what_is_on_file),
         cmocka_unit_test(test_standalone),
         cmocka_unit_test(test_standalone_beside_a_trade),
         cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_evidence_during_an_attempt),
+        cmocka_unit_test(test_arming_while_a_clock_jump_is_open),
     };
 
     return server_run_tests(tests, setup, teardown);

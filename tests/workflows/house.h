@@ -14,12 +14,15 @@
 
 /* Fast enough for tests, slow enough for a busy machine.  Who is to die gets a session of its own:
  * nobody else shall. */
-#define HOUSE_SETTINGS_OF(session_ms)                                                              \
-    "site=test\nbeat_ms=100ms\nsession_ms=" session_ms "\nmax_hold_ms=2s\nexecute_ms=800ms\n"      \
-    "commit_ms=1s\nschedule=50ms,100ms\nattempts=8\ndeadline_ms=30s\ngrace_ms=200ms\n"             \
-    "clock_margin_ms=50ms\n"                                                                       \
+#define HOUSE_SETTINGS_WITH(session_ms, max_hold_ms, execute_ms, commit_ms, deadline_ms)           \
+    "site=test\nbeat_ms=100ms\nsession_ms=" session_ms "\nmax_hold_ms=" max_hold_ms                \
+    "\nexecute_ms=" execute_ms "\ncommit_ms=" commit_ms "\ndeadline_ms=" deadline_ms               \
+    "\nschedule=50ms,100ms\nattempts=8\ngrace_ms=200ms\nclock_margin_ms=50ms\n"                    \
     "business_lock_wait_s=1\n"
+#define HOUSE_SETTINGS_OF(session_ms) HOUSE_SETTINGS_WITH(session_ms, "2s", "800ms", "1s", "30s")
 #define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
+/* The same, but nothing is over while a machine stands still. */
+#define HOUSE_PATIENT_SETTINGS HOUSE_SETTINGS_WITH("1m", "1m", "20s", "5s", "10m")
 /* The longest that a worker may take for what is left to it. */
 #define HOUSE_PATIENCE_MS 60000
 

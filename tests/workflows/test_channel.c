@@ -95,6 +95,10 @@ static void pay_answers_carry_their_details(void **state)
               "\"final\":true}",
               reply, &mismatch);
     assert_string_equal(reply->remark, "51: empty");
+    pay_means(404, "", reply, &mismatch);
+    assert_string_equal(reply->remark, "HTTP 404");
+    pay_means(503, "{\"error\":\"x\"}", reply, &mismatch);
+    assert_string_equal(reply->remark, "HTTP 503 x");
     free(reply);
 }
 

@@ -4,17 +4,46 @@
 #include "cmocka_all.h"
 
 static job_queue queue;
+static workflow quick, slow;
 
-/* Jobs are told apart by their time. */
-static void add(int64_t since_ms)
+static void begin(void)
 {
-    job_queue_add(&queue, &(job){.since_ms = since_ms});
+    job_queue_init(&queue);
 }
 
-static void run_many(int64_t took_us)
+/* Jobs are told apart by their time. */
+static void add_of(const workflow *of, int64_t since_ms)
 {
-    for (int i = 0; i < 100; i++)
-        job_queue_ran(&queue, took_us);
+    job_queue_add(&queue, &(job){.of = of, .since_ms = since_ms});
+}
+
+static void add(int64_t since_ms)
+{
+    add_of(&quick, since_ms);
+}
+
+/* So many of the queue's jobs are on threads. */
+static void run(unsigned count)
+{
+    job taken;
+
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(job_queue_take(&queue, &taken), 1);
+}
+
+static void run_many(const workflow *of, int64_t took_us)
+{
+    for (int i = 0; i < 100; i++) {
+        add_of(of, 0);
+        run(1);
+        job_queue_ran(&queue, of, took_us);
+    }
+}
+
+/* How many may wait beside the threads, all of which are idle. */
+static unsigned ahead(const workflow *of, unsigned threads)
+{
+    return job_queue_room(&queue, of, threads) - threads;
 }
 
 static void first_in_first_out(void **state)
@@ -22,7 +51,7 @@ static void first_in_first_out(void **state)
     job taken;
 
     (void)state;
-    job_queue_init(&queue);
+    begin();
     assert_int_equal(job_queue_take(&queue, &taken), 0);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++)
         add(i);
@@ -36,24 +65,79 @@ static void first_in_first_out(void **state)
 static void only_short_jobs_are_claimed_ahead(void **state)
 {
     (void)state;
-    job_queue_init(&queue);
-    assert_int_equal(job_queue_ahead(&queue, TL_CLAIM_MAX), 0);
-    job_queue_ran(&queue, 1000);
-    assert_int_equal(job_queue_ahead(&queue, 8), 0);
-    run_many(1000000);
-    assert_int_equal(job_queue_ahead(&queue, 8), 0);
-    run_many(50000);
-    assert_int_equal(job_queue_ahead(&queue, 1), 0);
-    assert_in_range(job_queue_ahead(&queue, 8), 7, 8);
-    run_many(5000);
-    assert_in_range(job_queue_ahead(&queue, 1), 9, 10);
-    assert_int_equal(job_queue_ahead(&queue, 8), JOB_AHEAD_MOST);
-    run_many(0);
-    assert_int_equal(job_queue_ahead(&queue, 1), JOB_AHEAD_MOST);
-    assert_int_equal(job_queue_ahead(&queue, 0), 0);
+    begin();
+    assert_int_equal(ahead(&quick, TL_CLAIM_MAX), 0);
+    assert_false(job_queue_is_quick(&queue, &quick, TL_CLAIM_MAX));
+    run_many(&quick, 1000000);
+    assert_int_equal(ahead(&quick, 8), 0);
+    run_many(&quick, 60000);
+    assert_int_equal(ahead(&quick, 8), 0);
+    run_many(&quick, 49900);
+    assert_int_equal(ahead(&quick, 1), 1);
+    assert_in_range(ahead(&quick, 8), 7, 8);
+    assert_true(job_queue_is_quick(&queue, &quick, 8));
+    run_many(&quick, 5000);
+    assert_in_range(ahead(&quick, 1), 9, 10);
+    assert_int_equal(ahead(&quick, 8), JOB_AHEAD_MOST);
+    run_many(&quick, 0);
+    assert_int_equal(ahead(&quick, 1), JOB_AHEAD_MOST);
+    assert_int_equal(ahead(&quick, 0), 0);
+    assert_false(job_queue_is_quick(&queue, &quick, 0));
     /* One long job is enough. */
-    job_queue_ran(&queue, 4000000);
-    assert_int_equal(job_queue_ahead(&queue, 8), 0);
+    add(0);
+    run(1);
+    job_queue_ran(&queue, &quick, 4000000);
+    assert_int_equal(ahead(&quick, 8), 0);
+}
+
+/* What waits already is taken off, but not what goes to a thread at once. */
+static void no_more_than_the_threads_will_end(void **state)
+{
+    (void)state;
+    begin();
+    run_many(&quick, 10000);
+    assert_in_range(job_queue_room(&queue, &quick, 2), 2 + 9, 2 + 10);
+    add(0);
+    add(0);
+    assert_in_range(job_queue_room(&queue, &quick, 2), 9, 10);
+    run(2);
+    assert_in_range(job_queue_room(&queue, &quick, 2), 9, 10);
+    for (int i = 0; i < 6; i++)
+        add(0);
+    assert_in_range(job_queue_room(&queue, &quick, 2), 3, 4);
+    for (int i = 0; i < 4; i++)
+        add(0);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
+    /* However short they are. */
+    begin();
+    run_many(&quick, 10);
+    for (int i = 0; i < 2 + JOB_AHEAD_MOST - 3; i++)
+        add(0);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 3);
+}
+
+/* Each operation has its own mean; a thread with a slow one promises nothing. */
+static void a_slow_operation_does_not_change_what_is_quick(void **state)
+{
+    (void)state;
+    begin();
+    run_many(&quick, 1000);
+    run_many(&slow, 3000000);
+    assert_int_equal(ahead(&quick, 2), JOB_AHEAD_MOST);
+    assert_int_equal(ahead(&slow, 2), 0);
+    assert_false(job_queue_is_quick(&queue, &slow, 2));
+    add_of(&slow, 0);
+    assert_int_equal(job_queue_room(&queue, &slow, 2), 1);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
+    add_of(&slow, 0);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
+    run(1);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
+    run(1);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
+    assert_false(job_queue_is_quick(&queue, &quick, 2));
+    job_queue_ran(&queue, &slow, 3000000);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
 }
 
 static void what_waits_in_vain_is_told(void **state)
@@ -61,17 +145,23 @@ static void what_waits_in_vain_is_told(void **state)
     job taken;
 
     (void)state;
-    job_queue_init(&queue);
-    run_many(1000);
+    begin();
+    run_many(&quick, 1000);
+    run_many(&slow, 1000);
     assert_int_equal(job_queue_take_stuck(&queue, 1000000, &taken), 0);
+    add_of(&slow, 999);
+    run(1);
     add(1000);
     add(1001);
     assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS - 1, &taken), 0);
-    assert_int_equal(job_queue_ahead(&queue, 8), JOB_AHEAD_MOST);
+    assert_int_equal(job_queue_room(&queue, &slow, 8), 8 - 3 + JOB_AHEAD_MOST);
     assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS, &taken), 1);
     assert_int_equal(taken.since_ms, 1000);
     assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS, &taken), 0);
-    assert_int_equal(job_queue_ahead(&queue, 8), 0);
+    /* The one on the thread was at fault. */
+    assert_int_equal(job_queue_room(&queue, &slow, 1), 0);
+    assert_false(job_queue_is_quick(&queue, &slow, 8));
+    assert_true(job_queue_is_quick(&queue, &quick, 8));
     assert_int_equal(job_queue_take(&queue, &taken), 1);
     assert_int_equal(taken.since_ms, 1001);
 }
@@ -81,6 +171,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_in_first_out),
         cmocka_unit_test(only_short_jobs_are_claimed_ahead),
+        cmocka_unit_test(no_more_than_the_threads_will_end),
+        cmocka_unit_test(a_slow_operation_does_not_change_what_is_quick),
         cmocka_unit_test(what_waits_in_vain_is_told),
     };
 

@@ -5,6 +5,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/crew.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -242,6 +243,27 @@ static void each_trade_has_its_own(void **state)
     house_books(&self, 8);
 }
 
+static void pay_in_vain(void *context, int number)
+{
+    char serial[16];
+    tl_answer answer = TL_ANSWER_INIT;
+
+    (void)context;
+    snprintf(serial, sizeof serial, "VAIN%d", number);
+    (void)house_run(&self, serial, CUSTOMER, 100, 0, &answer);
+    tl_answer_clear(&answer);
+}
+
+/* Five threads fail together: that is said, and not that it took no time. */
+static void a_channel_fails_five_threads_at_once(void **state)
+{
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":5}");
+    crew_threads(5, pay_in_vain, NULL);
+    assert_true(house_alarmed(&self, "has been failing for "));
+    assert_false(house_alarmed(&self, "failing for 0."));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +272,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled, open_plain,
                                         close_sites),
         cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(a_channel_fails_five_threads_at_once, open_idempotent,
+                                        close_sites),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

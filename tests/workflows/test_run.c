@@ -228,6 +228,8 @@ static void a_rate_limited_repetition_is_sent_again(void **state)
     house *self = *state;
     tl_worker_counts counts;
 
+    database_set(self->db, HOUSE_PATIENT_SETTINGS);
+    house_reopen(self);
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");

@@ -25,6 +25,8 @@ typedef struct bench_options {
     int64_t ask_held_ms;  /* and that key is asked for so often; 0: never */
     int64_t session_ms;   /* as the option file has it */
     int64_t server_pid;   /* whose CPU is counted; 0: nobody's */
+    int64_t desk_pid;     /* whose CPU is counted too (desk) */
+    int64_t clicks_pid;   /* of tradelock-clicks, which is let go and stopped in turn */
     int contended;        /* all callers want one key */
     int treasury;         /* one account that every ending debits */
     const char *run_name; /* part of every key: runs do not meet */
@@ -53,7 +55,7 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_both_lanes, contestant_hold, contestant_values_prepared, contestant_values_text,
     contestant_bulk, contestant_json_table, contestant_hot_cold, contestant_fsync,
     contestant_in_turn, contestant_workflow_in_turn, contestant_books, contestant_books_hand,
-    contestant_books_in_turn, contestant_retry_books, contestant_retry_callbacks;
+    contestant_books_in_turn, contestant_retry_books, contestant_retry_callbacks, contestant_desk;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);
@@ -84,6 +86,8 @@ typedef struct server_counts {
 /* Opens a connection of its own; its reading is not counted. */
 void server_open(const bench_options *options);
 void server_read(server_counts *counts);
+/* What a process has used of the processors, in seconds; 0 when it is not known. */
+double server_cpu_of(int64_t process);
 /* Resident bytes of the server's process; 0 when it is not known. */
 double server_resident(void);
 void server_close(void);

@@ -26,7 +26,8 @@ static const tl_statement statements[] = {
             " VALUES (:cust_no, :serial_no, :amount_minor)"},
     {.name = "debit treasury",
      .sql = "UPDATE treasury SET balance = balance - :amount_minor WHERE id = 1",
-     .shared = 1},
+     .shared = 1,
+     .summed = 1},
 };
 
 static tl_status book_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,

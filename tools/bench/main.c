@@ -38,16 +38,37 @@ bench_options bench = {.part = "-",
                        .run_name = "r"};
 
 static const contestant *const contestants[] = {
-    &contestant_tradelock,        &contestant_mutex,         &contestant_handwritten,
-    &contestant_article,          &contestant_unique_key,    &contestant_optimistic,
-    &contestant_for_update,       &contestant_get_lock,      &contestant_redis,
-    &contestant_select,           &contestant_refusal,       &contestant_with_rows,
-    &contestant_workflow,         &contestant_workflow_hand, &contestant_claims,
-    &contestant_both_lanes,       &contestant_hold,          &contestant_values_prepared,
-    &contestant_values_text,      &contestant_bulk,          &contestant_json_table,
-    &contestant_hot_cold,         &contestant_fsync,         &contestant_in_turn,
-    &contestant_workflow_in_turn, &contestant_books,         &contestant_books_hand,
-    &contestant_books_in_turn,    &contestant_retry_books,   &contestant_retry_callbacks,
+    &contestant_tradelock,
+    &contestant_mutex,
+    &contestant_handwritten,
+    &contestant_article,
+    &contestant_unique_key,
+    &contestant_optimistic,
+    &contestant_for_update,
+    &contestant_get_lock,
+    &contestant_redis,
+    &contestant_select,
+    &contestant_refusal,
+    &contestant_with_rows,
+    &contestant_workflow,
+    &contestant_workflow_hand,
+    &contestant_claims,
+    &contestant_both_lanes,
+    &contestant_hold,
+    &contestant_values_prepared,
+    &contestant_values_text,
+    &contestant_bulk,
+    &contestant_json_table,
+    &contestant_hot_cold,
+    &contestant_fsync,
+    &contestant_in_turn,
+    &contestant_workflow_in_turn,
+    &contestant_books,
+    &contestant_books_hand,
+    &contestant_books_in_turn,
+    &contestant_retry_books,
+    &contestant_retry_callbacks,
+    &contestant_desk,
 };
 #define CONTESTANTS (sizeof contestants / sizeof contestants[0])
 
@@ -342,6 +363,7 @@ static void usage(FILE *to)
           "others\n"
           "  --hand-database NAME   of the side by hand (in turn)\n"
           "  --server-pid N   the process whose CPU is counted\n"
+          "  --desk-pid N, --clicks-pid N   of the desk and of tradelock-clicks (desk)\n"
           "  --redis PATH     Redis' socket\n"
           "  --dir DIR        on the servers' file system (fsync)\n\n"
           "Prints one line of JSON. Contestants:\n",
@@ -381,6 +403,7 @@ static const struct option option_names[] = {
     {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},
     {"redis", 1, NULL, 'e'},         {"treasury", 0, NULL, 'T'},
     {"poor", 1, NULL, 'P'},          {"dir", 1, NULL, 'D'},
+    {"desk-pid", 1, NULL, 'K'},      {"clicks-pid", 1, NULL, 'C'},
     {"help", 0, NULL, 'H'},          {NULL, 0, NULL, 0}};
 
 /* The options that are text and taken as they are; NULL for others. */
@@ -450,6 +473,10 @@ static int64_t *long_option(int option)
         return &bench.session_ms;
     case 'i':
         return &bench.server_pid;
+    case 'K':
+        return &bench.desk_pid;
+    case 'C':
+        return &bench.clicks_pid;
     default:
         return NULL;
     }

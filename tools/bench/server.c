@@ -63,7 +63,7 @@ void server_open(const bench_options *options)
     own_statements = 0;
 }
 
-static double cpu_seconds(void)
+double server_cpu_of(int64_t pid)
 {
     char path[64], text[1024];
     unsigned long user = 0, system = 0;
@@ -71,8 +71,8 @@ static double cpu_seconds(void)
     size_t size;
     FILE *file;
 
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
-    file = process != 0 ? fopen(path, "re") : NULL;
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    file = pid != 0 ? fopen(path, "re") : NULL;
     if (file == NULL)
         return 0;
     size = fread(text, 1, sizeof text - 1, file);
@@ -132,7 +132,7 @@ void server_read(server_counts *counts)
     mysql_free_result(result);
     if (got != 5)
         bench_fail("the server knows only %u of 5 counters", got);
-    counts->cpu_s = cpu_seconds();
+    counts->cpu_s = server_cpu_of(process);
 }
 
 void server_close(void)

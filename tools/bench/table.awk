@@ -87,7 +87,7 @@ field("part") != "" && field("part") != "machine" {
 function cycles_table(   k, key, per, spread, head) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
-        if (part_of(key) ~ /^(pool.*|hold|claims|limit|.*in-turn|group-.*)$/)
+        if (part_of(key) ~ /^(pool.*|hold|claims|limit|.*in-turn|group-.*|desk)$/)
             continue
         if (!head++)
             printf "\n%-13s %-15s %7s %5s %8s %15s %8s %8s %8s %6s %6s %6s %6s %7s %7s\n",
@@ -238,6 +238,11 @@ function reach_table(   best, select) {
     reach_books()
     reach("64 callers, " substr(part_of(most), 6) " rows against " substr(part_of(base), 6),
         over(rate(most), rate(base)), 0.8, 0.7, 1)
+    reach("64 callers beside 50 people at the desk, against nobody", med("desk/desk/64", "ratio"),
+        0.97, 0.95, 1)
+    if (("desk/desk/64" in runs))
+        printf "    cores that desk and server use for them, without a service: %.3f\n",
+            med("desk/desk/64", "cores")
     select = rate("refusals-8/select/64")
     if (rate("refusals-64/select/64") > select)
         select = rate("refusals-64/select/64")

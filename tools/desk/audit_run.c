@@ -1,4 +1,4 @@
-/* Runs audits, with the account of whoever started them. */
+/* Runs audits and closes what they found, with the account of whoever asks for it. */
 #include "audit_run.h"
 
 #include <pthread.h>
@@ -12,8 +12,11 @@ struct audit_keeper {
     /* Under the mutex. */
     pthread_t thread;
     int has_thread;
-    struct session *session;
     struct audit_report report;
+    /* Of the run that is under way. */
+    struct session *session;
+    struct statement statement;
+    char name[STATEMENT_NAME];
 };
 
 struct audit_keeper *audit_keeper_new(struct sessions *sessions)
@@ -27,48 +30,85 @@ struct audit_keeper *audit_keeper_new(struct sessions *sessions)
     return keeper;
 }
 
-static int take(void *context, const tl_violation *found)
+/* Whether it is about what the channel paid, and not about rows and history alone. */
+static int is_of_statement(const char *rule)
 {
-    struct audit_report *report = context;
-    struct violation *mine = &report->violations[report->violation_count];
+    static const char *const rules[] = {"unknown-payment", "unpaid-success", "paid-failure",
+                                        "paid-twice", "foreign-key"};
 
-    if (found->closed)
-        return 0;
-    if (report->violation_count == VIOLATIONS_MOST) {
-        report->cut = 1;
-        return 0;
-    }
-    snprintf(mine->rule, sizeof mine->rule, "%s", found->rule);
-    snprintf(mine->serial_no, sizeof mine->serial_no, "%s", found->key.serial_no);
-    snprintf(mine->cust_no, sizeof mine->cust_no, "%s", found->key.cust_no);
-    snprintf(mine->op_code, sizeof mine->op_code, "%s",
-             found->key.op_code != NULL ? found->key.op_code : "");
-    snprintf(mine->account, sizeof mine->account, "%s", found->account);
-    snprintf(mine->sentence, sizeof mine->sentence, "%s", found->sentence);
-    snprintf(mine->finding, sizeof mine->finding, "%.16s", found->finding);
-    snprintf(mine->proposed_by, sizeof mine->proposed_by, "%s", found->proposed_by);
-    report->violation_count++;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(rules[i], rule) == 0)
+            return 1;
     return 0;
 }
 
+static void copy(struct violation *to, const tl_violation *found)
+{
+    snprintf(to->rule, sizeof to->rule, "%s", found->rule);
+    snprintf(to->serial_no, sizeof to->serial_no, "%s", found->key.serial_no);
+    snprintf(to->cust_no, sizeof to->cust_no, "%s", found->key.cust_no);
+    snprintf(to->op_code, sizeof to->op_code, "%s",
+             found->key.op_code != NULL ? found->key.op_code : "");
+    to->rev = found->rev;
+    snprintf(to->account, sizeof to->account, "%s", found->account);
+    snprintf(to->sentence, sizeof to->sentence, "%s", found->sentence);
+    to->logged_us = found->logged_us;
+    snprintf(to->finding, sizeof to->finding, "%s", found->finding);
+    snprintf(to->proposed_by, sizeof to->proposed_by, "%s", found->proposed_by);
+    snprintf(to->proposed_reason, sizeof to->proposed_reason, "%s", found->proposed_reason);
+}
+
+static int take(void *context, const tl_violation *found)
+{
+    struct audit_report *report = context;
+    struct audit_run *run = is_of_statement(found->rule) ? &report->statement : &report->books;
+
+    if (found->closed)
+        run->closed++;
+    else if (++run->open <= VIOLATIONS_MOST)
+        copy(&run->violations[run->violation_count++], found);
+    return 0;
+}
+
+static void fill_run(struct audit_run *run, const char *name, const tl_audit_counts *counts,
+                     tl_status status, const char *problem, int64_t took_ms)
+{
+    run->has_run = 1;
+    snprintf(run->statement, sizeof run->statement, "%s", name);
+    run->status = status;
+    snprintf(run->problem, sizeof run->problem, "%s", problem);
+    run->took_ms = took_ms;
+    run->counts = *counts;
+}
+
+static void audit(struct audit_keeper *keeper, struct audit_report *report)
+{
+    tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
+    const struct statement *statement = &keeper->statement;
+    const int64_t began_ms = steady_ms();
+    const tl_status status = tl_audit(keeper->session->client, statement->payments,
+                                      statement->count, take, report, &counts);
+    const char *problem = status != TL_OK ? tl_error_message() : "";
+
+    fill_run(&report->books, keeper->name, &counts, status, problem, steady_ms() - began_ms);
+    fill_run(&report->statement, keeper->name, &counts, status, problem, steady_ms() - began_ms);
+}
+
+/* What is of the run alone is not touched by others until is_running is 0 again. */
 static void *run(void *context)
 {
     struct audit_keeper *keeper = context;
     struct audit_report *report = calloc(1, sizeof *report);
-    const int64_t began_ms = steady_ms();
     struct session *session = keeper->session;
 
-    if (report != NULL) {
-        report->counts = (tl_audit_counts)TL_AUDIT_COUNTS_INIT;
-        report->status = tl_audit(session->client, NULL, 0, take, report, &report->counts);
-        snprintf(report->problem, sizeof report->problem, "%s",
-                 report->status != TL_OK ? tl_error_message() : "");
-        report->took_ms = steady_ms() - began_ms;
-        report->has_run = 1;
-    }
+    if (report != NULL)
+        audit(keeper, report);
+    statement_free(&keeper->statement);
     pthread_mutex_lock(&keeper->mutex);
     if (report != NULL)
-        keeper->report = *report;
+        keeper->report.books = report->books;
+    if (report != NULL && keeper->name[0] != '\0')
+        keeper->report.statement = report->statement;
     keeper->report.is_running = 0;
     keeper->session = NULL;
     pthread_mutex_unlock(&keeper->mutex);
@@ -87,7 +127,8 @@ void audit_keeper_free(struct audit_keeper *keeper)
     free(keeper);
 }
 
-int audit_start(struct audit_keeper *keeper, struct session *session)
+int audit_start(struct audit_keeper *keeper, struct session *session, struct statement *statement,
+                const char *name)
 {
     int started = 0;
 
@@ -96,10 +137,16 @@ int audit_start(struct audit_keeper *keeper, struct session *session)
         if (keeper->has_thread)
             pthread_join(keeper->thread, NULL);
         keeper->session = session_keep(keeper->sessions, session);
+        keeper->statement = statement != NULL ? *statement : (struct statement){.count = 0};
+        snprintf(keeper->name, sizeof keeper->name, "%s", name);
         started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
+        if (!started)
+            session_put(keeper->sessions, session);
         keeper->has_thread = keeper->report.is_running = started;
     }
     pthread_mutex_unlock(&keeper->mutex);
+    if (started && statement != NULL)
+        memset(statement, 0, sizeof *statement);
     return started;
 }
 
@@ -108,4 +155,98 @@ void audit_look(struct audit_keeper *keeper, struct audit_report *report)
     pthread_mutex_lock(&keeper->mutex);
     *report = keeper->report;
     pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* ----------------------------------------------------------------- closing -- */
+
+/* Needs: the mutex held.  The place of a violation in what is kept, or NULL. */
+static struct violation *find(struct audit_keeper *keeper, const char *finding,
+                              struct audit_run **of)
+{
+    struct audit_run *const runs[] = {&keeper->report.books, &keeper->report.statement};
+
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned k = 0; k < runs[i]->violation_count; k++)
+            if (strcmp(runs[i]->violations[k].finding, finding) == 0) {
+                *of = runs[i];
+                return &runs[i]->violations[k];
+            }
+    return NULL;
+}
+
+int audit_find(struct audit_keeper *keeper, const char *finding, struct violation *to,
+               char statement[STATEMENT_NAME])
+{
+    struct audit_run *of = NULL;
+    const struct violation *found;
+
+    pthread_mutex_lock(&keeper->mutex);
+    found = find(keeper, finding, &of);
+    if (found != NULL) {
+        *to = *found;
+        snprintf(statement, STATEMENT_NAME, "%s",
+                 of == &keeper->report.statement ? of->statement : "");
+    }
+    pthread_mutex_unlock(&keeper->mutex);
+    return found != NULL;
+}
+
+/* The inbox names a finding by its first digits. */
+static int take_proposal(void *context, const tl_proposal *proposal)
+{
+    struct closing_proposal *to = context;
+
+    if (strcmp(proposal->what, "audit") != 0 ||
+        strncmp(proposal->said, to->finding, strlen(proposal->said)) != 0)
+        return 0;
+    snprintf(to->account, sizeof to->account, "%s", proposal->account);
+    snprintf(to->reason, sizeof to->reason, "%s", proposal->reason);
+    to->own = proposal->own;
+    return 1;
+}
+
+tl_status audit_proposal(struct session *session, const char *finding, struct closing_proposal *to)
+{
+    memset(to, 0, sizeof *to);
+    to->finding = finding;
+    return tl_inbox(session->client, take_proposal, to);
+}
+
+/* Needs: the mutex held. */
+static void drop(struct audit_run *of, struct violation *found)
+{
+    const size_t behind = (size_t)(of->violations + of->violation_count - found) - 1;
+
+    memmove(found, found + 1, behind * sizeof *found);
+    of->violation_count--;
+    of->open--;
+    of->closed++;
+}
+
+tl_status audit_close(struct audit_keeper *keeper, struct session *session,
+                      const struct violation *found, int confirms, const char *reason)
+{
+    tl_closing closing = TL_CLOSING_INIT;
+    struct audit_run *of = NULL;
+    struct violation *kept;
+    tl_status status;
+
+    closing.finding = found->finding;
+    closing.rule = found->rule;
+    closing.key = (tl_key){found->serial_no, found->cust_no, found->op_code};
+    closing.rev = found->rev;
+    closing.confirms = confirms;
+    closing.actor = session->user;
+    closing.reason = reason;
+    status = tl_audit_close(session->client, &closing);
+    pthread_mutex_lock(&keeper->mutex);
+    kept = find(keeper, found->finding, &of);
+    if (kept != NULL && (status == TL_ALREADY_DONE || (status == TL_OK && confirms))) {
+        drop(of, kept);
+    } else if (kept != NULL && status == TL_OK) {
+        snprintf(kept->proposed_by, sizeof kept->proposed_by, "%s", session->account.name);
+        snprintf(kept->proposed_reason, sizeof kept->proposed_reason, "%s", reason);
+    }
+    pthread_mutex_unlock(&keeper->mutex);
+    return status;
 }

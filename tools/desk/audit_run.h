@@ -1,29 +1,45 @@
-/* Audits run one at a time, on a thread of their own, since they read every row.  The last one's
- * report stays until the next. */
+/*
+ * Audits run one at a time, on a thread of their own, since they read every row.  What the last one
+ * found stays until the next, and what the last statement showed until the next statement.
+ */
 #ifndef DESK_AUDIT_RUN_H
 #define DESK_AUDIT_RUN_H
 
 #include "sessions.h"
 
+#include "statement.h"
+
 #include <tradelock/admin.h>
 
 #define VIOLATIONS_MOST 200u
+#define STATEMENT_NAME 128
 
 /* What is kept of a violation. */
 struct violation {
-    char rule[64], serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];
-    char op_code[TL_OP_MAX + 1], account[385], sentence[512], finding[17], proposed_by[385];
+    char rule[32], serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
+    uint64_t rev;
+    char account[385], sentence[512];
+    int64_t logged_us;
+    char finding[65], proposed_by[385], proposed_reason[TL_REMARK_MAX + 1];
 };
 
-struct audit_report {
-    int is_running, has_run;
-    tl_status status; /* of the last one; not TL_OK: it proves nothing, and problem says why */
+/* One run, and what it found of one kind. */
+struct audit_run {
+    int has_run;
+    char statement[STATEMENT_NAME]; /* whose payments were compared; "": none */
+    tl_status status;               /* not TL_OK: it proves nothing, and problem says why */
     char problem[512];
     int64_t took_ms;
     tl_audit_counts counts;
+    uint64_t open, closed; /* findings of this kind */
     struct violation violations[VIOLATIONS_MOST];
-    unsigned violation_count;
-    int cut;
+    unsigned violation_count; /* the first of the open ones */
+};
+
+struct audit_report {
+    int is_running;
+    struct audit_run books;     /* rows and history */
+    struct audit_run statement; /* payments beside rows */
 };
 
 struct audit_keeper;
@@ -31,8 +47,25 @@ struct audit_keeper;
 struct audit_keeper *audit_keeper_new(struct sessions *sessions); /* NULL: out of memory */
 /* Waits for the audit that runs. */
 void audit_keeper_free(struct audit_keeper *keeper);
-/* 0: one runs already, or no thread can be made. */
-int audit_start(struct audit_keeper *keeper, struct session *session);
+/* With a statement, or NULL, which it takes over.  0: one runs already, or no thread can be made,
+ * and the statement is still the caller's. */
+int audit_start(struct audit_keeper *keeper, struct session *session, struct statement *statement,
+                const char *name);
 void audit_look(struct audit_keeper *keeper, struct audit_report *report);
+
+/* The violation of this name among those that are kept, and the statement that showed it, or "".
+ * 0: the last runs did not find it. */
+int audit_find(struct audit_keeper *keeper, const char *finding, struct violation *to,
+               char statement[STATEMENT_NAME]);
+/* Who proposed to close it, as the server has it now; account "": nobody, or it is closed. */
+struct closing_proposal {
+    const char *finding;
+    char account[385], reason[TL_REMARK_MAX + 1];
+    int own; /* by the session's account, which cannot confirm it */
+};
+tl_status audit_proposal(struct session *session, const char *finding, struct closing_proposal *to);
+/* Puts half of a closing on record, for the session's account, and in what is kept. */
+tl_status audit_close(struct audit_keeper *keeper, struct session *session,
+                      const struct violation *found, int confirms, const char *reason);
 
 #endif

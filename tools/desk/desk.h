@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct options;
+struct upload;
 struct now_keeper;
 struct audit_keeper;
 
@@ -30,12 +31,14 @@ struct request {
     const char *method, *path;
     struct form query, body;
     int body_is_form;
-    const char *cookie; /* of the session, "" without one */
+    const struct upload *upload; /* NULL: no file came with it */
+    const char *cookie;          /* of the session, "" without one */
     const char *login_cookie;
     const char *host, *origin, *fetch_site; /* headers, "" without one */
     const char *address;
     int is_refresh; /* by the page's script: does not count as somebody's hand */
     int too_big;
+    int is_too_many; /* others send files just now, and this one was not read */
 };
 
 /* What is sent back. */
@@ -60,6 +63,8 @@ struct visit {
 
 /* routes.c: decides what a request is for. */
 void desk_answer(struct desk *desk, const struct request *request, struct answer *answer);
+/* Whether a file may be sent there, by whoever has this cookie. */
+int desk_takes_file(struct desk *desk, const char *path, const char *cookie);
 
 /* layout.c */
 enum place { PLACE_NOW, PLACE_TRADES, PLACE_AUDIT, PLACE_NONE };
@@ -90,7 +95,12 @@ void page_search(struct visit *visit); /* POST */
 void page_trade(struct visit *visit);
 void page_decide(struct visit *visit);
 void page_decided(struct visit *visit); /* POST */
+void page_channels(struct visit *visit);
+void page_channel_decided(struct visit *visit); /* POST */
 void page_audit(struct visit *visit);
 void page_audit_start(struct visit *visit); /* POST */
+void page_statement(struct visit *visit);   /* POST, with a file */
+void page_finding(struct visit *visit);
+void page_finding_closed(struct visit *visit); /* POST */
 
 #endif

@@ -1,13 +1,15 @@
-// The only script of the desk: pages that say so are read again, lists and forms work without it.
+// The only script of the desk: pages that say so are read again, and a slider shows what it moves
+// to.  Lists and forms work without it.
 "use strict";
 
 (() => {
-  let busy = false;
+  let busy = false, timer = 0, moves = 0, pause = 0;
 
   const wait = () => {
+    clearTimeout(timer);
     const main = document.getElementById("main");
     const seconds = Number(main && main.dataset.refresh);
-    if (seconds > 0) setTimeout(refresh, seconds * 1000);
+    if (seconds > 0) timer = setTimeout(refresh, seconds * 1000);
   };
 
   // Not while somebody reads a marked text or writes into a field.
@@ -45,11 +47,55 @@
     const path = main.contains(active) && active.getAttribute("href");
     fresh.querySelectorAll("details").forEach((one, i) => { one.open = open[i] === true; });
     main.replaceWith(document.adoptNode(fresh));
-    addCopies();
+    prepare();
     if (path) {
       const links = [...fresh.querySelectorAll("a")];
       links.find((one) => one.getAttribute("href") === path)?.focus({ preventScroll: true });
     }
+  };
+
+  // The slider stays, or whoever moves it would lose it; all around it becomes what was then.
+  const show = async (slider) => {
+    const mine = ++moves;
+    try {
+      const answer = await fetch(`/trade?${new URLSearchParams(new FormData(slider.form))}`, {
+        cache: "no-store", credentials: "same-origin",
+      });
+      const text = await answer.text();
+      if (mine !== moves) return;
+      const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+      const there = fresh && fresh.querySelector("#moment");
+      if (!there) {
+        location.href = answer.url;
+        return;
+      }
+      const parts = [...fresh.querySelectorAll("[data-part]")];
+      document.querySelectorAll("[data-part]").forEach((old, i) => {
+        const open = [...old.querySelectorAll("details")].map((one) => one.open);
+        parts[i].querySelectorAll("details").forEach((one, k) => { one.open = open[k] === true; });
+        old.replaceWith(document.adoptNode(parts[i]));
+      });
+      const label = (root) => root.querySelector("label[for=moment]");
+      label(document).textContent = label(fresh).textContent;
+      slider.setAttribute("aria-valuetext", there.getAttribute("aria-valuetext"));
+      document.getElementById("main").dataset.refresh = fresh.dataset.refresh || "";
+      history.replaceState(null, "", answer.url);
+      prepare();
+    } catch {
+      document.body.classList.add("stale");
+    }
+    wait();
+  };
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id !== "moment") return;
+    clearTimeout(pause);
+    pause = setTimeout(show, 60, event.target);
+  });
+
+  const prepare = () => {
+    document.querySelectorAll(".slide button").forEach((one) => { one.hidden = true; });
+    addCopies();
   };
 
   const addCopies = () => {
@@ -84,6 +130,6 @@
     if (button) setTimeout(() => { button.disabled = true; }, 0);
   });
 
-  addCopies();
+  prepare();
   wait();
 })();

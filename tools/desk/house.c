@@ -5,13 +5,11 @@
 #include "said.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------- lists -- */
-
-/* How many rows a search by something without an index looks at. */
-#define LOOK_MOST 2000u
 
 void rows_free(struct rows *rows)
 {
@@ -40,32 +38,18 @@ int rows_add(void *context, const tl_view *view)
     return 0;
 }
 
-/* One page of what passes, taken out of a list. */
 struct taking {
     struct rows *rows;
     const char *channel_ref; /* "": any */
-    unsigned skip, looked_at;
 };
 
 static int take(void *context, const tl_view *view)
 {
-    struct taking *taking = context;
+    const struct taking *taking = context;
 
-    if (++taking->looked_at > LOOK_MOST && taking->channel_ref[0] != '\0') {
-        taking->rows->gave_up = 1;
-        return 1;
-    }
     if (taking->channel_ref[0] != '\0' && strcmp(view->channel_ref, taking->channel_ref) != 0)
         return 0;
-    if (taking->skip > 0) {
-        taking->skip--;
-        return 0;
-    }
-    if (taking->rows->count == PAGE_ROWS) {
-        taking->rows->more = 1;
-        return 1;
-    }
-    return rows_add(taking->rows, view);
+    return rows_add(taking->rows, view) || taking->rows->count == PAGE_ROWS;
 }
 
 static const char *or_null(const char *text)
@@ -86,12 +70,11 @@ static void set_show(tl_filter *filter, enum show show)
         filter->status = 'Y';
 }
 
-tl_status house_list(tl_client *client, enum show show, const struct ref *search, unsigned page,
-                     struct rows *rows)
+tl_status house_list(tl_client *client, enum show show, const struct ref *search, struct rows *rows)
 {
     tl_filter filter = TL_FILTER_INIT;
-    struct taking taking = {
-        .rows = rows, .channel_ref = search->channel_ref, .skip = page * PAGE_ROWS};
+    tl_list_end end = TL_LIST_END_INIT;
+    struct taking taking = {.rows = rows, .channel_ref = search->channel_ref};
     tl_status status;
 
     filter.lane = 'S';
@@ -99,9 +82,15 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.cust = or_null(search->cust_no);
     filter.op = or_null(search->op_code);
     filter.log_uuid = or_null(search->log_no);
-    filter.limit = LOOK_MOST + PAGE_ROWS * PAGES_MOST;
+    filter.after = or_null(search->after);
+    filter.limit = PAGE_LOOKS;
+    filter.look_most = PAGE_LOOKS;
+    if (search->channel_ref[0] == '\0')
+        filter.limit = PAGE_ROWS;
     set_show(&filter, show);
-    status = tl_list(client, &filter, take, &taking);
+    status = tl_list_page(client, &filter, take, &taking, &end);
+    rows->more = end.more;
+    snprintf(rows->next, sizeof rows->next, "%s", end.next);
     return status == TL_OK ? rows->failed : status;
 }
 
@@ -275,39 +264,20 @@ static int take_half(void *context, const tl_resolution_row *row)
     return trade->no_memory;
 }
 
-static tl_status read_rows(tl_client *client, const tl_key *key, struct trade *trade)
-{
-    tl_status status = tl_show(client, key, TL_LANE_RETRY, take_view, trade);
-
-    if (status == TL_OK || status == TL_NOT_FOUND)
-        status = tl_show(client, key, TL_LANE_SYNC, take_view, trade);
-    return status == TL_NOT_FOUND && trade->has[TL_LANE_RETRY] ? TL_OK : status;
-}
-
-tl_status house_trade(tl_client *client, const struct ref *ref, struct trade *trade)
+tl_status house_trade(tl_client *client, const struct ref *ref, int64_t as_of_us,
+                      struct trade *trade)
 {
     const tl_key key = ref_key(ref);
-    tl_status status = read_rows(client, &key, trade);
+    tl_trade_each each = TL_TRADE_EACH_INIT;
+    tl_status status;
 
-    if (status == TL_OK)
-        status = tl_evidence_list(client, &key, take_evidence, trade);
-    if (status == TL_OK)
-        status = tl_resolution_list(client, &key, take_half, trade);
-    if (status == TL_OK)
-        status = tl_timeline(client, &key, take_step, trade);
-    if (status == TL_OK)
-        status = tl_explain(client, &key, take_sentence, trade);
-    return status == TL_OK && trade->no_memory ? TL_NO_MEMORY : status;
-}
-
-tl_status house_proposals(tl_client *client, const struct ref *ref, const tl_view *view,
-                          struct trade *trade)
-{
-    const tl_key key = ref_key(ref);
-    tl_status status = tl_resolution_list(client, &key, take_half, trade);
-
-    trade->view[TL_LANE_SYNC] = *view;
-    trade->has[TL_LANE_SYNC] = 1;
+    each.row = take_view;
+    each.step = take_step;
+    each.evidence = take_evidence;
+    each.resolution = take_half;
+    each.sentence = take_sentence;
+    each.as_of_us = trade->as_of_us = as_of_us;
+    status = tl_trade_read(client, &key, &each, trade, NULL);
     return status == TL_OK && trade->no_memory ? TL_NO_MEMORY : status;
 }
 
@@ -316,38 +286,9 @@ const tl_view *trade_view(const struct trade *trade)
     return &trade->view[trade->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 }
 
-/* Whether another half answers this proposal already. */
-static int is_answered(const struct trade *trade, const tl_resolution_row *proposal)
-{
-    for (size_t i = 0; i < trade->half_count; i++) {
-        const tl_resolution_row *other = &trade->halves[i];
-
-        if (other != proposal && other->rev == proposal->rev &&
-            other->decision == proposal->decision && (other->confirms || other->refused))
-            return 1;
-    }
-    return 0;
-}
-
-const tl_resolution_row *trade_proposal(const struct trade *trade)
-{
-    const tl_view *view = trade_view(trade);
-
-    for (size_t i = trade->half_count; i > 0; i--) {
-        const tl_resolution_row *half = &trade->halves[i - 1];
-
-        if (!half->confirms && !half->refused && half->fence == view->fence &&
-            half->rev == view->rev && !is_answered(trade, half))
-            return half;
-    }
-    return NULL;
-}
-
 int step_is_retry(const tl_step *step)
 {
-    const size_t size = strlen(step->op_code), suffix = strlen(TL_RETRY_SUFFIX);
-
-    return size > suffix && strcmp(step->op_code + size - suffix, TL_RETRY_SUFFIX) == 0;
+    return step->op_code[tl_business_op_size(step->op_code)] != '\0';
 }
 
 const char *trade_remark(const struct trade *trade, size_t step)
@@ -365,28 +306,54 @@ const char *trade_remark(const struct trade *trade, size_t step)
     return this->remark;
 }
 
-static json_t *row_or_null(const struct trade *trade, tl_lane lane)
+static json_t *json_row(const struct trade *trade, tl_lane lane)
 {
-    return trade->has[lane] ? json_view(&trade->view[lane]) : json_null();
+    return trade->has[lane] ? json_view(&trade->view[lane]) : NULL;
+}
+
+/* All sentences as one text. */
+static json_t *json_told(const struct trade *trade)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    json_t *told = NULL;
+
+    if (to == NULL)
+        return NULL;
+    for (size_t i = 0; i < trade->told_count; i++)
+        fprintf(to, "%s%s", i > 0 ? "  " : "", trade->told[i].text);
+    if (fclose(to) == 0)
+        told = json_text(text);
+    free(text);
+    return told;
 }
 
 char *house_json(const struct trade *trade)
 {
-    json_t *document = json_object(), *evidence = json_array(), *halves = json_array(),
-           *steps = json_array();
+    struct json_trade parts = {.evidence = json_array(),
+                               .resolutions = json_array(),
+                               .timeline = json_array(),
+                               .as_of_us = trade->as_of_us};
+    struct said said = {.text = ""};
+    json_t *document;
     char *text;
 
+    parts.sync = json_row(trade, TL_LANE_SYNC);
+    parts.retry = json_row(trade, TL_LANE_RETRY);
+    parts.explanation = json_told(trade);
     for (size_t i = 0; i < trade->evidence_count; i++)
-        json_array_append_new(evidence, json_evidence(&trade->evidence[i]));
+        json_array_append_new(parts.evidence, json_evidence(&trade->evidence[i]));
     for (size_t i = 0; i < trade->half_count; i++)
-        json_array_append_new(halves, json_resolution(&trade->halves[i]));
-    for (size_t i = 0; i < trade->step_count; i++)
-        json_array_append_new(steps, json_step(&trade->steps[i]));
-    json_object_set_new(document, "sync", row_or_null(trade, TL_LANE_SYNC));
-    json_object_set_new(document, "retry", row_or_null(trade, TL_LANE_RETRY));
-    json_object_set_new(document, "evidence", evidence);
-    json_object_set_new(document, "resolutions", halves);
-    json_object_set_new(document, "timeline", steps);
+        json_array_append_new(parts.resolutions, json_resolution(&trade->halves[i]));
+    for (size_t i = 0; i < trade->step_count; i++) {
+        json_array_append_new(parts.timeline, json_step(&trade->steps[i]));
+        if (!step_is_retry(&trade->steps[i]))
+            said_take(&said, &trade->steps[i]);
+    }
+    parts.channel_said = said.text;
+    parts.channel_said_us = said.when_us;
+    document = json_trade(&parts);
     text = json_dumps(document, JSON_INDENT(2));
     json_decref(document);
     return text;
@@ -419,7 +386,7 @@ static tl_status file(tl_client *client, const tl_key *key, const struct decisio
     evidence.channel_ref = or_null(decision->channel_ref);
     evidence.source = decision->source;
     evidence.remark = or_null(decision->reason);
-    return tl_evidence_add(client, &evidence);
+    return tl_evidence_file(client, &evidence, decision->actor);
 }
 
 tl_status house_decide(tl_client *client, const struct ref *ref, const struct decision *decision)

@@ -17,8 +17,8 @@
 struct rows {
     tl_view *views;
     size_t count, space;
-    int more;         /* there are more behind them */
-    int gave_up;      /* the search ended before it had seen all */
+    int more; /* there are more behind them, or may be */
+    char next[TL_NEXT_TEXT];
     tl_status failed; /* TL_NO_MEMORY, or TL_OK */
 };
 
@@ -37,10 +37,11 @@ enum show {
 };
 
 #define PAGE_ROWS 50u
-#define PAGES_MOST 20u
+/* A page looks at about so many rows at most, so that something rare takes more pages, not time. */
+#define PAGE_LOOKS 2000u
 
-/* Reads page number `page` (0 first) of what is looked for. */
-tl_status house_list(tl_client *client, enum show show, const struct ref *search, unsigned page,
+/* Reads the page of what is looked for behind search->after. */
+tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);
 /* Every trade that is not finished, at most `most`. */
 tl_status house_open(tl_client *client, unsigned most, struct rows *rows);
@@ -62,23 +63,21 @@ struct trade {
     size_t half_count;
     tl_sentence told[TRADE_SENTENCES]; /* why it is where it is; their views are not kept */
     size_t told_count;
-    int cut; /* there is more than is kept */
+    int cut;          /* there is more than is kept */
+    int64_t as_of_us; /* 0: as it is */
     /* Own memory. */
     void **kept;
     size_t kept_count, kept_space;
     int no_memory;
 };
 
-/* TL_NOT_FOUND: there is no such trade. */
-tl_status house_trade(tl_client *client, const struct ref *ref, struct trade *trade);
-/* Only what operators decided about it; the view says as what it was seen. */
-tl_status house_proposals(tl_client *client, const struct ref *ref, const tl_view *view,
-                          struct trade *trade);
+/* As it was at a moment, without a word about now; 0: as it is.  TL_NOT_FOUND: there is no such
+ * trade, or was none then. */
+tl_status house_trade(tl_client *client, const struct ref *ref, int64_t as_of_us,
+                      struct trade *trade);
 void trade_free(struct trade *trade);
 /* The sync row, or the retry row where that stands alone. */
 const tl_view *trade_view(const struct trade *trade);
-/* The proposal that waits for another operator, or NULL. */
-const tl_resolution_row *trade_proposal(const struct trade *trade);
 
 /* What the step itself remarked, not what an earlier one left on the row; or NULL. */
 const char *trade_remark(const struct trade *trade, size_t step);

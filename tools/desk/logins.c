@@ -1,4 +1,4 @@
-/* Remembers the last wrong passwords.  Touches memory only. */
+/* Remembers the last wrong passwords, and lets few try at once.  Touches memory only. */
 #include "logins.h"
 
 #include "sessions.h"
@@ -24,11 +24,24 @@ void logins_begin(struct logins *logins)
 {
     memset(logins, 0, sizeof *logins);
     pthread_mutex_init(&logins->mutex, NULL);
+    sem_init(&logins->turns, 0, LOGINS_AT_ONCE);
 }
 
 void logins_end(struct logins *logins)
 {
+    sem_destroy(&logins->turns);
     pthread_mutex_destroy(&logins->mutex);
+}
+
+void logins_take_turn(struct logins *logins)
+{
+    while (sem_wait(&logins->turns) != 0) /* a signal */
+        ;
+}
+
+void logins_give_turn(struct logins *logins)
+{
+    sem_post(&logins->turns);
 }
 
 unsigned logins_wait_s(struct logins *logins, const char *user, const char *address)

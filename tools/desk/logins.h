@@ -3,11 +3,16 @@
 #define DESK_LOGINS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 
 #define LOGINS_KEPT 256u
+/* Others wait.  So no more than these can be tried beyond the limits, and a crowd of strangers does
+ * not take the server's connections. */
+#define LOGINS_AT_ONCE 4u
 
 struct logins {
+    sem_t turns;
     pthread_mutex_t mutex;
     /* Under the mutex. */
     unsigned next;
@@ -19,6 +24,9 @@ struct logins {
 
 void logins_begin(struct logins *logins);
 void logins_end(struct logins *logins);
+/* Around each login, from the question whether it may be tried on. */
+void logins_take_turn(struct logins *logins);
+void logins_give_turn(struct logins *logins);
 /* 0: it may be tried now; else so many seconds from now.  address "": everybody comes from the same
  * one. */
 unsigned logins_wait_s(struct logins *logins, const char *user, const char *address);

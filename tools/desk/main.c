@@ -15,7 +15,6 @@
 
 #define SWEEP_S 10
 #define LONGEST_MS (INT64_C(12) * 3600 * 1000)
-#define EXIT_REFUSED 1
 #define EXIT_INTERNAL 70
 
 static int desk_open(struct desk *desk, const struct options *options)
@@ -75,12 +74,12 @@ static int serve(struct desk *desk, const sigset_t *signals)
 
     if (server == NULL) {
         fprintf(stderr, "tradelock desk: %s\n", problem);
-        return EXIT_REFUSED;
+        return EXIT_WRONG_USE;
     }
     if (!write_port(options->port_file, port)) {
         fprintf(stderr, "tradelock desk: %s cannot be written\n", options->port_file);
         server_stop(server);
-        return EXIT_REFUSED;
+        return EXIT_WRONG_USE;
     }
     inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
     printf("The desk is at %s://%s:%u/\n", options->certificate_file != NULL ? "https" : "http",

@@ -4,6 +4,7 @@
 #include "sessions.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,10 @@ const struct age ages[AGES] = {{"under 5 min", 0},
 
 struct now_keeper {
     pthread_mutex_t mutex;
-    /* Under the mutex. */
-    int64_t taken_ms, pace_ms, doctor_ms; /* 0: never */
-    struct now now;
+    /* Under the mutex, which nobody holds while they read. */
+    unsigned readers;
+    int64_t reading_ms, changed_ms; /* when the last began, and when somebody changed something */
+    struct now now;                 /* the last one that was taken; begun_ms 0: there is none */
 };
 
 struct now_keeper *now_keeper_new(void)
@@ -105,10 +107,13 @@ static void persons_add(struct now *now, const tl_view *view)
             strcmp(now->persons[i].view.cust_no, view->cust_no) == 0 &&
             strcmp(now->persons[i].view.op_code, view->op_code) == 0)
             return;
-    if (now->person_count == PERSONS_MOST)
+    if (now->person_count == PERSONS_MOST) {
         now->persons_cut = 1;
-    else
-        now->persons[now->person_count++].view = *view;
+        return;
+    }
+    now->persons[now->person_count].view = *view;
+    now->persons[now->person_count].view.payload = NULL;
+    now->persons[now->person_count++].view.result = NULL;
 }
 
 static void count_open(struct now *now, const tl_view *view)
@@ -142,7 +147,6 @@ static int count_conflict(void *context, const tl_view *view)
     return 0;
 }
 
-/* Conflicts stand first among those that wait for a person. */
 static tl_status look_at_trades(struct now *now, tl_client *client)
 {
     const tl_filter filter = {
@@ -159,28 +163,53 @@ static tl_status look_at_trades(struct now *now, tl_client *client)
     return status;
 }
 
+struct proposing {
+    struct now *now;
+    tl_client *client;
+    const tl_proposal *proposal;
+    tl_status status;
+};
+
+/* A trade of which several things were proposed stands there once, with the oldest. */
+static int take_proposed(void *context, const tl_view *view)
+{
+    const struct proposing *proposing = context;
+    struct now *now = proposing->now;
+    struct person *person = &now->persons[now->person_count];
+    const unsigned before = now->person_count;
+
+    persons_add(now, view);
+    if (now->person_count == before)
+        return 0;
+    snprintf(person->proposed_by, sizeof person->proposed_by, "%s", proposing->proposal->account);
+    snprintf(person->decision, sizeof person->decision, "%s", proposing->proposal->said);
+    return 0;
+}
+
+static int take_proposal(void *context, const tl_proposal *proposal)
+{
+    struct proposing *proposing = context;
+
+    if (strcmp(proposal->what, "resolve") != 0) {
+        proposing->now->closings++;
+        return 0;
+    }
+    if (proposing->now->persons_cut)
+        return 0;
+    proposing->proposal = proposal;
+    proposing->status =
+        tl_show(proposing->client, &proposal->key, TL_LANE_SYNC, take_proposed, proposing);
+    if (proposing->status == TL_NOT_FOUND) /* purged meanwhile */
+        proposing->status = TL_OK;
+    return proposing->status != TL_OK;
+}
+
 static tl_status look_at_proposals(struct now *now, tl_client *client)
 {
-    tl_status status = TL_OK;
+    struct proposing proposing = {.now = now, .client = client};
+    tl_status status = tl_inbox(client, take_proposal, &proposing);
 
-    for (unsigned i = 0; i < now->person_count && status == TL_OK; i++) {
-        struct person *person = &now->persons[i];
-        const tl_resolution_row *proposal;
-        struct trade trade = {.step_count = 0};
-        struct ref ref;
-
-        ref_of_trade(&ref, person->view.serial_no, person->view.cust_no, person->view.op_code);
-        status = house_proposals(client, &ref, &person->view, &trade);
-        proposal = status == TL_OK ? trade_proposal(&trade) : NULL;
-        if (proposal != NULL) {
-            now->proposals++;
-            snprintf(person->proposed_by, sizeof person->proposed_by, "%s", proposal->account);
-            snprintf(person->decision, sizeof person->decision, "%s",
-                     tl_decision_name(proposal->decision));
-        }
-        trade_free(&trade);
-    }
-    return status;
+    return status == TL_OK ? proposing.status : status;
 }
 
 /* --------------------------------------------------------- server, processes -- */
@@ -263,56 +292,78 @@ static void keep_pace(struct now *now, const tl_pace *pace)
     now->minute_us = pace->minute_us;
 }
 
-static tl_status look_at_pace(struct now_keeper *keeper, struct now *now, tl_client *client)
+static tl_status look_at_pace(struct now *now, tl_client *client)
 {
     tl_pace pace = TL_PACE_INIT;
-    tl_status status = TL_OK;
+    tl_status status;
 
-    memcpy(now->paid, keeper->now.paid, sizeof now->paid);
-    now->minute_us = keeper->now.minute_us;
-    if (keeper->pace_ms != 0 && steady_ms() - keeper->pace_ms < PACE_MS)
+    if (now->pace_ms != 0 && steady_ms() - now->pace_ms < PACE_MS)
         return TL_OK;
     status = tl_pace_look(client, &pace);
     if (status == TL_OK) {
         keep_pace(now, &pace);
-        keeper->pace_ms = steady_ms();
+        now->pace_ms = steady_ms();
     }
     return status;
 }
 
 /* ------------------------------------------------------------- the picture -- */
 
-static tl_status look_at_server(struct now_keeper *keeper, struct now *now, tl_client *client)
+static tl_status look_at_server(struct now *now, tl_client *client)
 {
     tl_status status;
 
-    if (keeper->doctor_ms != 0 && steady_ms() - keeper->doctor_ms < DOCTOR_MS) {
-        memcpy(now->alarms, keeper->now.alarms, sizeof now->alarms);
-        now->alarm_count = keeper->now.alarm_count;
+    if (now->doctor_ms != 0 && steady_ms() - now->doctor_ms < DOCTOR_MS)
         return TL_OK;
-    }
+    now->alarm_count = 0;
     status = tl_doctor(client, take_finding, now);
     if (status != TL_OK && status != TL_SERVER_UNSAFE)
         return status;
-    keeper->doctor_ms = steady_ms();
+    now->doctor_ms = steady_ms();
     return TL_OK;
 }
 
-static tl_status take_picture(struct now_keeper *keeper, struct now *now, tl_client *client)
+static int take_pause(void *context, const tl_pause_row *row)
 {
-    tl_status status = look_at_trades(now, client);
+    struct now *now = context;
+    struct paused *one = &now->paused[now->paused_count];
 
+    if (!row->paused)
+        return 0;
+    now->paused_cut = now->paused_count == PAUSED_MOST;
+    if (now->paused_cut)
+        return 1;
+    snprintf(one->channel, sizeof one->channel, "%s", row->channel);
+    snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
+    snprintf(one->account, sizeof one->account, "%s", row->account);
+    snprintf(one->reason, sizeof one->reason, "%s", row->reason);
+    one->since_us = row->decided_us;
+    now->paused_count++;
+    return 0;
+}
+
+/* Makes the picture before a new one.  Who waits for a second person stands first, then conflicts,
+ * then what is parked. */
+static tl_status take_picture(struct now *now, tl_client *client)
+{
+    tl_status status;
+
+    memset(now, 0, offsetof(struct now, begun_ms));
+    now->begun_ms = steady_ms();
+    status = look_at_proposals(now, client);
     if (status == TL_OK)
-        status = look_at_proposals(now, client);
+        status = look_at_trades(now, client);
     if (status == TL_OK)
         status = tl_session_list(client, take_process, now);
+    if (status == TL_OK)
+        status = tl_pause_list(client, take_pause, now);
     now->restore = (tl_restore)TL_RESTORE_INIT;
     if (status == TL_OK)
         status = tl_restore_status(client, &now->restore, NULL, NULL);
     if (status == TL_OK)
-        status = look_at_server(keeper, now, client);
+        status = look_at_server(now, client);
     if (status == TL_OK)
-        status = look_at_pace(keeper, now, client);
+        status = look_at_pace(now, client);
     qsort(now->processes, now->process_count, sizeof now->processes[0], by_program);
     return status;
 }
@@ -320,25 +371,48 @@ static tl_status take_picture(struct now_keeper *keeper, struct now *now, tl_cli
 void now_forget(struct now_keeper *keeper)
 {
     pthread_mutex_lock(&keeper->mutex);
-    keeper->taken_ms = 0;
+    keeper->changed_ms = steady_ms();
     pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* Whether this visitor has to take the picture.  Needs: keeper->mutex held. */
+static int begin_reading(struct now_keeper *keeper)
+{
+    const int64_t now_ms = steady_ms();
+
+    if (keeper->now.begun_ms > keeper->changed_ms && now_ms - keeper->now.begun_ms < FRESH_MS)
+        return 0;
+    if (keeper->readers > 0 && keeper->now.begun_ms != 0 && keeper->reading_ms > keeper->changed_ms)
+        return 0;
+    keeper->readers++;
+    keeper->reading_ms = now_ms;
+    return 1;
+}
+
+/* Needs: keeper->mutex held. */
+static void end_reading(struct now_keeper *keeper, tl_status status, const struct now *now)
+{
+    keeper->readers--;
+    if (status != TL_OK)
+        keeper->now.begun_ms = 0;
+    else if (now->begun_ms >= keeper->now.begun_ms)
+        keeper->now = *now;
 }
 
 tl_status now_look(struct now_keeper *keeper, tl_client *client, struct now *now)
 {
     tl_status status = TL_OK;
+    int reads;
 
     pthread_mutex_lock(&keeper->mutex);
-    if (keeper->taken_ms == 0 || steady_ms() - keeper->taken_ms >= FRESH_MS) {
-        memset(now, 0, sizeof *now);
-        status = take_picture(keeper, now, client);
-        if (status == TL_OK) {
-            keeper->now = *now;
-            keeper->taken_ms = steady_ms();
-        }
-    } else {
-        *now = keeper->now;
-    }
+    reads = begin_reading(keeper);
+    *now = keeper->now;
+    pthread_mutex_unlock(&keeper->mutex);
+    if (!reads)
+        return TL_OK;
+    status = take_picture(now, client);
+    pthread_mutex_lock(&keeper->mutex);
+    end_reading(keeper, status, now);
     pthread_mutex_unlock(&keeper->mutex);
     return status;
 }

@@ -1,6 +1,7 @@
 /*
  * How things are now.  One picture for everybody, taken at most every three seconds by whoever asks
- * first, so that fifty people who watch cost the database no more than one.
+ * first, so that fifty people who watch cost the database no more than one.  While somebody takes
+ * it, the others are shown the one before.
  */
 #ifndef DESK_NOW_H
 #define DESK_NOW_H
@@ -12,6 +13,7 @@
 #define ALARMS_MOST 8u
 #define PROCESSES_MOST 64u
 #define PERSONS_MOST 30u
+#define PAUSED_MOST 16u
 #define SUMS_MOST 6u
 
 /* Money in one currency; "" where trades told no amount. */
@@ -55,22 +57,34 @@ struct running {
     int64_t started_us, silent_us;
 };
 
+/* A channel that operators have paused. */
+struct paused {
+    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": as a whole */
+    char account[128], reason[TL_REMARK_MAX + 1];
+    int64_t since_us;
+};
+
 struct now {
     int64_t now_us; /* the server's */
     int cut;        /* more trades are in process than were looked at */
     struct sums doubt, parked, queued, live, conflict;
-    uint64_t proposals;
     struct bar bars[BARS_MOST];
     unsigned bar_count;
     int bars_cut;
     struct person persons[PERSONS_MOST];
     unsigned person_count;
     int persons_cut;
-    struct alarm alarms[ALARMS_MOST];
-    unsigned alarm_count;
+    unsigned closings; /* findings of an audit that somebody proposed to close */
     struct running processes[PROCESSES_MOST];
     unsigned process_count;
+    struct paused paused[PAUSED_MOST];
+    unsigned paused_count;
+    int paused_cut;
     tl_restore restore;
+    /* From here on it is taken over from the picture before, as long as it is new enough. */
+    int64_t begun_ms, pace_ms, doctor_ms; /* of the desk's clock; 0: never */
+    struct alarm alarms[ALARMS_MOST];
+    unsigned alarm_count;
     /* Payments of each minute, newest first; -1: not counted. */
     int64_t minute_us;
     int64_t paid[TL_PACE_MINUTES];
@@ -80,10 +94,11 @@ struct now_keeper;
 
 struct now_keeper *now_keeper_new(void); /* NULL: out of memory */
 void now_keeper_free(struct now_keeper *keeper);
-/* Copies the newest picture; takes one if it is older than three seconds. */
+/* Copies the newest picture; takes one if it is older than three seconds and nobody does.  Where
+ * there is none, or the last could not be taken, everybody takes their own. */
 tl_status now_look(struct now_keeper *keeper, tl_client *client, struct now *now);
 
-/* Somebody has changed something: the next picture is a new one. */
+/* Somebody has changed something: a picture that was begun before is old. */
 void now_forget(struct now_keeper *keeper);
 
 /* From which age on a trade counts as older: a name, and the least age. */

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXIT_WRONG_USE 2
 #define IDLE_DEFAULT_MS (INT64_C(15) * 60 * 1000)
 #define IDLE_MOST_MS (INT64_C(12) * 3600 * 1000)
 

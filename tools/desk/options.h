@@ -14,7 +14,8 @@ struct options {
     int64_t idle_ms;
 };
 
-enum { OPTIONS_RUN = -1 };
+/* The command's code for bad input; an address that cannot be listened on is that too. */
+enum { OPTIONS_RUN = -1, EXIT_WRONG_USE = 2 };
 
 /* OPTIONS_RUN, or the exit code with which the program is over. */
 int options_read(struct options *options, int argc, char **argv);

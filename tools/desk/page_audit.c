@@ -1,83 +1,184 @@
-/* The page Audit: the last run and what it found. */
+/* The page Audit: the last run and what it found, and a bank's statement beside the trades. */
 #include "audit_run.h"
 #include "parts.h"
+#include "upload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* -------------------------------------------------------------- violations -- */
+
+/* A payment of nobody has no trade, and one without an operation may be of several. */
 static void trade_cell(struct visit *visit, const struct violation *found)
 {
+    struct page *page = &visit->answer->page;
     char text[SECRET_TEXT];
     struct ref ref;
 
+    if (strcmp(found->rule, "unknown-payment") == 0) {
+        page_format(page, "<span class=\"serial\">%s</span>", found->serial_no);
+        return;
+    }
     ref_of_trade(&ref, found->serial_no, found->cust_no, found->op_code);
     refs_keep(visit->desk->refs, &ref, text);
-    page_format(&visit->answer->page, "<a class=\"serial\" href=\"/trade?r=%s\">%s</a>", text,
-                found->serial_no);
+    page_format(page, "<a class=\"serial\" href=\"%s?r=%s\">%s</a>",
+                found->op_code[0] != '\0' ? "/trade" : "/trades", text, found->serial_no);
 }
 
-static void violations(struct visit *visit, const struct audit_report *report)
+static void row(struct visit *visit, const struct violation *found)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Rule"
-                   "</th><th scope=\"col\">Serial</th><th scope=\"col\">What</th>"
-                   "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
-    for (unsigned i = 0; i < report->violation_count; i++) {
-        const struct violation *found = &report->violations[i];
+    page_format(page, "<tr><td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
+    trade_cell(visit, found);
+    page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"What\">%s", found->cust_no,
+                found->sentence);
+    if (found->proposed_by[0] != '\0')
+        page_format(page, "<br>%s proposes to close it: %s", found->proposed_by,
+                    found->proposed_reason);
+    page_format(page,
+                "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\">"
+                "<a href=\"/finding?f=%s\"><code>%.16s</code></a></td></tr>\n",
+                found->account, found->finding, found->finding);
+}
 
-        page_format(page, "<tr><td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
-        trade_cell(visit, found);
-        page_format(page,
-                    "</td><td data-l=\"What\">%s%s%s</td><td data-l=\"By\">%s</td>"
-                    "<td data-l=\"Finding\"><code>%s</code></td></tr>\n",
-                    found->sentence, found->proposed_by[0] != '\0' ? " Proposed to close it: " : "",
-                    found->proposed_by, found->account, found->finding);
+/* Those of one rule, or with rule NULL all but those of except. */
+static void violations(struct visit *visit, const struct audit_run *run, const char *rule,
+                       const char *except)
+{
+    struct page *page = &visit->answer->page;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < run->violation_count; i++) {
+        const struct violation *found = &run->violations[i];
+
+        if (rule != NULL ? strcmp(found->rule, rule) != 0 : strcmp(found->rule, except) == 0)
+            continue;
+        if (count++ == 0)
+            page_put(
+                page,
+                "<div class=\"scroll\"><table class=\"rows\"><thead><tr>"
+                "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
+                "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
+                "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
+        row(visit, found);
     }
-    page_put(page, "</tbody></table></div>\n");
-    if (report->cut)
-        page_put(page, "<p class=\"quiet\">There are more; <code>tradelock audit</code> prints all."
-                       "</p>\n");
-    part_command(page, "tradelock", "audit", "--help", NULL);
-    page_put(page,
-             "<p class=\"quiet\">Two operators close a finding with the command above.</p>\n");
+    page_put(page, count > 0 ? "</tbody></table></div>\n" : "<p class=\"calm-line\">None.</p>\n");
 }
 
-static void last_run(struct visit *visit, const struct audit_report *report)
+static void cut_line(struct page *page, const struct audit_run *run)
 {
-    struct page *page = &visit->answer->page;
-    const tl_audit_counts *counts = &report->counts;
+    if (run->open > run->violation_count)
+        page_format(page,
+                    "<p class=\"quiet\">%llu more were found; <code>tradelock audit</code> prints "
+                    "all.</p>\n",
+                    (unsigned long long)(run->open - run->violation_count));
+}
 
-    page_put(page, "<section class=\"card\"><h2>Last run</h2>\n");
-    if (report->status != TL_OK) {
+/* -------------------------------------------------------------------- runs -- */
+
+/* 0: there is no more to say, and the card is closed. */
+static int run_begin(struct page *page, const struct audit_run *run, const char *title,
+                     const char *good, const char *bad)
+{
+    page_format(page, "<section class=\"card\"><h2>%s</h2>\n", title);
+    if (run->status != TL_OK) {
         page_format(
             page,
             "<p class=\"notice bad\" role=\"alert\"><strong>It did not come to its end, and "
             "proves nothing.</strong> %s</p></section>\n",
-            report->problem);
-        return;
+            run->problem);
+        return 0;
     }
-    page_put(page, counts->violations == 0
-                       ? "<p class=\"verdict good\"><strong>The books are in order.</strong></p>\n"
-                       : "<p class=\"verdict bad\"><strong>");
-    if (counts->violations > 0)
-        page_format(page, "%llu %s.</strong></p>\n", (unsigned long long)counts->violations,
-                    counts->violations == 1 ? "violation" : "violations");
-    page_format(page,
-                "<p class=\"quiet\">%llu rows, %llu steps and %llu grants read by %s in %lld ms, ",
-                (unsigned long long)counts->rows, (unsigned long long)counts->steps,
-                (unsigned long long)counts->grants, counts->account, (long long)report->took_ms);
-    page_moment(page, counts->at_us);
+    if (run->open == 0)
+        page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
+    else
+        page_format(page, "<p class=\"verdict bad\"><strong>%llu %s%s.</strong></p>\n",
+                    (unsigned long long)run->open, bad, run->open == 1 ? "" : "s");
+    return 1;
+}
+
+static void run_facts(struct page *page, const struct audit_run *run)
+{
+    page_format(page, "read by %s in %lld ms, ", run->counts.account, (long long)run->took_ms);
+    page_moment(page, run->counts.at_us);
     page_put(page, " UTC");
-    if (counts->closed > 0)
-        page_format(page, "; %llu closed by two operators", (unsigned long long)counts->closed);
+    if (run->closed > 0)
+        page_format(page, "; %llu closed by two operators", (unsigned long long)run->closed);
     page_put(page, "</p>\n");
-    if (report->violation_count > 0)
-        violations(visit, report);
+}
+
+static void last_statement(struct visit *visit, const struct audit_run *run)
+{
+    struct page *page = &visit->answer->page;
+
+    if (!run_begin(page, run, "Last statement", "The statement and the trades agree.",
+                   "difference"))
+        return;
+    page_format(page, "<p class=\"quiet\"><span class=\"serial\">%s</span>: %llu payments beside ",
+                run->statement, (unsigned long long)run->counts.payments);
+    page_format(page, "%llu rows, ", (unsigned long long)run->counts.rows);
+    run_facts(page, run);
+    page_put(page, "<h3>The statement has it, the house has not</h3>\n");
+    violations(visit, run, NULL, "unpaid-success");
+    page_put(page, "<h3>The house has it, the statement has not</h3>\n");
+    violations(visit, run, "unpaid-success", NULL);
+    cut_line(page, run);
     page_put(page, "</section>\n");
 }
 
-void page_audit(struct visit *visit)
+static void last_run(struct visit *visit, const struct audit_run *run)
+{
+    struct page *page = &visit->answer->page;
+    const tl_audit_counts *counts = &run->counts;
+
+    if (!run_begin(page, run, "Last run", "The books are in order.", "violation"))
+        return;
+    page_format(page, "<p class=\"quiet\">%llu rows, %llu steps and %llu grants ",
+                (unsigned long long)counts->rows, (unsigned long long)counts->steps,
+                (unsigned long long)counts->grants);
+    run_facts(page, run);
+    if (run->violation_count > 0)
+        violations(visit, run, NULL, "");
+    cut_line(page, run);
+    page_put(page, "</section>\n");
+}
+
+/* -------------------------------------------------------------------- page -- */
+
+static void form_run(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<form method=\"post\" action=\"/audit\">");
+    layout_token(visit);
+    page_put(page, "<button class=\"button main\">Run it now</button></form>\n"
+                   "<p class=\"quiet\">It walks all tables, with your account, and changes nothing."
+                   "</p>\n");
+    part_command(page, "tradelock", "audit", NULL);
+}
+
+static void form_statement(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page,
+             "<section class=\"card offer\"><h2>Compare a bank’s statement</h2>\n<p>Runs the "
+             "audit, and lists what the statement has and the house has not, and the other "
+             "way round. Nothing is filed, no trade changes, and the file is not kept. It is "
+             "CSV, at most 8 MiB; its first line names the columns <code>serial_no</code> and "
+             "<code>cust_no</code>, and where there are <code>op_code</code>, "
+             "<code>channel_key</code>, <code>channel_ref</code>.</p>\n"
+             "<form method=\"post\" action=\"/statement\" enctype=\"multipart/form-data\">\n");
+    layout_token(visit);
+    page_put(page, "<label for=\"file\">The statement</label><input id=\"file\" name=\"file\" "
+                   "type=\"file\" accept=\".csv,text/csv\" required>"
+                   "<button class=\"button main\">Compare</button></form>\n");
+    part_command(page, "tradelock", "audit", "--statement", "FILE.csv", NULL);
+    page_put(page, "</section>\n");
+}
+
+static void write_audit(struct visit *visit, unsigned status, const char *problem)
 {
     struct page *page = &visit->answer->page;
     struct audit_report *report = malloc(sizeof *report);
@@ -87,29 +188,74 @@ void page_audit(struct visit *visit)
         return;
     }
     audit_look(visit->desk->audit, report);
-    layout_begin(visit, 200, "Audit", PLACE_AUDIT, report->is_running ? 2 : 0);
-    page_put(page, "<div class=\"title\"><h1>Audit</h1></div>\n<section class=\"card\">"
+    layout_begin(visit, status, "Audit", PLACE_AUDIT, report->is_running ? 2 : 0);
+    page_put(page, "<div class=\"title\"><h1>Audit</h1></div>\n");
+    if (problem != NULL)
+        page_format(page,
+                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s"
+                    "</p>\n",
+                    problem);
+    page_put(page, "<section class=\"card\">"
                    "<p class=\"lead\">Reads every row with its history and proves that no trade "
                    "succeeded twice, failed without proof, or was changed by hand.</p>\n");
-    if (report->is_running) {
+    if (report->is_running)
         page_put(page, "<p class=\"notice\" role=\"status\">An audit is running.</p>\n");
-    } else {
-        page_put(page, "<form method=\"post\" action=\"/audit\">");
-        layout_token(visit);
-        page_put(page, "<button class=\"button main\">Run it now</button></form>\n");
-    }
-    page_put(page,
-             "<p class=\"quiet\">It walks all tables, with your account. Bank statements are "
-             "compared by <code>tradelock audit --statement FILE.csv</code>.</p></section>\n");
-    if (report->has_run)
-        last_run(visit, report);
+    else
+        form_run(visit);
+    page_put(page, "</section>\n");
+    if (!report->is_running)
+        form_statement(visit);
+    if (report->statement.has_run)
+        last_statement(visit, &report->statement);
+    if (report->books.has_run)
+        last_run(visit, &report->books);
     layout_end(visit);
     free(report);
 }
 
+void page_audit(struct visit *visit)
+{
+    write_audit(visit, 200, NULL);
+}
+
+static const char runs_already[] = "An audit is running already. Wait for its end.";
+
 void page_audit_start(struct visit *visit)
 {
-    if (!audit_start(visit->desk->audit, visit->session))
-        session_tell(visit->desk->sessions, visit->session, "An audit is running already.");
-    layout_redirect(visit->answer, "/audit", NULL);
+    if (audit_start(visit->desk->audit, visit->session, NULL, ""))
+        layout_redirect(visit->answer, "/audit", NULL);
+    else
+        write_audit(visit, 409, runs_already);
+}
+
+void page_statement(struct visit *visit)
+{
+    const struct upload *upload = visit->request->upload;
+    size_t size = 0;
+    const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
+    const char *name = text != NULL ? upload_name(upload) : "";
+    struct statement statement;
+    char problem[512];
+    FILE *file;
+
+    if (text == NULL) {
+        write_audit(visit, 400, "Choose the file of the statement first.");
+        return;
+    }
+    /* fmemopen() knows no empty file. */
+    file = size > 0 ? fmemopen((void *)text, size, "r") : fopen("/dev/null", "re");
+    if (file == NULL) {
+        layout_sentence(visit, 500, "No memory",
+                        "There is no memory to read it. Nothing was done.");
+        return;
+    }
+    if (statement_read_from(&statement, file, name, problem, sizeof problem) != 0) {
+        write_audit(visit, 400, problem);
+    } else if (audit_start(visit->desk->audit, visit->session, &statement, name)) {
+        layout_redirect(visit->answer, "/audit", NULL);
+    } else {
+        statement_free(&statement);
+        write_audit(visit, 409, runs_already);
+    }
+    fclose(file);
 }

@@ -204,23 +204,39 @@ static int may_fail(const tl_view *view)
     return nobody_is_at_it(view) && !may_be_sent(view);
 }
 
+static int is_proposed(const struct trade *trade, tl_decision as)
+{
+    for (size_t i = 0; i < trade->half_count; i++)
+        if (trade->halves[i].stands && trade->halves[i].decision == as)
+            return 1;
+    return 0;
+}
+
+static void offer_confirmations(struct visit *visit, const struct trade *trade, const char *ref)
+{
+    for (size_t i = 0; i < trade->half_count; i++) {
+        const tl_resolution_row *proposal = &trade->halves[i];
+
+        if (proposal->stands && proposal->own)
+            page_format(&visit->answer->page,
+                        "<p class=\"notice warn\">You proposed “%s”. Another operator, with an "
+                        "account of their own, has to confirm it.</p>\n",
+                        tl_decision_name(proposal->decision));
+        else if (proposal->stands)
+            offer_confirmation(visit, trade_view(trade), ref, proposal);
+    }
+}
+
 static void offers(struct visit *visit, const struct trade *trade, const char *ref)
 {
     struct page *page = &visit->answer->page;
-    const tl_resolution_row *proposal = trade_proposal(trade);
     const tl_view *view = trade_view(trade);
 
     if (!visit->session->account.may_decide) {
         page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
         return;
     }
-    if (proposal != NULL && proposal->own)
-        page_format(page,
-                    "<p class=\"notice warn\">You proposed “%s”. Another operator, with an account "
-                    "of their own, has to confirm it.</p>\n",
-                    tl_decision_name(proposal->decision));
-    else if (proposal != NULL)
-        offer_confirmation(visit, view, ref, proposal);
+    offer_confirmations(visit, trade, ref);
     if (view->status == 'P' && view->session_id[0] != '\0')
         page_put(page, "<p class=\"notice\">Somebody is at it now; there is nothing to decide "
                        "before that ends.</p>\n");
@@ -233,12 +249,11 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
     }
     if (nobody_is_at_it(view) && view->next_run_us + (view->parked[0] != '\0') != 0)
         offer_retry(visit, view, ref);
-    if (may_fail(view) && (proposal == NULL || proposal->decision != TL_DECISION_FAILED))
+    if (may_fail(view) && !is_proposed(trade, TL_DECISION_FAILED))
         offer_proposal(visit, view, ref, TL_DECISION_FAILED);
-    if (view->conflict && view->status == 'F' &&
-        (proposal == NULL || proposal->decision != TL_DECISION_PAID))
+    if (view->conflict && view->status == 'F' && !is_proposed(trade, TL_DECISION_PAID))
         offer_proposal(visit, view, ref, TL_DECISION_PAID);
-    if (view->conflict && (proposal == NULL || proposal->decision != TL_DECISION_CLEAR))
+    if (view->conflict && !is_proposed(trade, TL_DECISION_CLEAR))
         offer_proposal(visit, view, ref, TL_DECISION_CLEAR);
     if (view->status != 'Y')
         offer_evidence(visit, view, ref);

@@ -119,8 +119,16 @@ static void persons(struct visit *visit, const struct now *now)
     struct page *page = &visit->answer->page;
 
     page_put(page, "<section class=\"card\"><h2>Waits for a person</h2>\n");
+    if (now->closings > 0)
+        page_format(page,
+                    "<p>%u finding%s of an audit %s for a second operator, to be closed: "
+                    "<code>tradelock inbox</code></p>\n",
+                    now->closings, now->closings == 1 ? "" : "s",
+                    now->closings == 1 ? "waits" : "wait");
     if (now->person_count == 0) {
-        page_put(page, "<p class=\"calm-line\">Nothing waits for a person.</p></section>\n");
+        page_put(page, now->closings > 0
+                           ? "</section>\n"
+                           : "<p class=\"calm-line\">Nothing waits for a person.</p></section>\n");
         return;
     }
     page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Serial"
@@ -130,7 +138,9 @@ static void persons(struct visit *visit, const struct now *now)
         person_row(visit, &now->persons[i]);
     page_put(page, "</tbody></table></div>\n");
     if (now->persons_cut)
-        page_put(page, "<p><a href=\"/trades?show=parked\">All that are parked</a></p>\n");
+        page_put(page, "<p>More wait than stand here: <a href=\"/trades?show=parked\">all that are "
+                       "parked</a>, <a href=\"/trades?show=conflict\">all in conflict</a>, "
+                       "<code>tradelock inbox</code>.</p>\n");
     page_put(page, "</section>\n");
 }
 
@@ -196,6 +206,27 @@ static void bars(struct page *page, const struct now *now)
     if (now->bars_cut)
         page_put(page, "<p class=\"quiet\">There are more channels than stand here.</p>");
     page_put(page, "</section>\n");
+}
+
+/* --------------------------------------------------------------- channels -- */
+
+static void paused(struct page *page, const struct now *now)
+{
+    for (unsigned i = 0; i < now->paused_count; i++) {
+        const struct paused *one = &now->paused[i];
+
+        page_format(
+            page,
+            "<p class=\"notice warn\"><strong>Channel %s is paused%s%s.</strong> Nothing new "
+            "is sent through it: %s (%s, ",
+            one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code, one->reason,
+            one->account);
+        page_ago(page, one->since_us, now->now_us);
+        page_put(page, "). <a href=\"/channels\">Channels</a></p>\n");
+    }
+    if (now->paused_cut)
+        page_put(page,
+                 "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
 }
 
 /* --------------------------------------------------------------- payments -- */
@@ -283,6 +314,7 @@ static void write_now(struct visit *visit, const struct now *now)
     page_moment(page, now->now_us);
     page_put(page, " UTC</p></div>\n");
     alarms(page, now);
+    paused(page, now);
     figures(page, now);
     persons(visit, now);
     page_put(page, "<div class=\"two\">\n");
@@ -290,6 +322,8 @@ static void write_now(struct visit *visit, const struct now *now)
     payments(page, now);
     page_put(page, "</div>\n");
     processes(page, now);
+    page_put(page,
+             "<p class=\"acts\"><a class=\"button\" href=\"/channels\">Pause a channel</a></p>\n");
     layout_end(visit);
 }
 

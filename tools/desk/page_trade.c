@@ -1,8 +1,12 @@
 /* The page of one trade. */
 #include "page_trade.h"
 
+#include "moment.h"
+#include "moments.h"
 #include "parts.h"
+#include "print.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +16,7 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
     const int known = refs_find(visit->desk->refs, form_get(form, "r"), ref);
 
     if (known)
-        status = house_trade(visit->session->client, ref, trade);
+        status = house_trade(visit->session->client, ref, 0, trade);
     if (status == TL_OK)
         return 1;
     if (!known)
@@ -133,15 +137,6 @@ static void evidence(struct page *page, const struct trade *trade)
     page_put(page, "</tbody></table></div></section>\n");
 }
 
-static const char *part_of(const tl_resolution_row *row)
-{
-    if (row->refused)
-        return "not carried out";
-    if (row->confirms)
-        return row->although_pending ? "confirmed, although pending" : "confirmed";
-    return "proposed";
-}
-
 static void decisions(struct page *page, const struct trade *trade)
 {
     if (trade->half_count == 0)
@@ -160,8 +155,8 @@ static void decisions(struct page *page, const struct trade *trade)
                     "</td><td data-l=\"Decision\">%s</td><td data-l=\"Part\">%s</td>"
                     "<td data-l=\"Account\">%s</td><td data-l=\"Reason\">%s</td>"
                     "<td data-l=\"Fence\">%llu</td></tr>\n",
-                    tl_decision_name(row->decision), part_of(row), row->account, row->reason,
-                    (unsigned long long)row->fence);
+                    tl_decision_name(row->decision), resolution_part(row), row->account,
+                    row->reason, (unsigned long long)row->fence);
     }
     page_put(page, "</tbody></table></div></section>\n");
 }
@@ -220,45 +215,133 @@ static void raw(struct page *page, const struct trade *trade)
 static void way_to_decide(struct visit *visit, const struct trade *trade)
 {
     struct page *page = &visit->answer->page;
-    const tl_resolution_row *proposal = trade_proposal(trade);
+    int may_confirm = 0;
 
-    if (proposal != NULL)
+    for (size_t i = 0; i < trade->half_count; i++) {
+        const tl_resolution_row *proposal = &trade->halves[i];
+
+        if (!proposal->stands)
+            continue;
+        may_confirm |= !proposal->own;
         page_format(page,
                     "<p class=\"notice warn\" role=\"status\"><strong>%s proposed “%s”</strong> "
                     "(%s). %s</p>\n",
                     proposal->account, tl_decision_name(proposal->decision), proposal->reason,
                     proposal->own ? "Another operator has to confirm it."
                                   : "It waits for a second operator.");
+    }
     if (!visit->session->account.may_decide || trade_view(trade)->status == 'Y')
         return;
-    page_format(page,
-                "<p class=\"acts\"><a class=\"button main\" href=\"/decide?r=%s\">%s</a></p>\n",
-                form_get(&visit->request->query, "r"),
-                proposal != NULL && !proposal->own ? "Look at the proposal" : "Decide");
+    page_format(
+        page, "<p class=\"acts\"><a class=\"button main\" href=\"/decide?r=%s\">%s</a></p>\n",
+        form_get(&visit->request->query, "r"), may_confirm ? "Look at the proposal" : "Decide");
+}
+
+/* The trade as it is, or as it was; `all` has the whole history. */
+static void write_trade(struct visit *visit, const struct trade *trade, const struct trade *all,
+                        const struct moments *moments)
+{
+    struct page *page = &visit->answer->page;
+    const tl_view *view = trade_view(trade);
+    char when[MOMENT_TEXT] = "";
+
+    layout_begin(visit, 200, "A trade", PLACE_TRADES,
+                 trade->as_of_us == 0 && view->status == 'P' ? 10 : 0);
+    page_put(page, "<div class=\"part\" data-part>\n");
+    if (trade->as_of_us != 0)
+        page_format(
+            page,
+            "<p class=\"notice warn\" role=\"status\"><strong>As it was at %s</strong> by its "
+            "history. What came later is left out.</p>\n",
+            moment_text(when, trade->as_of_us));
+    trade_head(visit, trade);
+    if (trade->as_of_us == 0)
+        way_to_decide(visit, trade);
+    page_put(page, "</div>\n");
+    moments_write(page, moments, trade->as_of_us, form_get(&visit->request->query, "r"));
+    page_put(page, "<div class=\"part\" data-part>\n");
+    trade_timeline(page, all, trade->as_of_us);
+    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n");
+    facts(page, view);
+    page_put(page, "</section>\n");
+    evidence(page, trade);
+    decisions(page, trade);
+    history(page, trade);
+    part_command(page, "tradelock", "show", view->serial_no, view->cust_no, view->op_code,
+                 trade->as_of_us != 0 ? "--as-of" : NULL, when, NULL);
+    raw(page, trade);
+    page_put(page, "</div>\n");
+    layout_end(visit);
+}
+
+static void write_past(struct visit *visit, const struct ref *ref, const struct trade *all,
+                       const struct moments *moments, int64_t as_of_us)
+{
+    struct trade past = {.step_count = 0};
+    tl_status status = house_trade(visit->session->client, ref, as_of_us, &past);
+
+    if (status == TL_OK)
+        write_trade(visit, &past, all, moments);
+    else
+        layout_sentence(visit, http_of(status),
+                        status == TL_NOT_FOUND ? "Not there yet" : "This cannot be read now",
+                        said_by(status));
+    trade_free(&past);
+}
+
+/* Microseconds since 1970, as our links have them, or what people type; 0: it is none. */
+static int read_at(const char *text, int64_t *us)
+{
+    const size_t size = strlen(text);
+
+    if (size != strspn(text, "0123456789") || size < 13)
+        return read_moment_us(text, us);
+    *us = size < 18 ? strtoll(text, NULL, 10) : 0;
+    return *us > 0;
+}
+
+/* A place of the slider becomes the moment that stands there, since a link with it can be sent. */
+static void redirect_to(struct visit *visit, int64_t as_of_us)
+{
+    char *location = visit->answer->location;
+    size_t size;
+
+    layout_redirect(visit->answer, "/trade", form_get(&visit->request->query, "r"));
+    size = strlen(location);
+    if (as_of_us != 0)
+        snprintf(location + size, sizeof visit->answer->location - size, "&at=%lld",
+                 (long long)as_of_us);
+}
+
+static void write_asked(struct visit *visit, const struct ref *ref, const struct trade *trade)
+{
+    const struct form *query = &visit->request->query;
+    struct moments moments;
+    int64_t as_of_us = 0;
+
+    if (!moments_of(&moments, trade))
+        layout_sentence(visit, 503, "This cannot be read now", "Out of memory.");
+    else if (form_get(query, "step")[0] != '\0')
+        redirect_to(visit, moments_at(&moments, form_get(query, "step")));
+    else if (form_get(query, "at")[0] == '\0')
+        write_trade(visit, trade, trade, &moments);
+    else if (!read_at(form_get(query, "at"), &as_of_us))
+        layout_sentence(visit, 400, "Not a moment",
+                        "A moment is written as 2026-03-01 09:30, in UTC, or how long ago, as 2h.");
+    else if (as_of_us >= trade_view(trade)->now_us)
+        redirect_to(visit, 0);
+    else
+        write_past(visit, ref, trade, &moments, as_of_us);
+    moments_free(&moments);
 }
 
 void page_trade(struct visit *visit)
 {
-    struct page *page = &visit->answer->page;
     struct trade trade = {.step_count = 0};
-    const tl_view *view;
     struct ref ref;
 
     if (!trade_read(visit, &visit->request->query, &ref, &trade))
         return;
-    view = trade_view(&trade);
-    layout_begin(visit, 200, "A trade", PLACE_TRADES, view->status == 'P' ? 10 : 0);
-    trade_head(visit, &trade);
-    way_to_decide(visit, &trade);
-    trade_timeline(page, &trade);
-    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n");
-    facts(page, view);
-    page_put(page, "</section>\n");
-    evidence(page, &trade);
-    decisions(page, &trade);
-    history(page, &trade);
-    part_command(page, "tradelock", "show", view->serial_no, view->cust_no, view->op_code, NULL);
-    raw(page, &trade);
-    layout_end(visit);
+    write_asked(visit, &ref, &trade);
     trade_free(&trade);
 }

@@ -10,7 +10,8 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
 /* Serial number, state, amount, and why it is where it is. */
 void trade_head(struct visit *visit, const struct trade *trade);
 
-/* timeline.c: both lanes on one line of time, drawn to scale. */
-void trade_timeline(struct page *page, const struct trade *trade);
+/* timeline.c: both lanes on one line of time, drawn to scale, with a mark at the moment that is
+ * shown; 0: it is now. */
+void trade_timeline(struct page *page, const struct trade *trade, int64_t as_of_us);
 
 #endif

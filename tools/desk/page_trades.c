@@ -97,6 +97,9 @@ static void tabs(struct visit *visit, const struct ref *search)
         char text[SECRET_TEXT];
 
         memset(other.show, 0, sizeof other.show);
+        memset(other.page, 0, sizeof other.page);
+        memset(other.after, 0, sizeof other.after);
+        memset(other.before, 0, sizeof other.before);
         snprintf(other.show, sizeof other.show, "%s", shown[i].word);
         refs_keep(visit->desk->refs, &other, text);
         page_format(page, "<a href=\"/trades?r=%s\"", text);
@@ -106,32 +109,56 @@ static void tabs(struct visit *visit, const struct ref *search)
     page_put(page, "</nav>\n");
 }
 
-static void pages(struct page *page, const char *text, unsigned number, const struct rows *rows)
+static void page_link(struct page *page, const char *rel, const char *ref, const char *name)
 {
-    page_put(page, "<nav class=\"pages\" aria-label=\"Pages of the list\">");
-    if (number > 0)
-        page_format(page,
-                    "<a class=\"button\" rel=\"prev\" href=\"/trades?r=%s&amp;page=%u\">"
-                    "Previous page</a>",
-                    text, number - 1);
-    if (number > 0 || rows->more)
-        page_format(page, "<span class=\"quiet\">Page %u</span>", number + 1);
-    if (rows->more && number + 1 < PAGES_MOST)
-        page_format(page,
-                    "<a class=\"button\" rel=\"next\" href=\"/trades?r=%s&amp;page=%u\">"
-                    "Next page</a>",
-                    text, number + 1);
-    page_put(page, "</nav>\n");
-    if (rows->more && number + 1 == PAGES_MOST)
-        page_put(page, "<p class=\"quiet\">There are more; narrow the search down.</p>\n");
-    if (rows->gave_up)
-        page_put(page, "<p class=\"notice warn\">A channel reference has no index: the first 2,000 "
-                       "rows were looked at, and there are more. Add the customer, or choose a "
-                       "filter.</p>\n");
+    page_format(page, "<a class=\"button\" rel=\"%s\" href=\"/trades?r=%s\">%s</a>", rel, ref,
+                name);
 }
 
-static void write_list(struct visit *visit, const struct ref *search, unsigned number,
-                       const struct rows *rows)
+/* The first page has no number yet. */
+static unsigned number_of(const struct ref *search)
+{
+    return search->page[0] != '\0' ? (unsigned)strtoul(search->page, NULL, 10) : 1;
+}
+
+static void next_link(struct visit *visit, const struct ref *search, const char *text,
+                      const struct rows *rows)
+{
+    struct ref next = *search;
+    char to[SECRET_TEXT];
+
+    memset(next.page, 0, sizeof next.page);
+    memset(next.after, 0, sizeof next.after);
+    memset(next.before, 0, sizeof next.before);
+    snprintf(next.page, sizeof next.page, "%u", number_of(search) + 1);
+    snprintf(next.after, sizeof next.after, "%s", rows->next);
+    snprintf(next.before, sizeof next.before, "%s", text);
+    refs_keep(visit->desk->refs, &next, to);
+    page_link(&visit->answer->page, "next", to,
+              rows->count < PAGE_ROWS ? "Look further" : "Next page");
+}
+
+static void pages(struct visit *visit, const struct ref *search, const char *text,
+                  const struct rows *rows)
+{
+    struct page *page = &visit->answer->page;
+
+    if (rows->more && rows->count < PAGE_ROWS)
+        page_format(page,
+                    "<p class=\"quiet\">About %u rows were looked at for this page; there are more."
+                    "</p>\n",
+                    PAGE_LOOKS);
+    page_put(page, "<nav class=\"pages\" aria-label=\"Pages of the list\">");
+    if (search->before[0] != '\0')
+        page_link(page, "prev", search->before, "Previous page");
+    if (search->before[0] != '\0' || rows->more)
+        page_format(page, "<span class=\"quiet\">Page %u</span>", number_of(search));
+    if (rows->more)
+        next_link(visit, search, text, rows);
+    page_put(page, "</nav>\n");
+}
+
+static void write_list(struct visit *visit, const struct ref *search, const struct rows *rows)
 {
     struct page *page = &visit->answer->page;
     char text[SECRET_TEXT];
@@ -145,8 +172,10 @@ static void write_list(struct visit *visit, const struct ref *search, unsigned n
     if (rows->count > 0)
         part_rows(visit, rows);
     else
-        page_put(page, "<p class=\"calm-line\">No trade is like that.</p>\n");
-    pages(page, text, number, rows);
+        page_put(page, rows->more || search->before[0] != '\0'
+                           ? "<p class=\"calm-line\">No trade of this page is like that.</p>\n"
+                           : "<p class=\"calm-line\">No trade is like that.</p>\n");
+    pages(visit, search, text, rows);
     page_put(page, "</section>\n");
     layout_end(visit);
 }
@@ -165,21 +194,19 @@ static int read_search(struct visit *visit, struct ref *search)
 
 void page_trades(struct visit *visit)
 {
-    const unsigned long number = strtoul(form_get(&visit->request->query, "page"), NULL, 10);
     struct rows rows = {.count = 0};
     struct ref search;
     tl_status status;
 
-    if (!read_search(visit, &search) || number >= PAGES_MOST) {
+    if (!read_search(visit, &search)) {
         layout_sentence(
             visit, 404, "No such list",
             "This link is older than the desk, or was not used for long. Search again.");
         return;
     }
-    status = house_list(visit->session->client, shown_of(search.show)->show, &search,
-                        (unsigned)number, &rows);
+    status = house_list(visit->session->client, shown_of(search.show)->show, &search, &rows);
     if (status == TL_OK)
-        write_list(visit, &search, (unsigned)number, &rows);
+        write_list(visit, &search, &rows);
     else
         layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
     rows_free(&rows);

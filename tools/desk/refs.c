@@ -1,6 +1,8 @@
 /* Keeps references: a table of sets, in each of which the one used longest ago makes room. */
 #include "refs.h"
 
+#include <tradelock/lane.h>
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -93,15 +95,10 @@ int refs_find(struct refs *refs, const char *text, struct ref *ref)
 
 void ref_of_trade(struct ref *ref, const char *serial_no, const char *cust_no, const char *op_code)
 {
-    const size_t suffix = strlen(TL_RETRY_SUFFIX);
-    size_t size = strlen(op_code);
-
     memset(ref, 0, sizeof *ref);
     snprintf(ref->serial_no, sizeof ref->serial_no, "%s", serial_no);
     snprintf(ref->cust_no, sizeof ref->cust_no, "%s", cust_no);
-    if (size > suffix && strcmp(op_code + size - suffix, TL_RETRY_SUFFIX) == 0)
-        size -= suffix;
-    snprintf(ref->op_code, sizeof ref->op_code, "%.*s", (int)size, op_code);
+    snprintf(ref->op_code, sizeof ref->op_code, "%.*s", (int)tl_business_op_size(op_code), op_code);
 }
 
 tl_key ref_key(const struct ref *ref)

@@ -27,7 +27,10 @@ static const struct route routes[] = {
     {"/search", NULL, page_search},
     {"/trade", page_trade, NULL},
     {"/decide", page_decide, page_decided},
+    {"/channels", page_channels, page_channel_decided},
     {"/audit", page_audit, page_audit_start},
+    {"/statement", NULL, page_statement},
+    {"/finding", page_finding, page_finding_closed},
     {"/logout", NULL, log_out},
 };
 
@@ -45,9 +48,31 @@ static int is_from_elsewhere(const struct desk *desk, const struct request *requ
     return request->origin[0] != '\0' && strcmp(request->origin, own) != 0;
 }
 
+int desk_takes_file(struct desk *desk, const char *path, const char *cookie)
+{
+    struct session *session =
+        strcmp(path, "/statement") == 0 ? sessions_get(desk->sessions, cookie, 0) : NULL;
+
+    if (session != NULL)
+        session_put(desk->sessions, session);
+    return session != NULL;
+}
+
 /* 0: the request was answered. */
 static int check_body(struct desk *desk, const struct request *request, struct answer *answer)
 {
+    if (request->is_too_many) {
+        answer->retry_after_s = 10;
+        layout_stranger(desk, answer, 503, "Not now",
+                        "Others are sending statements just now. Send it again. Nothing was done.");
+        return 0;
+    }
+    if (request->too_big && request->upload != NULL) {
+        layout_stranger(desk, answer, 413, "Too long",
+                        "A statement has at most 8 MiB here; `tradelock audit --statement` takes "
+                        "longer ones. Nothing was done.");
+        return 0;
+    }
     if (request->too_big) {
         layout_stranger(desk, answer, 413, "Too long",
                         "What was sent is longer than any form of this desk. Nothing was done.");
@@ -102,6 +127,18 @@ static const char *refuses(const tl_account *account)
     return NULL;
 }
 
+/* Who was logged in with this browser cannot be asked for any more: its cookie is replaced. */
+static void end_session_before(struct desk *desk, const struct request *request)
+{
+    struct session *before =
+        request->cookie[0] != '\0' ? sessions_get(desk->sessions, request->cookie, 0) : NULL;
+
+    if (before == NULL)
+        return;
+    session_end(desk->sessions, before);
+    session_put(desk->sessions, before);
+}
+
 static void log_in_with(struct desk *desk, const struct request *request, struct answer *answer,
                         const char *user)
 {
@@ -130,6 +167,7 @@ static void log_in_with(struct desk *desk, const struct request *request, struct
         layout_login(desk, answer, 403, user, why);
         return;
     }
+    end_session_before(desk, request);
     session = sessions_add(desk->sessions, user, &account, client);
     if (session == NULL) {
         layout_login(desk, answer, 503, user,
@@ -143,26 +181,36 @@ static void log_in_with(struct desk *desk, const struct request *request, struct
     layout_redirect(answer, "/", NULL);
 }
 
-static void log_in(struct desk *desk, const struct request *request, struct answer *answer)
+static void log_in_in_turn(struct desk *desk, const struct request *request, struct answer *answer,
+                           const char *user)
 {
-    const char *user = form_get(&request->body, "user");
-    const unsigned wait_s = logins_wait_s(&desk->logins, user, request->address);
+    unsigned wait_s;
 
-    if (!secret_equal(request->login_cookie, form_get(&request->body, "login_token"))) {
-        layout_login(desk, answer, 403, user, "This form was too old. Please try again.");
-        return;
-    }
+    logins_take_turn(&desk->logins);
+    wait_s = logins_wait_s(&desk->logins, user, request->address);
     if (wait_s > 0) {
         answer->retry_after_s = wait_s;
         layout_login(desk, answer, 429, user,
                      "Too many wrong passwords. Wait a minute, then try again.");
+    } else {
+        log_in_with(desk, request, answer, user);
+    }
+    logins_give_turn(&desk->logins);
+}
+
+static void log_in(struct desk *desk, const struct request *request, struct answer *answer)
+{
+    const char *user = form_get(&request->body, "user");
+
+    if (!secret_equal(request->login_cookie, form_get(&request->body, "login_token"))) {
+        layout_login(desk, answer, 403, user, "This form was too old. Please try again.");
         return;
     }
     if (user[0] == '\0' || strlen(user) > 128 || form_get(&request->body, "password")[0] == '\0') {
         layout_login(desk, answer, 403, user, "Please type the name and the password.");
         return;
     }
-    log_in_with(desk, request, answer, user);
+    log_in_in_turn(desk, request, answer, user);
 }
 
 /* ----------------------------------------------------------------- routing -- */
@@ -235,14 +283,18 @@ void desk_answer(struct desk *desk, const struct request *request, struct answer
         layout_stranger(desk, answer, 405, "Not this way", "The desk knows GET and POST.");
         return;
     }
-    if (answer_file(request, answer) || !check_body(desk, request, answer))
+    if (answer_file(request, answer))
         return;
     if (request->cookie[0] != '\0')
         visit.session = sessions_get(desk->sessions, request->cookie, !request->is_refresh);
-    if (visit.session == NULL) {
-        answer_stranger(desk, request, answer);
-        return;
+    /* Of a stranger's form nothing is read, but of the one that lets people in. */
+    if ((visit.session == NULL && strcmp(request->path, "/login") != 0) ||
+        check_body(desk, request, answer)) {
+        if (visit.session != NULL)
+            answer_known(&visit);
+        else
+            answer_stranger(desk, request, answer);
     }
-    answer_known(&visit);
-    session_put(desk->sessions, visit.session);
+    if (visit.session != NULL)
+        session_put(desk->sessions, visit.session);
 }

@@ -1,37 +1,44 @@
 /*
- * HTTP over libmicrohttpd: a pool of threads, a bounded number of connections, bounded bodies.
+ * HTTP over libmicrohttpd: a thread for each connection, so that a page the server lets wait holds
+ * nobody else's; a bounded number of connections, bounded bodies.
  * Nothing that a request says is logged.
  */
 #include "server.h"
 
 #include "options.h"
+#include "upload.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS 12u
 #define CONNECTIONS_MOST 256u
 #define IDLE_S 30u
 #define MEMORY_OF_CONNECTION ((size_t)32 * 1024)
 #define BODY_MOST ((size_t)16 * 1024)
 #define FILE_MOST ((size_t)64 * 1024)
 /* Beyond that nobody listens any more; up to it, what is too long gets an answer. */
-#define UPLOAD_MOST ((size_t)32 * 1024 * 1024)
+#define BODY_END ((size_t)32 * 1024 * 1024)
+/* Files that arrive at once: each is kept in memory. */
+#define UPLOADS_MOST 2
 
 struct server {
     struct MHD_Daemon *daemon;
     struct desk *desk;
     char *certificate, *key;
+    atomic_int uploads;
 };
 
 /* A request while its body arrives. */
 struct arrival {
     char *body;
     size_t size, received;
+    struct upload *upload; /* instead of body, where a file may be sent */
+    int is_too_many;
 };
 
 /* ----------------------------------------------------------------- sending -- */
@@ -101,8 +108,10 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, const stru
 static int body_add(struct arrival *arrival, const char *data, size_t size)
 {
     arrival->received += size;
-    if (arrival->received > BODY_MOST)
-        return arrival->received <= UPLOAD_MOST;
+    if (arrival->upload != NULL)
+        upload_take(arrival->upload, data, size);
+    if (arrival->upload != NULL || arrival->is_too_many || arrival->received > BODY_MOST)
+        return arrival->received <= BODY_END;
     if (arrival->body == NULL)
         arrival->body = malloc(BODY_MOST + 1);
     if (arrival->body == NULL)
@@ -147,6 +156,22 @@ static void address_text(char to[INET_ADDRSTRLEN], struct MHD_Connection *connec
     (void)inet_ntop(AF_INET, &four.sin_addr, to, INET_ADDRSTRLEN);
 }
 
+/* The form that has arrived, with its file or without. */
+static void read_body(struct request *request, struct arrival *arrival, const char *type)
+{
+    request->is_too_many = arrival->is_too_many;
+    request->upload = arrival->upload;
+    if (arrival->upload != NULL) {
+        request->body_is_form = upload_end(arrival->upload, &request->body);
+        request->too_big = upload_is_too_big(arrival->upload);
+        return;
+    }
+    request->too_big = arrival->received > BODY_MOST;
+    request->body_is_form = !request->too_big && arrival->body != NULL &&
+                            strncmp(type, "application/x-www-form-urlencoded", 33) == 0 &&
+                            form_read(&request->body, arrival->body, arrival->size);
+}
+
 static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection *connection,
                                     const char *path, const char *method, struct arrival *arrival)
 {
@@ -160,11 +185,7 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     if (server->desk->options->is_behind_proxy)
         address[0] = '\0';
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_query, &request.query);
-    request.too_big = arrival->received > BODY_MOST;
-    request.body_is_form = !request.too_big && arrival->body != NULL &&
-                           strncmp(header(connection, MHD_HEADER_KIND, "Content-Type"),
-                                   "application/x-www-form-urlencoded", 33) == 0 &&
-                           form_read(&request.body, arrival->body, arrival->size);
+    read_body(&request, arrival, header(connection, MHD_HEADER_KIND, "Content-Type"));
     request.cookie = header(connection, MHD_COOKIE_KIND, "tl_desk");
     request.login_cookie = header(connection, MHD_COOKIE_KIND, "tl_desk_login");
     request.host = header(connection, MHD_HEADER_KIND, "Host");
@@ -177,6 +198,25 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     return result;
 }
 
+/* A request with its headers; only who is logged in may send a file. */
+static struct arrival *arrive(struct server *server, struct MHD_Connection *connection,
+                              const char *path, const char *method)
+{
+    struct arrival *arrival = calloc(1, sizeof *arrival);
+    const char *type = header(connection, MHD_HEADER_KIND, "Content-Type");
+
+    if (arrival == NULL || strcmp(method, "POST") != 0 ||
+        strncmp(type, "multipart/form-data", 19) != 0 ||
+        !desk_takes_file(server->desk, path, header(connection, MHD_COOKIE_KIND, "tl_desk")))
+        return arrival;
+    arrival->is_too_many = atomic_fetch_add(&server->uploads, 1) >= UPLOADS_MOST;
+    if (!arrival->is_too_many)
+        arrival->upload = upload_begin(connection);
+    if (arrival->upload == NULL)
+        atomic_fetch_sub(&server->uploads, 1);
+    return arrival;
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *data, size_t *data_size, void **connection_context)
@@ -185,7 +225,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
     (void)version;
     if (arrival == NULL) {
-        *connection_context = calloc(1, sizeof *arrival);
+        *connection_context = arrive(context, connection, path, method);
         return *connection_context != NULL ? MHD_YES : MHD_NO;
     }
     if (*data_size > 0) {
@@ -202,8 +242,13 @@ static void on_end(void *context, struct MHD_Connection *connection, void **conn
                    enum MHD_RequestTerminationCode code)
 {
     struct arrival *arrival = *connection_context;
+    struct server *server = context;
 
-    (void)context, (void)connection, (void)code;
+    (void)connection, (void)code;
+    if (arrival != NULL && arrival->upload != NULL) {
+        upload_free(arrival->upload);
+        atomic_fetch_sub(&server->uploads, 1);
+    }
     if (arrival != NULL && arrival->body != NULL) {
         explicit_bzero(arrival->body, BODY_MOST);
         free(arrival->body);
@@ -245,13 +290,13 @@ static int start_daemon(struct server *server, const struct options *options)
 
     errno = 0;
     server->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (speaks_tls ? MHD_USE_TLS : 0),
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
+            (speaks_tls ? MHD_USE_TLS : 0),
         ntohs(options->address.sin_port), NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&options->address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-        MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_THREAD_POOL_SIZE, THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY,
-        speaks_tls ? tls : none, MHD_OPTION_END);
+        MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY, speaks_tls ? tls : none, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 

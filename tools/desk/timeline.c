@@ -2,10 +2,13 @@
  * Positions are shares of the width, so that no word is stretched on a small screen. */
 #include "page_trade.h"
 
+#include "said.h"
+
 #include <string.h>
 
 struct scale {
     int64_t from_us, to_us;
+    int64_t as_of_us; /* 0: now */
 };
 
 static void at(struct page *page, const char *name, const struct scale *scale, int64_t us)
@@ -69,13 +72,21 @@ static void mark(struct page *page, const struct scale *scale, const char *kind,
     page_format(page, "><title>%s%s%s</title></circle>", words, more[0] != '\0' ? ": " : "", more);
 }
 
+/* Whoever held the trade gave it back, with what the channel said, or that it said nothing. */
+static int is_answer(const tl_step *step)
+{
+    return step->status == 'P' && step->session_id == NULL && !said_is_carried(step->step);
+}
+
 static const char *kind_of(const tl_step *step, uint32_t sends_before, tl_lane lane)
 {
     if (lane == TL_LANE_SYNC && step->status == 'Y')
         return "paid";
     if (lane == TL_LANE_SYNC && step->status == 'F')
         return "failed";
-    return step->sends > sends_before && lane == TL_LANE_SYNC ? "send" : "step";
+    if (lane == TL_LANE_SYNC && step->sends > sends_before)
+        return "send";
+    return lane == TL_LANE_SYNC && is_answer(step) ? "answer" : "step";
 }
 
 /* Sends and ends are drawn over other steps, which are often only milliseconds away. */
@@ -97,13 +108,24 @@ static void marks(struct page *page, const struct trade *trade, const struct sca
     }
 }
 
-static void lane_row(struct page *page, const struct trade *trade, const struct scale *scale,
-                     tl_lane lane, const char *name)
+static void begin_row(struct page *page, const struct scale *scale, const char *name)
 {
     page_format(page,
                 "<span class=\"lane\">%s</span><svg class=\"time\" height=\"32\" role=\"img\" "
                 "aria-label=\"%s\">",
                 name, name);
+    if (scale->as_of_us == 0)
+        return;
+    page_put(page, "<line class=\"moment\" y1=\"0\" y2=\"32\"");
+    at(page, "x1", scale, scale->as_of_us);
+    at(page, "x2", scale, scale->as_of_us);
+    page_put(page, "><title>the moment that is shown</title></line>");
+}
+
+static void lane_row(struct page *page, const struct trade *trade, const struct scale *scale,
+                     tl_lane lane, const char *name)
+{
+    begin_row(page, scale, name);
     for (size_t i = 0; i < trade->step_count; i++)
         if (is_of_lane(&trade->steps[i], lane))
             stretch(page, scale, &trade->steps[i], next_of(trade, i, lane), lane);
@@ -116,9 +138,7 @@ static void others_row(struct page *page, const struct trade *trade, const struc
 {
     if (trade->evidence_count == 0 && trade->half_count == 0)
         return;
-    page_put(page,
-             "<span class=\"lane\">People and evidence</span><svg class=\"time\" height=\"32\" "
-             "role=\"img\" aria-label=\"People and evidence\">");
+    begin_row(page, scale, "People and evidence");
     for (size_t i = 0; i < trade->evidence_count; i++)
         mark(page, scale, "evidence", trade->evidence[i].filed_us, trade->evidence[i].outcome,
              trade->evidence[i].source);
@@ -130,9 +150,10 @@ static void others_row(struct page *page, const struct trade *trade, const struc
 
 static void key(struct page *page)
 {
-    static const char *const kinds[][2] = {{"send", "send"},         {"step", "other step"},
-                                           {"paid", "succeeded"},    {"failed", "failed"},
-                                           {"evidence", "evidence"}, {"decided", "decision"}};
+    static const char *const kinds[][2] = {{"send", "send"},       {"answer", "answer"},
+                                           {"step", "other step"}, {"paid", "succeeded"},
+                                           {"failed", "failed"},   {"evidence", "evidence"},
+                                           {"decided", "decision"}};
     static const char *const lines[][2] = {
         {"hold", "held"}, {"doubt", "in doubt"}, {"wait", "waits"}, {"parked", "parked"}};
 
@@ -151,7 +172,7 @@ static void key(struct page *page)
     page_put(page, "</ul>");
 }
 
-void trade_timeline(struct page *page, const struct trade *trade)
+void trade_timeline(struct page *page, const struct trade *trade, int64_t as_of_us)
 {
     const tl_view *view = trade_view(trade);
     struct scale scale;
@@ -159,6 +180,7 @@ void trade_timeline(struct page *page, const struct trade *trade)
 
     if (trade->step_count == 0)
         return;
+    scale.as_of_us = as_of_us;
     scale.from_us = trade->steps[0].logged_us;
     scale.to_us =
         view->status == 'P' ? view->now_us : trade->steps[trade->step_count - 1].logged_us;

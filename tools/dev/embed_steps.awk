@@ -43,7 +43,7 @@ function selects_subquery(text,    list)
 
 function take_query(path, name, text)
 {
-    if (name !~ /_columns$/) {
+    if (name !~ /_(columns|condition)$/) {
         if (selects_subquery(text))
             fail(path, "a subquery among what is selected; killed, it would say NULL: use a join")
         add_statement(path, name, text, 0, "")
@@ -51,7 +51,7 @@ function take_query(path, name, text)
     }
     columns_text[name] = trim(text)
     if (columns_text[name] == "" || index(columns_text[name], "/*"))
-        fail(path, "a list of columns, and nothing else")
+        fail(path, "a list of columns or a condition, and nothing else")
 }
 
 function with_columns(path, text,    name, mark, at)
@@ -60,7 +60,7 @@ function with_columns(path, text,    name, mark, at)
         mark = substr(text, at)
         name = substr(mark, 11, index(mark, "*/") - 11)
         if (!(name in columns_text))
-            fail(path, "no list of columns named \"" name "\"")
+            fail(path, "no list of columns and no condition named \"" name "\"")
         text = substr(text, 1, at - 1) columns_text[name] substr(mark, index(mark, "*/") + 2)
     }
     return text

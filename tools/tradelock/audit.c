@@ -2,7 +2,9 @@
  * findings by two accounts. */
 #include "command.h"
 
+#include "audit_note.h"
 #include "print.h"
+#include "progress.h"
 #include "statement.h"
 
 #include <tradelock/admin.h>
@@ -11,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_STATEMENT = OPTION_OWN, OPTION_CLOSED, OPTION_REASON, OPTION_ACTOR };
+enum { OPTION_STATEMENT = OPTION_OWN, OPTION_CLOSED, OPTION_REASON, OPTION_ACTOR, OPTION_EVERY };
 
 /* What people type of a finding's name; more of it is taken too. */
 #define SHORT 16
@@ -21,13 +23,25 @@ struct request {
     const char *path; /* of the statement */
     struct statement statement;
     int closed; /* closed findings are listed too */
+    int64_t every_ms;
     /* Closing one; finding NULL: no. */
     const char *finding, *reason, *actor;
     int confirms;
 };
 
+/* What was found by one rule. */
+struct by_rule {
+    char rule[32];
+    uint64_t violations, closed;
+};
+
+#define RULES_MOST 32
+
 struct output {
     const struct request *request;
+    struct progress progress;
+    struct by_rule rules[RULES_MOST];
+    size_t rule_count;
     struct table *table;
     json_t *violations;
 };
@@ -62,11 +76,59 @@ static const char *fate(char *to, size_t space, const tl_violation *v)
     return to;
 }
 
+static void count_by_rule(struct output *output, const tl_violation *v)
+{
+    struct by_rule *at = output->rules, *const end = at + output->rule_count;
+
+    while (at < end && strcmp(at->rule, v->rule) != 0)
+        at++;
+    if (at == output->rules + RULES_MOST)
+        return;
+    if (at == end) {
+        output->rule_count++;
+        snprintf(at->rule, sizeof at->rule, "%s", v->rule);
+    }
+    at->violations += !v->closed;
+    at->closed += v->closed != 0;
+}
+
+static json_t *json_rules(const struct output *output)
+{
+    json_t *rules = json_array();
+
+    for (size_t i = 0; i < output->rule_count; i++)
+        json_array_append_new(rules,
+                              json_pack("{s:s, s:I, s:I}", "rule", output->rules[i].rule,
+                                        "violations", (json_int_t)output->rules[i].violations,
+                                        "closed", (json_int_t)output->rules[i].closed));
+    return rules;
+}
+
+static void print_rules(const struct output *output)
+{
+    for (size_t i = 0; i < output->rule_count; i++) {
+        const struct by_rule *r = &output->rules[i];
+
+        printf("  %-16s %" PRIu64 " violations", r->rule, r->violations);
+        if (r->closed > 0)
+            printf(", %" PRIu64 " closed", r->closed);
+        putchar('\n');
+    }
+}
+
+static void tell(void *context, const tl_progress *now)
+{
+    struct output *output = context;
+
+    progress_tell(&output->progress, now);
+}
+
 static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
     char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
+    count_by_rule(output, v);
     if (v->closed && !output->request->closed)
         return 0;
     if (v->rev != 0)
@@ -86,11 +148,12 @@ static int print_counts(const tl_audit_counts *counts, const struct output *outp
 
     if (common->json)
         return print_json(
-            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:O}", "account", counts->account,
-                      "server", counts->server, "audited_at", json_time(counts->at_us), "rows",
-                      (json_int_t)counts->rows, "steps", (json_int_t)counts->steps, "grants",
-                      (json_int_t)counts->grants, "payments", (json_int_t)counts->payments,
-                      "closed", (json_int_t)counts->closed, "violations", output->violations),
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "account",
+                      counts->account, "server", counts->server, "audited_at",
+                      json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
+                      (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
+                      (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
+                      json_rules(output), "violations", output->violations),
             code);
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
@@ -103,20 +166,26 @@ static int print_counts(const tl_audit_counts *counts, const struct output *outp
     if (counts->closed > 0)
         printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
+    print_rules(output);
     return finish_output(code);
 }
 
 static int work_audit(tl_client *client, const struct common *common, const struct request *request)
 {
-    struct output output = {request,
-                            table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN", "WHAT",
-                                      "FINDING", "CLOSING", NULL),
-                            json_array()};
+    struct output output = {.request = request,
+                            .table = table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
+                                               "WHAT", "FINDING", "CLOSING", NULL),
+                            .violations = json_array()};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
-    tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
-                                add_violation, &output, &counts);
+    tl_status status;
     int code = EXIT_DONE;
 
+    progress_begin(&output.progress, common->json, request->every_ms, "violations");
+    status = tl_audit_with(client, request->statement.payments, request->statement.count,
+                           add_violation, tell, &output, &counts);
+    progress_end(&output.progress);
+    if (status == TL_OK)
+        audit_note(client, &counts, output.violations, request->path);
     if (status != TL_OK)
         code = report(status);
     else
@@ -230,6 +299,7 @@ static int read_options(const struct command *self, struct common *common, struc
         {"closed", no_argument, NULL, OPTION_CLOSED},
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
+        {"every", required_argument, NULL, OPTION_EVERY},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
@@ -241,6 +311,11 @@ static int read_options(const struct command *self, struct common *common, struc
             request->closed = 1;
         else if (option == OPTION_REASON)
             request->reason = optarg;
+        else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms)) {
+            *code = usage_error(self, "--every is a duration such as 10s, not %s", optarg);
+            return 0;
+        } else if (option == OPTION_EVERY)
+            continue;
         else
             request->actor = optarg;
     }
@@ -250,7 +325,7 @@ static int read_options(const struct command *self, struct common *common, struc
 static int run(const struct command *self, int argc, char **argv)
 {
     struct common common = {0};
-    struct request request = {.actor = person()};
+    struct request request = {.actor = person(), .every_ms = PROGRESS_EVERY_MS};
     char problem[512];
     tl_client *client = NULL;
     int code = EXIT_DONE;
@@ -287,10 +362,13 @@ const struct command command_audit = {
             "the server's word.  Two operators with accounts of their own close a finding "
             "that "
             "is\n"
-            "dealt with: it is counted, and no violation any more, until its facts change.\n",
+            "dealt with: it is counted, and no violation any more, until its facts change.\n"
+            "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
+            "one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
                "                        and where there are op_code, channel_key, channel_ref\n"
                "  --closed              list the closed findings too\n"
+               "  --every TIME          how often a log is told (10s)\n"
                "  --reason TEXT         close: why, for the record\n"
                "  --actor NAME          close: who (the login name)\n",
     .run = run,

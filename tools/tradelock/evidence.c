@@ -17,19 +17,23 @@ enum {
     OPTION_SOURCE,
     OPTION_REMARK,
     OPTION_STATEMENT,
-    OPTION_OP
+    OPTION_OP,
+    OPTION_REASON,
+    OPTION_ACTOR,
+    OPTION_YES
 };
 
-struct filing {
+struct request {
     tl_evidence evidence;
-    const char *path, *op_code; /* of a statement */
+    struct filing filing; /* of a statement; its actor is that of one payment, too */
 };
 
 /* ---------------------------------------------------------------------- add -- */
 
-static int work_add(tl_client *client, const struct common *common, const tl_evidence *evidence)
+static int work_add(tl_client *client, const struct common *common, const tl_evidence *evidence,
+                    const char *actor)
 {
-    tl_status status = tl_evidence_add(client, evidence);
+    tl_status status = tl_evidence_file(client, evidence, actor);
     const tl_key *key = &evidence->key;
 
     if (status != TL_OK && status != TL_IN_CONFLICT)
@@ -46,9 +50,10 @@ static int work_add(tl_client *client, const struct common *common, const tl_evi
     return finish_output(EXIT_DONE);
 }
 
-static int take_option(const struct command *self, struct filing *filing, int option)
+static int take_option(const struct command *self, struct request *request, int option)
 {
-    tl_evidence *evidence = &filing->evidence;
+    tl_evidence *evidence = &request->evidence;
+    struct filing *filing = &request->filing;
     uint64_t epoch;
 
     switch (option) {
@@ -76,6 +81,17 @@ static int take_option(const struct command *self, struct filing *filing, int op
     case OPTION_OP:
         filing->op_code = optarg;
         break;
+    case OPTION_REASON:
+        filing->reason = optarg;
+        break;
+    case OPTION_ACTOR:
+        filing->actor = optarg;
+        break;
+    case OPTION_YES:
+        filing->has_yes = 1;
+        if (!read_number(optarg, UINT64_MAX, &filing->yes))
+            return usage_error(self, "--yes is the number of payments, not %s", optarg);
+        break;
     default:
         if (!read_number(optarg, UINT32_MAX, &epoch) || epoch == 0)
             return usage_error(self, "--epoch is a number from 1, not %s", optarg);
@@ -84,7 +100,7 @@ static int take_option(const struct command *self, struct filing *filing, int op
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct common *common, struct filing *filing,
+static int read_options(const struct command *self, struct common *common, struct request *request,
                         int argc, char **argv, int *code)
 {
     static const struct option options[] = {
@@ -97,12 +113,15 @@ static int read_options(const struct command *self, struct common *common, struc
         {"remark", required_argument, NULL, OPTION_REMARK},
         {"statement", required_argument, NULL, OPTION_STATEMENT},
         {"op", required_argument, NULL, OPTION_OP},
+        {"reason", required_argument, NULL, OPTION_REASON},
+        {"actor", required_argument, NULL, OPTION_ACTOR},
+        {"yes", required_argument, NULL, OPTION_YES},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        *code = take_option(self, filing, option);
+        *code = take_option(self, request, option);
         if (*code != EXIT_DONE)
             return 0;
     }
@@ -110,13 +129,15 @@ static int read_options(const struct command *self, struct common *common, struc
 }
 
 static int run_add(const struct command *self, tl_client *client, const struct common *common,
-                   const tl_evidence *evidence)
+                   const struct request *request)
 {
+    const tl_evidence *evidence = &request->evidence;
+
     if (evidence->outcome == NULL)
         return usage_error(self, "--outcome is missing");
     if (evidence->source == NULL)
         return usage_error(self, "--source is missing: it says who knows it");
-    return work_add(client, common, evidence);
+    return work_add(client, common, evidence, request->filing.actor);
 }
 
 /* ----------------------------------------------------------------------- ls -- */
@@ -147,11 +168,10 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
 
 /* ---------------------------------------------------------------- statement -- */
 
-static int check_statement(const struct command *self, const struct filing *filing,
-                           const struct statement *statement)
+static int check_statement(const struct command *self, const struct filing *filing)
 {
-    if (filing->evidence.source == NULL)
-        return usage_error(self, "--source is missing: it says who knows it");
+    const struct statement *statement = filing->statement;
+
     for (size_t i = 0; filing->op_code == NULL && i < statement->count; i++)
         if (statement->payments[i].op_code == NULL || statement->payments[i].op_code[0] == '\0')
             return usage_error(self, "payment %zu names no op_code: say --op", i + 1);
@@ -159,21 +179,27 @@ static int check_statement(const struct command *self, const struct filing *fili
 }
 
 static int run_statement(const struct command *self, const struct common *common,
-                         const struct filing *filing)
+                         const struct request *request)
 {
     struct statement statement = {0};
+    struct filing filing = request->filing;
     char problem[512];
     tl_client *client = NULL;
     int code;
 
-    if (statement_read(&statement, filing->path, problem, sizeof problem) != 0)
+    filing.statement = &statement;
+    filing.source = request->evidence.source;
+    if (filing.source == NULL)
+        return usage_error(self, "--source is missing: it says who knows it");
+    if (filing.reason == NULL || filing.reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    if (statement_read(&statement, filing.path, problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
-    code = check_statement(self, filing, &statement);
+    code = check_statement(self, &filing);
     if (code == EXIT_DONE)
         code = open_client(&client, common, 0);
     if (code == EXIT_DONE)
-        code = evidence_statement(client, common, &statement, filing->op_code,
-                                  filing->evidence.source);
+        code = evidence_statement(client, common, &filing);
     tl_client_close(client);
     statement_free(&statement);
     return code;
@@ -181,43 +207,47 @@ static int run_statement(const struct command *self, const struct common *common
 
 /* -------------------------------------------------------------------- command -- */
 
-static int run_key(const struct command *self, const struct common *common, struct filing *filing,
+static int run_key(const struct command *self, const struct common *common, struct request *request,
                    int adds, int argc, char **argv)
 {
-    tl_evidence *evidence = &filing->evidence;
+    tl_evidence *evidence = &request->evidence;
     tl_client *client = NULL;
     int code = EXIT_DONE;
 
     if (!read_key(self, &evidence->key, argc, argv, &code))
         return code;
+    if (request->filing.reason != NULL || request->filing.has_yes)
+        return usage_error(self, "--reason and --yes go with --statement; --remark is for one "
+                                 "payment");
     if (adds && (evidence->outcome == NULL || evidence->source == NULL))
-        return run_add(self, NULL, common, evidence);
+        return run_add(self, NULL, common, request);
     code = open_client(&client, common, 0);
     if (code == EXIT_DONE)
-        code = adds ? run_add(self, client, common, evidence)
-                    : work_ls(client, common, &evidence->key);
+        code =
+            adds ? run_add(self, client, common, request) : work_ls(client, common, &evidence->key);
     tl_client_close(client);
     return code;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct filing filing = {.evidence = {.version = TL_EVIDENCE_VERSION}};
+    struct request request = {.evidence = {.version = TL_EVIDENCE_VERSION},
+                              .filing = {.actor = person()}};
     struct common common = {0};
     const char *verb;
     int adds, code = EXIT_DONE;
 
-    if (!read_options(self, &common, &filing, argc, argv, &code))
+    if (!read_options(self, &common, &request, argc, argv, &code))
         return code;
     verb = optind < argc ? argv[optind++] : "";
     adds = strcmp(verb, "add") == 0;
     if (!adds && strcmp(verb, "ls") != 0)
         return usage_error(self, "evidence is for `add` and `ls`, not '%s'", verb);
-    if (filing.path == NULL)
-        return run_key(self, &common, &filing, adds, argc, argv);
+    if (request.filing.path == NULL)
+        return run_key(self, &common, &request, adds, argc, argv);
     if (!adds || optind < argc)
         return usage_error(self, "--statement goes with `add` and without a trade");
-    return run_statement(self, &common, &filing);
+    return run_statement(self, &common, &request);
 }
 
 const struct command command_evidence = {
@@ -231,8 +261,13 @@ const struct command command_evidence = {
             "and\n"
             "nothing is sent for it until operators have decided.  While a restore is open,\n"
             "success of a trade that was lost makes its row, as one that succeeded.  `ls`\n"
-            "prints what was filed.  A statement is a file of payments, each filed as\n"
-            "SUCCEEDED unless that is known already; it may be filed again.\n",
+            "prints what was filed.\n"
+            "\n"
+            "A statement is a file of payments, each filed as SUCCEEDED unless that is known\n"
+            "already.  First it shows how many, how much money, and ten of them; then it\n"
+            "takes the number, typed on the terminal or by --yes.  A trade that moves on\n"
+            "meanwhile is left alone (exit code 1).  Ctrl-C stops it between two payments,\n"
+            "and the same again goes on.  `tradelock acts` tells what was done.\n",
     .options = "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
                "  --final         FAILED: the channel documents this answer as final\n"
                "  --ref TEXT      the channel's name of the payment\n"
@@ -241,6 +276,9 @@ const struct command command_evidence = {
                "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
                "  --remark TEXT   for those who read it later\n"
                "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
-               "  --op OP         the operation of its payments that name none\n",
+               "  --op OP         the operation of its payments that name none\n"
+               "  --reason TEXT   why the statement is filed, for the record\n"
+               "  --yes N         file it, if it is N payments\n"
+               "  --actor NAME    who files it (the login name)\n",
     .run = run,
 };

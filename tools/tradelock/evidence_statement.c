@@ -1,125 +1,197 @@
-/* Files each payment of a bank's statement as evidence, and counts what that came to. */
+/* Files each payment of a bank's statement as evidence: shown first, then one by one. */
 #include "evidence_statement.h"
 
+#include "bulk.h"
 #include "print.h"
-
-#include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct totals {
-    uint64_t made, filed, there, contradicting, unknown;
+/* A payment that would be filed, as its trade was seen. */
+struct seen {
+    size_t payment;
+    uint64_t fence;
 };
 
-/* Of one payment: what the row and its evidence say already. */
-struct payment {
-    const tl_evidence *evidence;
-    int absent, there;
+struct preview {
+    const struct filing *filing;
+    struct bulk *bulk;
+    struct seen *rows;
+    int restored; /* a trade that is not there is made */
+    uint64_t known, unknown, contradicting, made;
 };
-
-static int look_at_row(void *context, const tl_view *view)
-{
-    struct payment *p = context;
-
-    p->there = view->status == 'Y';
-    return 0;
-}
-
-static int is_same(const char *filed, const char *told)
-{
-    return told == NULL || told[0] == '\0' || (filed != NULL && strcmp(filed, told) == 0);
-}
-
-static int look_at_evidence(void *context, const tl_evidence_row *row)
-{
-    struct payment *p = context;
-
-    p->there = strcmp(row->outcome, p->evidence->outcome) == 0 &&
-               is_same(row->channel_ref, p->evidence->channel_ref) &&
-               is_same(row->channel_key, p->evidence->channel_key);
-    return p->there;
-}
-
-/* Whether it is known already, so that a statement may be filed again. */
-static tl_status look(tl_client *client, struct payment *p)
-{
-    const tl_key *key = &p->evidence->key;
-    tl_status status = tl_show(client, key, TL_LANE_SYNC, look_at_row, p);
-
-    p->absent = status == TL_NOT_FOUND;
-    if (p->absent)
-        return TL_OK;
-    if (status == TL_OK && !p->there)
-        status = tl_evidence_list(client, key, look_at_evidence, p);
-    return status;
-}
-
-static tl_status file_one(tl_client *client, const tl_evidence *evidence, struct totals *totals)
-{
-    struct payment p = {.evidence = evidence};
-    tl_status status = look(client, &p);
-
-    if (status != TL_OK)
-        return status;
-    if (p.there) {
-        totals->there++;
-        return TL_OK;
-    }
-    status = tl_evidence_add(client, evidence);
-    if (status == TL_OK)
-        ++*(p.absent ? &totals->made : &totals->filed);
-    else if (status == TL_IN_CONFLICT)
-        totals->contradicting++;
-    else if (status == TL_NOT_FOUND)
-        totals->unknown++;
-    else
-        return status;
-    return TL_OK;
-}
-
-static int print_totals(const struct common *common, const struct totals *t, size_t count)
-{
-    const int code = t->contradicting + t->unknown > 0 ? EXIT_REFUSED : EXIT_DONE;
-
-    if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "payments", (json_int_t)count,
-                                    "made", (json_int_t)t->made, "filed", (json_int_t)t->filed,
-                                    "there", (json_int_t)t->there, "contradicting",
-                                    (json_int_t)t->contradicting, "unknown",
-                                    (json_int_t)t->unknown),
-                          code);
-    printf("%zu payments: %" PRIu64 " rows made that were lost, %" PRIu64 " filed, %" PRIu64
-           " known already, %" PRIu64 " contradicting, %" PRIu64 " without a trade\n",
-           count, t->made, t->filed, t->there, t->contradicting, t->unknown);
-    return finish_output(code);
-}
 
 static const char *text_or_null(const char *text)
 {
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-int evidence_statement(tl_client *client, const struct common *common,
-                       const struct statement *statement, const char *op_code, const char *source)
+static int compare(const char *a, const char *b)
 {
-    struct totals totals = {0};
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "");
+}
 
-    for (size_t i = 0; i < statement->count; i++) {
-        const tl_payment *p = &statement->payments[i];
-        const char *op = text_or_null(p->op_code);
-        tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
-                                .outcome = "SUCCEEDED",
-                                .source = source,
-                                .channel_key = text_or_null(p->channel_key),
-                                .channel_ref = text_or_null(p->channel_ref)};
-        tl_status status;
+static int compare_payments(const void *left, const void *right)
+{
+    const tl_payment *a = left, *b = right;
+    int order = compare(a->serial_no, b->serial_no);
 
-        evidence.key = (tl_key){p->serial_no, p->cust_no, op != NULL ? op : op_code};
-        status = file_one(client, &evidence, &totals);
-        if (status != TL_OK)
-            return report(status);
+    if (order == 0)
+        order = compare(a->cust_no, b->cust_no);
+    if (order == 0)
+        order = compare(a->op_code, b->op_code);
+    if (order == 0)
+        order = compare(a->channel_key, b->channel_key);
+    return order != 0 ? order : compare(a->channel_ref, b->channel_ref);
+}
+
+/* Whoever tells the same payment twice tells it once. */
+static uint64_t drop_repeated(struct statement *statement)
+{
+    const size_t before = statement->count;
+    size_t kept = 0;
+
+    if (before > 1)
+        qsort(statement->payments, before, sizeof *statement->payments, compare_payments);
+    for (size_t i = 0; i < before; i++)
+        if (kept == 0 ||
+            compare_payments(&statement->payments[kept - 1], &statement->payments[i]) != 0)
+            statement->payments[kept++] = statement->payments[i];
+    statement->count = kept;
+    return before - kept;
+}
+
+static const char *effect(const tl_paid *paid)
+{
+    if (paid->fence == 0)
+        return "makes the trade, lost in a restore";
+    if (paid->contradicts)
+        return "contradicts the row";
+    return paid->status == 'P' ? "in process: is paid" : "is paid";
+}
+
+static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_paid *paid)
+{
+    char amount[AMOUNT_TEXT] = "";
+
+    if (paid->currency[0] != '\0')
+        snprintf(amount, sizeof amount, "%" PRId64 " %s", paid->amount_minor, paid->currency);
+    table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, amount,
+              payment->channel_ref != NULL ? payment->channel_ref : "", effect(paid));
+    json_array_append_new(bulk->examples_json,
+                          json_pack("{s:s, s:s, s:s, s:o, s:I, s:s}", "serial_no",
+                                    payment->serial_no, "cust_no", payment->cust_no, "op_code",
+                                    payment->op_code, "channel_ref",
+                                    json_text(payment->channel_ref), "fence",
+                                    (json_int_t)paid->fence, "effect", effect(paid)));
+}
+
+static int take(void *context, const tl_paid *paid)
+{
+    struct preview *p = context;
+    const tl_payment *payment = &p->filing->statement->payments[paid->number];
+
+    if (paid->known) {
+        p->known++;
+        return 0;
     }
-    return print_totals(common, &totals, statement->count);
+    if (paid->fence == 0 && !p->restored) {
+        p->unknown++;
+        return 0;
+    }
+    p->made += paid->fence == 0;
+    p->contradicting += paid->fence != 0 && paid->contradicts;
+    p->rows[p->bulk->count++] = (struct seen){paid->number, paid->fence};
+    tl_list_end_add(&p->bulk->money, paid->currency, paid->amount_minor);
+    if (p->bulk->count <= BULK_EXAMPLES)
+        add_example(p->bulk, payment, paid);
+    return 0;
+}
+
+static tl_status file_one(void *context, tl_client *client, uint64_t act_no, uint64_t row)
+{
+    const struct preview *p = context;
+    const tl_payment *payment = &p->filing->statement->payments[p->rows[row].payment];
+    const tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                                  .key = {payment->serial_no, payment->cust_no, payment->op_code},
+                                  .outcome = "SUCCEEDED",
+                                  .source = p->filing->source,
+                                  .channel_key = text_or_null(payment->channel_key),
+                                  .channel_ref = text_or_null(payment->channel_ref)};
+
+    return tl_act_evidence(client, act_no, row + 1, &evidence, p->rows[row].fence);
+}
+
+static int is_of_row(tl_status status)
+{
+    return status == TL_LOST || status == TL_NOT_FOUND;
+}
+
+static void say_apart(char *to, size_t space, const struct preview *p, uint64_t repeated)
+{
+    p->bulk->apart_json =
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "made", (json_int_t)p->made, "contradicting",
+                  (json_int_t)p->contradicting, "known", (json_int_t)p->known, "unknown",
+                  (json_int_t)p->unknown, "repeated", (json_int_t)repeated);
+    snprintf(
+        to, space,
+        "Of them %" PRIu64 " contradict the row, %" PRIu64 " make a trade that was lost.  Left "
+        "alone:\n%" PRIu64 " known already, %" PRIu64 " without a trade, %" PRIu64 " told twice.",
+        p->contradicting, p->made, p->known, p->unknown, repeated);
+}
+
+/* The rows of trades that are not there are made while a restore is open. */
+static tl_status look(tl_client *client, struct preview *p)
+{
+    const struct statement *statement = p->filing->statement;
+    tl_restore restore = TL_RESTORE_INIT;
+    tl_status status = tl_restore_status(client, &restore, NULL, NULL);
+
+    p->restored = restore.open;
+    p->rows = calloc(statement->count + 1, sizeof *p->rows);
+    if (status == TL_OK && p->rows == NULL)
+        status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+    return status == TL_OK ? tl_paid_list(client, statement->payments, statement->count, take, p)
+                           : status;
+}
+
+int evidence_statement(tl_client *client, const struct common *common, const struct filing *filing)
+{
+    char said[1024], apart[256];
+    struct bulk bulk = {.act = {.what = "evidence add",
+                                .said = said,
+                                .actor = filing->actor,
+                                .reason = filing->reason},
+                        .verb = "file success of",
+                        .apart = apart,
+                        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "MINOR",
+                                              "REFERENCE", "EFFECT", NULL),
+                        .examples_json = json_array(),
+                        .each = file_one,
+                        .is_of_row = is_of_row,
+                        .has_yes = filing->has_yes,
+                        .yes = filing->yes};
+    struct preview preview = {.filing = filing, .bulk = &bulk};
+    uint64_t repeated;
+    tl_status status;
+    int code;
+
+    bulk.context = &preview;
+    for (size_t i = 0; i < filing->statement->count; i++)
+        if (text_or_null(filing->statement->payments[i].op_code) == NULL)
+            filing->statement->payments[i].op_code = filing->op_code;
+    repeated = drop_repeated(filing->statement);
+    snprintf(said, sizeof said, "--statement %.500s --source %s", filing->path, filing->source);
+    status = look(client, &preview);
+    say_apart(apart, sizeof apart, &preview, repeated);
+    code = status == TL_OK ? bulk_run(&bulk, client, common) : report(status);
+    if (code == EXIT_DONE && preview.contradicting + preview.unknown > 0)
+        code = EXIT_REFUSED;
+    table_free(bulk.examples);
+    json_decref(bulk.examples_json);
+    json_decref(bulk.apart_json);
+    free(preview.rows);
+    return code;
 }

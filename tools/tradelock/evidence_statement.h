@@ -1,12 +1,19 @@
-/* Filing every payment of a channel's statement as evidence of success. */
+/* Filing a bank's statement. */
 #ifndef TRADELOCK_EVIDENCE_STATEMENT_H
 #define TRADELOCK_EVIDENCE_STATEMENT_H
 
 #include "command.h"
 #include "statement.h"
 
-/* op_code: of payments that name none, or NULL.  Prints the totals; returns the exit code. */
-int evidence_statement(tl_client *client, const struct common *common,
-                       const struct statement *statement, const char *op_code, const char *source);
+struct filing {
+    struct statement *statement;
+    const char *path, *op_code; /* op_code: of payments that name none */
+    const char *source, *reason, *actor;
+    int has_yes;
+    uint64_t yes;
+};
+
+/* Shows what it would file, and files it once that is agreed; returns the exit code. */
+int evidence_statement(tl_client *client, const struct common *common, const struct filing *filing);
 
 #endif

@@ -24,27 +24,19 @@ int is_past_deadline(const tl_view *view)
 
 /* --------------------------------------------------------------------- reading -- */
 
-static int take_sentence(void *context, const tl_sentence *sentence)
+void explained_take(struct explained *explained, const tl_sentence *sentence)
 {
-    struct explained *explained = context;
-
     explained->view = *sentence->view;
     json_array_append_new(explained->sentences,
                           json_pack("{s:s, s:o, s:o}", "topic", tl_topic_name(sentence->topic),
                                     "text", json_text(sentence->text), "command",
                                     json_text(sentence->command)));
-    return 0;
 }
 
-tl_status explained_read(struct explained *explained, tl_client *client, const tl_key *key)
+static int take_sentence(void *context, const tl_sentence *sentence)
 {
-    tl_status status;
-
-    explained->sentences = json_array();
-    status = tl_explain(client, key, take_sentence, explained);
-    if (status != TL_OK)
-        explained_free(explained);
-    return status;
+    explained_take(context, sentence);
+    return 0;
 }
 
 void explained_free(struct explained *explained)
@@ -91,14 +83,26 @@ static const char *label_of(const char *topic)
     return "";
 }
 
+static void print_quoted(const char *file)
+{
+    const size_t space = 4 * strlen(file) + 3;
+    char *quoted = malloc(space);
+
+    if (quoted != NULL) {
+        (void)tl_shell_quote(quoted, space, file);
+        printf(" --config %s", quoted);
+    }
+    free(quoted);
+}
+
 /* The command as it can be typed here: with the settings that this one was given. */
 static void print_command(const char *command, const struct common *common)
 {
     if (command[0] == '\0')
         return;
     printf("%*s%s", LABEL + 2, "", command);
-    if (common->config_file != NULL && strpbrk(common->config_file, "' \t\n\\\"$`") == NULL)
-        printf(" --config %s", common->config_file);
+    if (common->config_file != NULL)
+        print_quoted(common->config_file);
     putchar('\n');
 }
 
@@ -145,12 +149,14 @@ static int print_explained_json(const struct explained *explained, int code)
 
 static int work(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct explained explained;
-    tl_status status = explained_read(&explained, client, key);
+    struct explained explained = {.sentences = json_array()};
+    tl_status status = tl_explain(client, key, take_sentence, &explained);
     int code;
 
-    if (status != TL_OK)
+    if (status != TL_OK) {
+        explained_free(&explained);
         return report_trade(client, status, key);
+    }
     code = is_in_doubt_or_parked(&explained.view) ? EXIT_OPEN : EXIT_DONE;
     if (common->json) {
         code = print_explained_json(&explained, code);

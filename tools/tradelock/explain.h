@@ -14,8 +14,8 @@ struct explained {
     tl_view view;      /* the row that they are about */
 };
 
-/* TL_OK: explained_free() it. */
-tl_status explained_read(struct explained *explained, tl_client *client, const tl_key *key);
+/* Takes a sentence; explained->sentences is an array. */
+void explained_take(struct explained *explained, const tl_sentence *sentence);
 /* For people, within the width of the terminal. */
 void explained_print(const struct explained *explained, const struct common *common);
 /* All texts as one; the caller frees it. */

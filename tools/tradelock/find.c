@@ -10,12 +10,10 @@
 static int take(void *context, const tl_view *view)
 {
     struct found_trade *found = context;
-    const size_t size = strlen(view->op_code);
     char op_code[TL_OP_MAX + 1];
 
-    memcpy(op_code, view->op_code, size + 1);
-    if (view->lane == 'R' && size > strlen(TL_RETRY_SUFFIX))
-        op_code[size - strlen(TL_RETRY_SUFFIX)] = '\0';
+    snprintf(op_code, sizeof op_code, "%.*s", (int)tl_business_op_size(view->op_code),
+             view->op_code);
     if (found->count == 1 && strcmp(found->serial_no, view->serial_no) == 0 &&
         strcmp(found->cust_no, view->cust_no) == 0 && strcmp(found->op_code, op_code) == 0)
         return 0;

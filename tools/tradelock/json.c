@@ -259,6 +259,22 @@ json_t *json_resolution(const tl_resolution_row *row)
     return o;
 }
 
+json_t *json_trade(const struct json_trade *trade)
+{
+    json_t *o = json_object();
+
+    set(o, "sync", trade->sync != NULL ? trade->sync : json_null());
+    set(o, "retry", trade->retry != NULL ? trade->retry : json_null());
+    set(o, "explanation", trade->explanation != NULL ? trade->explanation : json_null());
+    set(o, "evidence", trade->evidence != NULL ? trade->evidence : json_null());
+    set(o, "resolutions", trade->resolutions != NULL ? trade->resolutions : json_null());
+    set(o, "timeline", trade->timeline != NULL ? trade->timeline : json_null());
+    set(o, "channel_said", json_text(trade->channel_said));
+    set(o, "channel_said_at", json_time(trade->channel_said_us));
+    set(o, "as_of", json_time(trade->as_of_us));
+    return o;
+}
+
 int print_json(json_t *document, int code)
 {
     int failed = document == NULL || json_dumpf(document, stdout, JSON_INDENT(2)) != 0;

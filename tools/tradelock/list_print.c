@@ -128,7 +128,7 @@ static const struct column columns[] = {
     {"status", "ST", cell_status, 0},
     {"state", "STATE", cell_state, 0},
     {"conflict", "CONFLICT", cell_conflict, 0},
-    {"amount", "MINOR UNITS", cell_amount, 1},
+    {"amount", "AMOUNT", cell_amount, 1},
     {"currency", "CURRENCY", cell_currency, 0},
     {"age", "AGE", cell_age, 1},
     {"idle", "IDLE", cell_idle, 1},
@@ -237,7 +237,7 @@ static void out_of_memory(void)
 static void print_line(const struct output *output, const char *const *cells)
 {
     for (size_t i = 0; i < output->count; i++) {
-        const int gap = output->width[i] - text_width(cells[i]);
+        const int gap = output->width[i] - text_width(cells[i], strlen(cells[i]));
 
         if (output->chosen[i]->right && (cells[i][0] != '\0' || i + 1 < output->count))
             printf("%*s", gap > 0 ? gap : 0, "");
@@ -284,8 +284,8 @@ static void print_block(const struct output *output, char *block)
 static void widen(struct output *output, const char *const *cells)
 {
     for (size_t i = 0; i < output->count; i++)
-        if (text_width(cells[i]) > output->width[i])
-            output->width[i] = text_width(cells[i]);
+        if (text_width(cells[i], strlen(cells[i])) > output->width[i])
+            output->width[i] = text_width(cells[i], strlen(cells[i]));
 }
 
 static void print_first(struct output *output)
@@ -378,7 +378,7 @@ static void add_json(const struct output *output, const tl_view *view)
     json_decref(row);
 }
 
-static json_t *json_money(const tl_list_end *end)
+json_t *list_json_money(const tl_list_end *end)
 {
     json_t *money = json_array();
 
@@ -393,7 +393,7 @@ static void end_json(const tl_filter *filter, const tl_list_end *end)
 {
     json_t *rest =
         json_pack("{s:I, s:I, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows, "trades",
-                  (json_int_t)end->trades, "money", json_money(end), "as_of",
+                  (json_int_t)end->trades, "money", list_json_money(end), "as_of",
                   json_time(filter->as_of_us), "more", end->more, "next", json_text(end->next));
     char *text = rest != NULL ? json_dumps(rest, 0) : NULL;
 
@@ -412,11 +412,11 @@ static const char *many(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void print_totals(const tl_list_end *end)
+void list_print_totals(const tl_list_end *end)
 {
     uint64_t told = 0;
 
-    printf("\n%" PRIu64 " trade%s", end->trades, many(end->trades));
+    printf("%" PRIu64 " trade%s", end->trades, many(end->trades));
     if (end->rows != end->trades)
         printf(" (%" PRIu64 " row%s)", end->rows, many(end->rows));
     for (unsigned i = 0; i < end->money_count; i++) {
@@ -482,10 +482,12 @@ static void print_end(struct output *output, const tl_filter *filter, const tl_l
         end_json(filter, end);
     print_first(output);
     if (output->form == LIST_NARROW || output->form == LIST_WIDE) {
-        if (output->rows > 0)
-            print_totals(end);
-        else
+        if (output->rows > 0) {
+            putchar('\n');
+            list_print_totals(end);
+        } else {
             fputs("tradelock: no lock passes these filters\n", stderr);
+        }
     }
     fflush(stdout);
     say_the_rest(filter, end);

@@ -6,6 +6,8 @@
 
 #include <tradelock/admin.h>
 
+#include <jansson.h>
+
 enum list_form { LIST_NARROW, LIST_WIDE, LIST_CSV, LIST_JSON };
 
 #define LIST_COLUMNS_MOST 40
@@ -22,5 +24,10 @@ const char *list_column_names(void);
 
 /* Lists, prints, and says on stderr that there are more; returns the exit code. */
 int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options);
+
+/* "3 trades: 216 EUR in 2, 108 USD in 1 (minor units)" and a new line. */
+void list_print_totals(const tl_list_end *end);
+/* The money by currency. */
+json_t *list_json_money(const tl_list_end *end);
 
 #endif

@@ -27,7 +27,10 @@ static int work(tl_client *client, const struct common *common, int grants)
     else if (done.from == 0)
         printf("The schema was made: version %u.\n", done.to);
     else
-        printf("The schema went from version %u to %u.\n", done.from, done.to);
+        printf("The schema went from version %u to %u.%s\n", done.from, done.to,
+               grants ? ""
+                      : "  The roles have the rights of the older one, and\n"
+                        "the server refuses what these do not name: `tradelock migrate --grants`.");
     if (done.mended > 0)
         printf("%u triggers, functions or views were missing and were made anew.%s\n", done.mended,
                grants ? "" : "  The rights on functions went: --grants gives them.");

@@ -59,6 +59,18 @@ int read_moment_us(const char *text, int64_t *us)
     return 1;
 }
 
+const char *moment_text(char to[MOMENT_TEXT], int64_t us)
+{
+    const time_t seconds = (time_t)(us / US);
+    struct tm parts;
+    size_t size;
+
+    gmtime_r(&seconds, &parts);
+    size = strftime(to, MOMENT_TEXT, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(to + size, MOMENT_TEXT - size, ".%06dZ", (int)(us % US));
+    return to;
+}
+
 const char *short_duration(char to[SHORT_TEXT], int64_t us)
 {
     const char *sign = us < 0 ? "-" : "";

@@ -8,6 +8,10 @@
  * by this machine's clock.  In microseconds since 1970; 1 when it is one. */
 int read_moment_us(const char *text, int64_t *us);
 
+#define MOMENT_TEXT 40
+/* "2026-03-01T09:30:00.125678Z", to the microsecond, which read_moment_us() reads. */
+const char *moment_text(char to[MOMENT_TEXT], int64_t us);
+
 #define SHORT_TEXT 24
 /* "45s", "12m", "3h05m", "4d02h". */
 const char *short_duration(char to[SHORT_TEXT], int64_t us);

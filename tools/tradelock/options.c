@@ -3,6 +3,8 @@
 
 #include "nearest.h"
 
+#include <tradelock/admin.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
@@ -173,9 +175,12 @@ static const char *find_config(const struct common *common)
 /* Debugging lines are for those who run a service. */
 static void log_to_stderr(void *context, const tl_log_line *line)
 {
+    const int of_trade = line->serial_no[0] != '\0';
+
     (void)context;
     if (line->level >= TL_WARNING)
-        fprintf(stderr, "tradelock: %s\n", line->message);
+        fprintf(stderr, "tradelock: %s%s%s%s%s%s\n", line->message, of_trade ? " (" : "",
+                line->serial_no, of_trade ? " of " : "", line->cust_no, of_trade ? ")" : "");
 }
 
 const char *command_config(const struct common *common)
@@ -187,6 +192,47 @@ const char *command_config(const struct common *common)
               "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
               stderr);
     return file;
+}
+
+static int ignore_finding(void *context, const tl_finding *finding)
+{
+    (void)context;
+    (void)finding;
+    return 1;
+}
+
+/* Whether the server lets the account in, which then lacks a right on the schema.  The doctor looks
+ * with whatever rights there are. */
+static int is_let_in(tl_client_options options)
+{
+    tl_client *client = NULL;
+    tl_status status;
+
+    options.flags |= TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
+    options.log = NULL;
+    status = tl_client_open(&client, &options);
+    if (status == TL_OK)
+        status = tl_doctor(client, ignore_finding, NULL);
+    tl_client_close(client);
+    return status == TL_OK || status == TL_SERVER_UNSAFE;
+}
+
+/* Who may not log in has not reached the server; a right that is missing is a refusal. */
+static int report_denied(const tl_client_options *options)
+{
+    char sentence[512];
+
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    if (!is_let_in(*options)) {
+        fprintf(stderr, "tradelock: %s\n", sentence);
+        return EXIT_UNREACHABLE;
+    }
+    fprintf(
+        stderr,
+        "tradelock: %s; the account needs a role of tradelock's, and after a restore `tradelock "
+        "migrate --grants`\n",
+        sentence);
+    return EXIT_REFUSED;
 }
 
 static int open_with(tl_client **client, const struct common *common, unsigned flags,
@@ -204,9 +250,7 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
     status = tl_client_open(client, &options);
     if (status == TL_OK)
         return EXIT_DONE;
-    (void)report(status);
-    /* Who may not log in has not reached the server; a right that is missing later is a refusal. */
-    return status == TL_ACCESS_DENIED ? EXIT_UNREACHABLE : exit_code_of(status);
+    return status == TL_ACCESS_DENIED ? report_denied(&options) : report(status);
 }
 
 int open_client(tl_client **client, const struct common *common, unsigned flags)

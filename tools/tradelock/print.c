@@ -170,9 +170,8 @@ void print_harmless(const char *text, size_t size)
     }
 }
 
-int text_width(const char *text)
+int text_width(const char *text, size_t size)
 {
-    size_t size = strlen(text);
     int width = 0;
 
     while (size > 0) {

@@ -35,7 +35,7 @@ void table_free(struct table *table);
 size_t harmless(const char *text, size_t size);
 /* The text, with bytes that a terminal would obey as \x1b, and how many characters that are. */
 void print_harmless(const char *text, size_t size);
-int text_width(const char *text);
+int text_width(const char *text, size_t size);
 
 /* "name: value" with the names in one column; nothing for an empty value. */
 void print_pair(const char *name, const char *value);
@@ -56,6 +56,16 @@ json_t *json_step(const tl_step *step);
 json_t *json_resource(const tl_resource_view *view);
 json_t *json_evidence(const tl_evidence_row *row);
 json_t *json_resolution(const tl_resolution_row *row);
+
+/* What `show --json` prints of a trade; every part that is NULL becomes null. */
+struct json_trade {
+    json_t *sync, *retry, *explanation, *evidence, *resolutions, *timeline;
+    const char *channel_said; /* "": nothing that is on record */
+    int64_t channel_said_us, as_of_us;
+};
+/* Takes over the parts. */
+json_t *json_trade(const struct json_trade *trade);
+
 /* "proposed", "confirmed", or how else. */
 const char *resolution_part(const tl_resolution_row *row);
 

@@ -2,54 +2,108 @@
 #include "command.h"
 
 #include "print.h"
+#include "progress.h"
 
 #include <tradelock/admin.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { OPTION_OLDER = OPTION_OWN };
+enum { OPTION_OLDER = OPTION_OWN, OPTION_DRY_RUN, OPTION_EVERY };
 
-static int work(tl_client *client, const struct common *common, int64_t older_ms)
+struct request {
+    int64_t older_ms, every_ms;
+    int only_counts;
+};
+
+static void tell(void *context, const tl_progress *now)
 {
-    tl_purged purged = {.trades = 0};
-    tl_status status = tl_purge(client, older_ms, &purged);
+    progress_tell(context, now);
+}
 
+static json_t *json_purged(const tl_purged *p, int only_counts)
+{
+    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "dry_run",
+                     only_counts, "trades", (json_int_t)p->trades, "lock_rows",
+                     (json_int_t)p->lock_rows, "steps", (json_int_t)p->steps, "evidence",
+                     (json_int_t)p->evidence, "decisions", (json_int_t)p->decisions, "resources",
+                     (json_int_t)p->resources, "rw_locks", (json_int_t)p->rw_locks,
+                     "resource_steps", (json_int_t)p->resource_steps, "sessions",
+                     (json_int_t)p->sessions, "looked_at", (json_int_t)p->looked_at);
+}
+
+static void print_purged(const tl_purged *p, int only_counts)
+{
+    const char *word = only_counts ? "would be purged" : "purged";
+
+    printf("%" PRIu64 " trades %s: %" PRIu64 " lock rows, %" PRIu64 " steps of history, %" PRIu64
+           " pieces\nof evidence, %" PRIu64 " decisions\n",
+           p->trades, word, p->lock_rows, p->steps, p->evidence, p->decisions);
+    printf("%" PRIu64 " resources %s: %" PRIu64 " mutexes, %" PRIu64 " read-write locks; %" PRIu64
+           " steps\n",
+           p->resources, word, p->resources - p->rw_locks, p->rw_locks, p->resource_steps);
+    printf("%" PRIu64 " sessions %s\n%" PRIu64 " rows looked at%s\n", p->sessions, word,
+           p->looked_at, only_counts ? "; nothing was changed" : "");
+}
+
+static int work(tl_client *client, const struct common *common, const struct request *request)
+{
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
+    tl_purged purged = {.trades = 0};
+    struct progress progress;
+    tl_status status;
+
+    progress_begin(&progress, common->json, request->every_ms,
+                   request->only_counts ? "to be removed" : "removed");
+    options.older_ms = request->older_ms;
+    options.only_counts = request->only_counts;
+    options.progress = tell;
+    options.context = &progress;
+    status = tl_purge_with(client, &options, &purged);
+    progress_end(&progress);
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:I, s:I, s:I, s:I}", "trades", (json_int_t)purged.trades,
-                                    "resources", (json_int_t)purged.resources, "sessions",
-                                    (json_int_t)purged.sessions, "looked_at",
-                                    (json_int_t)purged.looked_at),
-                          EXIT_DONE);
-    printf("%" PRIu64 " trades purged, %" PRIu64 " resources purged, %" PRIu64
-           " sessions purged, %" PRIu64 " rows looked at\n",
-           purged.trades, purged.resources, purged.sessions, purged.looked_at);
+        return print_json(json_purged(&purged, request->only_counts), EXIT_DONE);
+    print_purged(&purged, request->only_counts);
     return finish_output(EXIT_DONE);
+}
+
+static int set_option(const struct command *self, struct request *request, int option)
+{
+    if (option == OPTION_DRY_RUN)
+        request->only_counts = 1;
+    else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms))
+        return usage_error(self, "--every is a duration such as 10s, not %s", optarg);
+    else if (option == OPTION_OLDER && !read_duration_ms(optarg, &request->older_ms))
+        return usage_error(self, "--older is a duration such as 90d, not %s", optarg);
+    return EXIT_DONE;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"older", required_argument, NULL, OPTION_OLDER}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"older", required_argument, NULL, OPTION_OLDER},
+                                            {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+                                            {"every", required_argument, NULL, OPTION_EVERY},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    struct request request = {.older_ms = -1, .every_ms = PROGRESS_EVERY_MS};
     struct common common = {0};
     tl_client *client = NULL;
-    int64_t older_ms = -1;
     int option, code = EXIT_DONE;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        if (!read_duration_ms(optarg, &older_ms))
-            return usage_error(self, "--older is a duration such as 90d, not %s", optarg);
+        if ((code = set_option(self, &request, option)) != EXIT_DONE)
+            return code;
     if (option == COMMON_STOP)
         return code;
     if (optind < argc)
         return usage_error(self, "purge takes no operand: %s", argv[optind]);
-    if (older_ms < 0)
+    if (request.older_ms < 0)
         return usage_error(self, "--older is missing: it says what is old enough to go");
     code = open_client(&client, &common, 0);
     if (code == EXIT_DONE)
-        code = work(client, &common, older_ms);
+        code = work(client, &common, &request);
     tl_client_close(client);
     return code;
 }
@@ -57,7 +111,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_purge = {
     .name = "purge",
     .summary = "remove finished trades and idle locks that are old enough",
-    .arguments = "--older AGE [--json]",
+    .arguments = "--older AGE [--dry-run] [--every TIME] [--json]",
     .text = "Removes trades that ended and have not changed for AGE: both rows, their "
             "history\n"
             "and evidence, in small batches.  Never one in process or in conflict, and "
@@ -67,7 +121,10 @@ const struct command command_purge = {
             "Likewise mutexes and read-write locks of resources that nobody held or "
             "asked for\n"
             "in that time, and sessions that were over by then.\n"
-            "It may be stopped and started again at any time.\n",
-    .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n",
+            "It may be stopped and started again at any time.  stderr tells how far it is:\n"
+            "on a terminal one line in place, in a log a line each TIME; nothing with --json.\n",
+    .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n"
+               "  --dry-run       count what would go, by the same rule; change nothing\n"
+               "  --every TIME    how often a log is told (10s)\n",
     .run = run,
 };

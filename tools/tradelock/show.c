@@ -30,6 +30,7 @@ struct shown {
     char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
     char by[2][BY_TEXT];               /* who did it */
     struct said said;
+    struct explained explained;
     void *kept[4];
     unsigned kept_count;
 };
@@ -43,12 +44,6 @@ static const void *keep(struct shown *shown, const void *data, size_t size)
     memcpy(copy, data, size);
     shown->kept[shown->kept_count++] = copy;
     return copy;
-}
-
-/* Whether this was not there yet. */
-static int is_later(const struct shown *shown, int64_t us)
-{
-    return shown->as_of_us != 0 && us > shown->as_of_us;
 }
 
 static int take_view(void *context, const tl_view *view)
@@ -70,8 +65,6 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     struct shown *shown = context;
     char filed[TIME_TEXT], epoch[16];
 
-    if (is_later(shown, row->filed_us))
-        return 0;
     snprintf(epoch, sizeof epoch, "%u", row->epoch);
     json_array_append_new(shown->evidence, json_evidence(row));
     table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
@@ -84,8 +77,6 @@ static int take_resolution(void *context, const tl_resolution_row *row)
     struct shown *shown = context;
     char when[TIME_TEXT], fence[24];
 
-    if (is_later(shown, row->decided_us))
-        return 0;
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
     json_array_append_new(shown->resolutions, json_resolution(row));
     table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
@@ -118,13 +109,9 @@ static int take_step(void *context, const tl_step *step)
 {
     struct shown *shown = context;
     const char status[2] = {step->status, '\0'};
-    const int retry = strlen(step->op_code) > strlen(TL_RETRY_SUFFIX) &&
-                      strcmp(step->op_code + strlen(step->op_code) - strlen(TL_RETRY_SUFFIX),
-                             TL_RETRY_SUFFIX) == 0;
+    const int retry = step->op_code[tl_business_op_size(step->op_code)] != '\0';
     char when[TIME_TEXT], since[TIME_TEXT], counts[48], fence[24];
 
-    if (is_later(shown, step->logged_us))
-        return 0;
     if (shown->first_us == 0)
         shown->first_us = step->logged_us;
     if (!retry)
@@ -137,6 +124,14 @@ static int take_step(void *context, const tl_step *step)
               step->step, status, counts, fence, step->conflict ? "conflict" : step->parked,
               own_remark(shown, step, retry),
               by_text(shown->by[retry], step->account, step->actor));
+    return 0;
+}
+
+static int take_sentence(void *context, const tl_sentence *sentence)
+{
+    struct shown *shown = context;
+
+    explained_take(&shown->explained, sentence);
     return 0;
 }
 
@@ -199,8 +194,7 @@ static void print_row(const tl_view *view, const char *by)
     print_bytes("result", view->result, view->result_size);
 }
 
-static int print_shown(struct shown *shown, const struct explained *explained,
-                       const struct common *common, int code)
+static int print_shown(struct shown *shown, const struct common *common, int code)
 {
     char said[SAID_SENTENCE], as_of[TIME_TEXT];
     const tl_view *main_view =
@@ -211,7 +205,7 @@ static int print_shown(struct shown *shown, const struct explained *explained,
         printf("As it was at %s, by its history: %s.\n", time_text(as_of, shown->as_of_us),
                tl_state_name(main_view->state));
     putchar('\n');
-    explained_print(explained, common);
+    explained_print(&shown->explained, common);
     if (shown->as_of_us == 0)
         putchar('\n');
     print_row(main_view, shown->by[main_view->lane == 'R']);
@@ -238,64 +232,57 @@ static int print_shown(struct shown *shown, const struct explained *explained,
     return finish_output(code);
 }
 
-static json_t *or_null(json_t *value)
+/* Prints what the tables do not need any more. */
+static int print_shown_json(struct shown *shown, int code)
 {
-    return value != NULL ? json_incref(value) : json_null();
-}
+    const struct json_trade trade = {.sync = json_incref(shown->rows[TL_LANE_SYNC]),
+                                     .retry = json_incref(shown->rows[TL_LANE_RETRY]),
+                                     .explanation = explained_text(&shown->explained),
+                                     .evidence = json_incref(shown->evidence),
+                                     .resolutions = json_incref(shown->resolutions),
+                                     .timeline = json_incref(shown->timeline),
+                                     .channel_said = shown->said.text,
+                                     .channel_said_us = shown->said.when_us,
+                                     .as_of_us = shown->as_of_us};
 
-static int print_shown_json(const struct shown *shown, const struct explained *explained, int code)
-{
-    return print_json(
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sync",
-                  or_null(shown->rows[TL_LANE_SYNC]), "retry", or_null(shown->rows[TL_LANE_RETRY]),
-                  "explanation", explained_text(explained), "evidence", or_null(shown->evidence),
-                  "resolutions", or_null(shown->resolutions), "timeline", or_null(shown->timeline),
-                  "channel_said", json_text(shown->said.text), "channel_said_at",
-                  json_time(shown->said.when_us), "as_of", json_time(shown->as_of_us)),
-        code);
+    return print_json(json_trade(&trade), code);
 }
 
 /* ----------------------------------------------------------------- reading -- */
 
-static tl_status read_row(tl_client *client, const tl_key *key, tl_lane lane, struct shown *shown)
-{
-    return shown->as_of_us == 0
-               ? tl_show(client, key, lane, take_view, shown)
-               : tl_show_as_of(client, key, lane, shown->as_of_us, take_view, shown);
-}
-
-static tl_status read_rows(tl_client *client, const tl_key *key, struct shown *shown)
-{
-    tl_status status = read_row(client, key, TL_LANE_RETRY, shown);
-
-    /* Last, so that the sentence about a trade that is not there names it as asked. */
-    if (status == TL_OK || status == TL_NOT_FOUND)
-        status = read_row(client, key, TL_LANE_SYNC, shown);
-    if (status == TL_NOT_FOUND && shown->has[TL_LANE_RETRY])
-        status = TL_OK;
-    return status;
-}
-
 /* The application's account may not read the log; the rest is worth showing all the same. */
-static tl_status read_timeline(tl_client *client, const tl_key *key, struct shown *shown)
+static void drop_timeline(struct shown *shown)
 {
-    tl_status status = tl_timeline(client, key, take_step, shown);
-
-    if (status != TL_ACCESS_DENIED)
-        return status;
-    fputs("tradelock: this account may not read the log; the timeline needs an "
-          "operator's or "
-          "a reader's\n",
+    fputs("tradelock: this account may not read the log; the timeline needs an operator's or a "
+          "reader's\n",
           stderr);
     json_decref(shown->timeline);
     shown->timeline = NULL;
-    return TL_OK;
+}
+
+static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *shown)
+{
+    tl_trade_each each = TL_TRADE_EACH_INIT;
+    int has_history = 0;
+    tl_status status;
+
+    each.row = take_view;
+    each.step = take_step;
+    each.evidence = take_evidence;
+    each.resolution = take_resolution;
+    each.sentence = take_sentence;
+    each.as_of_us = shown->as_of_us;
+    status = tl_trade_read(client, key, &each, shown, &has_history);
+    if (status == TL_OK && !has_history)
+        drop_timeline(shown);
+    return status;
 }
 
 static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t as_of_us)
 {
     struct shown shown = {
         .as_of_us = as_of_us,
+        .explained = {.sentences = json_array()},
         .evidence = json_array(),
         .resolutions = json_array(),
         .timeline = json_array(),
@@ -305,29 +292,18 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
             table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
         .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES", "FENCE",
                            "NOTE", "REMARK", "BY", NULL)};
-    struct explained explained = {.sentences = NULL};
-    tl_status status = read_rows(client, key, &shown);
+    tl_status status = read_trade(client, key, &shown);
     int code;
 
-    if (status == TL_OK)
-        status = tl_evidence_list(client, key, take_evidence, &shown);
-    if (status == TL_OK)
-        status = tl_resolution_list(client, key, take_resolution, &shown);
-    if (status == TL_OK)
-        status = read_timeline(client, key, &shown);
-    /* The sentences are about now. */
-    if (status == TL_OK && as_of_us == 0)
-        status = explained_read(&explained, client, key);
     if (status == TL_OK) {
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
         code = is_in_doubt_or_parked(view) ? EXIT_OPEN : EXIT_DONE;
-        code = common->json ? print_shown_json(&shown, &explained, code)
-                            : print_shown(&shown, &explained, common, code);
-        explained_free(&explained);
+        code = common->json ? print_shown_json(&shown, code) : print_shown(&shown, common, code);
     } else {
         code = report_trade(client, status, key);
     }
+    explained_free(&shown.explained);
     table_free(shown.evidence_table);
     table_free(shown.resolution_table);
     table_free(shown.steps);

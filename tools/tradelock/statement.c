@@ -145,22 +145,17 @@ static void read_all(struct reading *r, FILE *file)
     csv_free(&parser);
 }
 
-int statement_read(struct statement *self, const char *path, char *problem, size_t space)
+int statement_read_from(struct statement *self, FILE *file, const char *name, char *problem,
+                        size_t space)
 {
     struct reading r = {.to = self, .places = {-1, -1, -1, -1, -1}};
-    FILE *file = fopen(path, "rb");
 
     memset(self, 0, sizeof *self);
-    if (file == NULL) {
-        snprintf(problem, space, "%s: %s", path, strerror(errno));
-        return -1;
-    }
     read_all(&r, file);
-    fclose(file);
     if (r.problem == NULL && r.line == 0)
         r.problem = "it is empty";
     if (r.problem != NULL) {
-        snprintf(problem, space, "%s:%u: %s", path, r.line + 1, r.problem);
+        snprintf(problem, space, "%s:%u: %s", name, r.line + 1, r.problem);
         statement_free(self);
         return -1;
     }
@@ -170,6 +165,20 @@ int statement_read(struct statement *self, const char *path, char *problem, size
         return -1;
     }
     return 0;
+}
+
+int statement_read(struct statement *self, const char *path, char *problem, size_t space)
+{
+    FILE *file = fopen(path, "rb");
+    int result;
+
+    if (file == NULL) {
+        snprintf(problem, space, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    result = statement_read_from(self, file, path, problem, space);
+    fclose(file);
+    return result;
 }
 
 void statement_free(struct statement *self)

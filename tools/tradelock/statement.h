@@ -4,6 +4,8 @@
 
 #include <tradelock/admin.h>
 
+#include <stdio.h>
+
 struct statement {
     tl_payment *payments;
     size_t count;
@@ -18,6 +20,9 @@ struct statement {
  * problem.
  */
 int statement_read(struct statement *self, const char *path, char *problem, size_t space);
+/* The same from an open file; name is what a problem calls it. */
+int statement_read_from(struct statement *self, FILE *file, const char *name, char *problem,
+                        size_t space);
 void statement_free(struct statement *self);
 
 #endif

@@ -18,13 +18,16 @@ enum { OPTION_WATCH = OPTION_OWN, OPTION_EVERY };
 #define EVERY_MS 2000
 /* A lane that is due for so long is claimed by nobody. */
 #define UNCLAIMED_US INT64_C(60000000)
-#define AGES 5
+/* Money in doubt for so long hangs: the threshold of the alert TradelockMoneyInDoubt. */
+#define HANGS_S 900
+/* A channel that is paused for so long may have been forgotten. */
+#define PAUSED_US INT64_C(3600000000)
 #define GROUPS 64
 
 /* The trades of one state and currency. */
 struct group {
     char state[16], currency[16];
-    uint64_t count, ages[AGES];
+    uint64_t count, ages[TL_AGES];
     int64_t amount_minor, oldest_s;
 };
 
@@ -34,9 +37,9 @@ struct screen {
     struct group groups[GROUPS];
     size_t group_count;
     uint64_t proposals;
-    unsigned down;
-    json_t *waiting, *channels;
-    struct table *channel_table;
+    unsigned down, paused_long;
+    json_t *waiting, *channels, *paused;
+    struct table *channel_table, *paused_table;
     int64_t now_us;
 };
 
@@ -61,10 +64,9 @@ static struct group *group_of(struct screen *s, const tl_waiting *one)
 
 static int take_waiting(void *context, const tl_waiting *one)
 {
-    static const char *const ages[AGES] = {"0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+"};
     struct screen *s = context;
     struct group *g = group_of(s, one);
-    const int has_age = strcmp(one->state, "conflict") != 0 && one->age < AGES;
+    const int has_age = strcmp(one->state, "conflict") != 0 && one->age < TL_AGES;
 
     g->count += one->count;
     g->amount_minor += one->amount_minor;
@@ -76,8 +78,8 @@ static int take_waiting(void *context, const tl_waiting *one)
         s->waiting,
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:o}", "op_code", one->op_code, "state",
                   one->state, "channel", one->channel, "currency", one->currency, "age",
-                  json_text(has_age ? ages[one->age] : NULL), "count", (json_int_t)one->count,
-                  "amount_minor", (json_int_t)one->amount_minor, "oldest_s",
+                  json_text(has_age ? tl_age_name(one->age) : NULL), "count",
+                  (json_int_t)one->count, "amount_minor", (json_int_t)one->amount_minor, "oldest_s",
                   has_age ? json_integer(one->oldest_s) : json_null()));
     return 0;
 }
@@ -103,6 +105,23 @@ static int take_channel(void *context, const tl_channel_state *one)
     return 0;
 }
 
+static int take_pause(void *context, const tl_pause_row *row)
+{
+    struct screen *s = context;
+    char when[TIME_TEXT];
+
+    if (!row->paused)
+        return 0;
+    s->paused_long += row->now_us - row->decided_us > PAUSED_US;
+    table_add(s->paused_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
+              time_text(when, row->decided_us), row->account, row->reason);
+    json_array_append_new(s->paused,
+                          json_pack("{s:s, s:o, s:o, s:s, s:s}", "channel", row->channel, "op_code",
+                                    json_text(row->op_code), "since", json_time(row->decided_us),
+                                    "account", row->account, "reason", row->reason));
+    return 0;
+}
+
 static int take_proposal(void *context, const tl_proposal *proposal)
 {
     (void)proposal;
@@ -114,7 +133,9 @@ static void screen_free(struct screen *s)
 {
     json_decref(s->waiting);
     json_decref(s->channels);
+    json_decref(s->paused);
     table_free(s->channel_table);
+    table_free(s->paused_table);
 }
 
 static tl_status screen_read(struct screen *s, tl_client *client)
@@ -122,18 +143,23 @@ static tl_status screen_read(struct screen *s, tl_client *client)
     struct timespec now;
     tl_status status;
 
-    *s = (struct screen){.overview = TL_OVERVIEW_INIT,
-                         .restore = TL_RESTORE_INIT,
-                         .waiting = json_array(),
-                         .channels = json_array(),
-                         .channel_table = table_new("CHANNEL", "OPERATION", "ANSWERED", "NO ANSWER",
-                                                    "RATE", "DOWN SINCE", NULL)};
+    *s = (struct screen){
+        .overview = TL_OVERVIEW_INIT,
+        .restore = TL_RESTORE_INIT,
+        .waiting = json_array(),
+        .channels = json_array(),
+        .paused = json_array(),
+        .paused_table = table_new("PAUSED", "OPERATION", "SINCE", "BY", "REASON", NULL),
+        .channel_table =
+            table_new("CHANNEL", "OPERATION", "ANSWERED", "NO ANSWER", "RATE", "DOWN SINCE", NULL)};
     clock_gettime(CLOCK_REALTIME, &now);
     status = tl_overview_read(client, &s->overview, take_waiting, s);
     if (status == TL_OK)
         status = tl_restore_status(client, &s->restore, NULL, NULL);
     if (status == TL_OK)
         status = tl_channel_list(client, take_channel, s);
+    if (status == TL_OK)
+        status = tl_pause_list(client, take_pause, s);
     if (status == TL_OK)
         status = tl_inbox(client, take_proposal, &s->proposals);
     s->proposals += status == TL_OK && s->restore.open && s->restore.proposed_us != 0;
@@ -159,6 +185,15 @@ static int is_unclaimed(const struct screen *s)
     return s->overview.due_us > UNCLAIMED_US;
 }
 
+static int hangs(const struct screen *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].oldest_s > HANGS_S && (strcmp(s->groups[i].state, "in_doubt") == 0 ||
+                                                strcmp(s->groups[i].state, "working") == 0))
+            return 1;
+    return 0;
+}
+
 /* What a monitor has to know: the worst of what is true. */
 static int code_of(const struct screen *s)
 {
@@ -168,7 +203,7 @@ static int code_of(const struct screen *s)
         return EXIT_UNSAFE;
     if (count_of(s, "parked") + count_of(s, "conflict") + s->proposals + o->silent + o->overdue >
             0 ||
-        is_unclaimed(s) || s->down > 0)
+        is_unclaimed(s) || s->down > 0 || s->paused_long > 0 || hangs(s))
         return EXIT_OPEN;
     return EXIT_DONE;
 }
@@ -254,9 +289,13 @@ static void print_screen(const struct screen *s)
     print_people(s);
     print_groups(s);
     if (json_array_size(s->channels) > 0)
-        puts("\nLast attempts of what still waits");
+        puts("\nChannels, by the last attempt of each trade that waits (no rate over time)");
     fflush(stdout);
     table_print(s->channel_table);
+    if (json_array_size(s->paused) > 0)
+        puts("\nChannels through which nothing new is sent (`tradelock channel`)");
+    fflush(stdout);
+    table_print(s->paused_table);
 }
 
 static int print_screen_json(const struct screen *s, int code)
@@ -264,14 +303,14 @@ static int print_screen_json(const struct screen *s, int code)
     const tl_overview *o = &s->overview;
 
     return print_json(
-        json_pack("{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O}",
-                  "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
-                  "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open,
-                  "due", (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue",
-                  (json_int_t)o->overdue, "alive", (json_int_t)o->alive, "silent",
-                  (json_int_t)o->silent, "ended", (json_int_t)o->ended, "proposals",
-                  (json_int_t)s->proposals, "cut", o->cut, "waiting", s->waiting, "channels",
-                  s->channels),
+        json_pack(
+            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O}",
+            "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
+            "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
+            (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
+            "alive", (json_int_t)o->alive, "silent", (json_int_t)o->silent, "ended",
+            (json_int_t)o->ended, "proposals", (json_int_t)s->proposals, "cut", o->cut, "waiting",
+            s->waiting, "channels", s->channels, "paused", s->paused),
         code);
 }
 
@@ -348,8 +387,9 @@ const struct command command_status = {
             "answer, which processes are alive, what waits for a second person, and whether the\n"
             "server may be trusted.  For monitors the exit code is 5 when the server is unsafe,\n"
             "restored or its clock was set; else 6 when something needs a person: parked, in\n"
-            "conflict, proposed, claimed by nobody for a minute, held too long, a silent process\n"
-            "or a channel that does not answer; else 0.\n",
+            "conflict, proposed, claimed by nobody for a minute, held too long, in doubt for a\n"
+            "quarter of an hour, a silent process, a channel that does not answer or is paused\n"
+            "for an hour; else 0.\n",
     .options = "  --watch         the same again and again, in place\n"
                "  --every TIME    how often (2s)\n",
     .run = run,

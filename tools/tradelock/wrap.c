@@ -24,21 +24,6 @@ unsigned terminal_columns(void)
     return columns > 0 && columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns;
 }
 
-/* Columns of a word, counted by its characters. */
-static unsigned width_of(const char *word, size_t size)
-{
-    unsigned count = 0;
-
-    while (size > 0) {
-        const size_t used = harmless(word, size);
-
-        count += used > 0 ? 1 : 4;
-        word += used > 0 ? used : 1;
-        size -= used > 0 ? used : 1;
-    }
-    return count;
-}
-
 void wrap_print(const char *label, unsigned width, const char *text)
 {
     const unsigned columns = terminal_columns();
@@ -50,7 +35,7 @@ void wrap_print(const char *label, unsigned width, const char *text)
 
         text += strspn(text, " ");
         size = strcspn(text, " ");
-        wide = width_of(text, size);
+        wide = (unsigned)text_width(text, size);
         if (columns > 0 && at > width && at + 1 + wide > columns) {
             printf("\n%*s", (int)width, "");
             at = width;

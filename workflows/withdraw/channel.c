@@ -66,12 +66,13 @@ static int take_ref(const json_t *body, tl_reply *reply)
 
 static void remark_answer(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
-    const char *outcome = get_text(body, "outcome");
+    const char *outcome = get_text(body, "outcome"), *error = get_text(body, "error");
 
     if (exchange->fate != HTTP_ANSWERED)
         tl_reply_remark(reply, "%s", exchange->problem);
     else
-        tl_reply_remark(reply, "HTTP %ld %s%s", exchange->code, outcome, get_text(body, "error"));
+        tl_reply_remark(reply, "HTTP %ld%s%s%s", exchange->code,
+                        outcome[0] != '\0' || error[0] != '\0' ? " " : "", outcome, error);
 }
 
 static void remark_decline(const json_t *body, tl_reply *reply)

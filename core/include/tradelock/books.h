@@ -61,6 +61,13 @@
  * send them all alone.  Mark its statement `shared`, and declare it last: those with a line of it
  * wait for each other there, up to business_lock_wait_s, and nobody waits with them.
  *
+ * A shared statement that only adds a number to a column, or takes one from it, may be marked
+ * `summed`: "UPDATE treasury SET balance = balance - :amount_minor WHERE id = 1".  A group writes
+ * its lines that differ in nothing but that number as one line, with their sum.  Numbers of the
+ * other sign, zero and NULL are lines of their own.  The column is an integer or a DECIMAL, and the
+ * condition only says which values other columns have.  Triggers, CHECK and UNIQUE of the table
+ * see the sum alone: no trigger may change a column that the condition names.
+ *
  * What triggers and stored functions of the service do is the service's affair: they must not touch
  * tradelock's tables, the session, or @tl_changed.
  *
@@ -91,6 +98,7 @@ typedef struct tl_statement {
     unsigned rows;       /* how many each line changes; 0 is 1 */
     const char *refused; /* what the caller hears when another number was changed; or NULL */
     int shared;          /* its rows are many trades': groups wait for each other there */
+    int summed;          /* a group writes the sum of its lines; of shared statements only */
 } tl_statement;
 
 typedef struct tl_books tl_books;

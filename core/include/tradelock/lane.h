@@ -32,6 +32,8 @@ extern "C" {
  *     TL_EVIDENCE      Send nothing: a conflict, filed success, a tried cancel, a decision of
  *                      operators or the deadline forbids it.  The lock is still held.
  *     TL_ASK_CHANNEL   A restore is open.  Send nothing.  The lock is still held.
+ *     TL_OVERLOADED    Operators have paused the channel (layer.h), or no connection became free.
+ *                      Send nothing.  The lock is still held.
  *     TL_UNKNOWN       The answer was lost.  Send nothing; the same call again, or an ending, finds
  *                      out.
  *
@@ -46,8 +48,11 @@ typedef struct tl_findings {
     int not_found_reset; /* the channel knew it after all */
     int seen_by_channel; /* the channel knows it: a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
-    int apply_failed;    /* a database callback failed: by schedule, whatever is on file */
-    int not_counted;     /* TL_ASK_CHANNEL stopped it: this counts as no attempt */
+    int apply_failed;    /* the outcome on file could not be booked: by schedule all the same */
+    int not_counted;     /* a restore or a pause stopped it: this counts as no attempt */
+    int due_as_before;   /* with not_counted, of a claim of tl_claim_due(): nothing was begun. The
+                            trade keeps what it is suspected of and, with next_run_ms 0, its place
+                            among those that are due */
 } tl_findings;
 
 /* tl_lock_finish() for the outcomes that open the lane, with findings (NULL: none).  Any answer of
@@ -62,6 +67,7 @@ typedef struct tl_claim_options {
     /* 1: only suspects, during whose last hold the holder died; run them with nothing else in
      * flight. 0: only the others. */
     int suspects;
+    const char *channel; /* that will be sent to; NULL: the one that each trade began with */
 } tl_claim_options;
 
 #define TL_CLAIM_OPTIONS_VERSION 1u
@@ -91,6 +97,10 @@ TL_EXPORT int tl_lock_on_file(const tl_lock *lock);
  * due, -1 when none waits.  For a worker's sleep and for "still waiting for" messages. */
 TL_EXPORT tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms);
 
+/* TL_OK: *due is whether a suspect of this operation is due, so that a worker knows for what to let
+ * its threads become free. */
+TL_EXPORT tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due);
+
 /* Due work of a retry lane that nobody claims. */
 typedef struct tl_overdue {
     unsigned count;  /* compensating attempts, TL_OVERDUE_MAX at most */
@@ -100,9 +110,14 @@ typedef struct tl_overdue {
 #define TL_OVERDUE_MAX 100
 
 /* TL_OK: *overdue tells of the attempts of this operation that have been due for late_ms or longer,
- * and were not touched meanwhile.  One statement; it looks at the TL_OVERDUE_MAX oldest. */
+ * and were not touched meanwhile; not of trades whose channel operators have paused.  One statement.
+ * It looks at the TL_OVERDUE_MAX oldest, and at the 10,000 oldest while a channel is paused. */
 TL_EXPORT tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_ms,
                                     tl_overdue *overdue);
+
+/* The size of an operation code without the "_RETRY" of a retry lane; as long as the code itself:
+ * it names none.  0 for NULL. */
+TL_EXPORT size_t tl_business_op_size(const char *op_code);
 
 /* Tells the operation codes that have rows, retry lanes ("..._RETRY") included, so that due work is
  * found which nobody serves.  each() returns 0 to go on. */
@@ -147,6 +162,7 @@ typedef struct tl_resolution_row {
     int64_t decided_us;
     int refused; /* 1: neither half; a worker did not carry out what was confirmed */
     int although_pending;
+    int stands; /* a proposal about the trade as it is: another operator may confirm it */
 } tl_resolution_row;
 
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);

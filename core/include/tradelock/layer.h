@@ -1,6 +1,6 @@
 /*
- * layer.h - for a layer above the locks, such as the workflows, which keeps a client and checks
- * texts as the library does.
+ * layer.h - for a layer above the locks, such as the workflows, which keeps a client, checks texts
+ * as the library does, and obeys the pauses of channels.
  */
 #ifndef TRADELOCK_LAYER_H
 #define TRADELOCK_LAYER_H
@@ -38,6 +38,30 @@ TL_EXPORT tl_status tl_calls_of(tl_calls **out, tl_client *client, const tl_call
 /* Counts a call that got the answer of this number, from 0 on, and how long it took.  Takes no
  * lock. NULL, or a number that has no name: nothing. */
 TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us);
+
+/*
+ * Channels that operators pause (`tradelock channel pause`), for one operation or as a whole.
+ *
+ * While a channel is paused, an ask for a trade of it that would be granted is answered
+ * TL_OVERLOADED, and writes nothing.  A trade that is there answers as ever.  tl_lock_arm() arms no
+ * send, and workers claim nothing, so that no attempt is used up and nothing is parked; what is
+ * claimed already may still be asked for and ended.  Workflows do all of this by themselves.
+ *
+ * A pause takes hold in a process at its next heartbeat (beat_ms), and so does its end.  A send that
+ * was granted or armed before may still leave, until its max_hold is over; so may that of an ask
+ * whose answer was lost before.  A process that cannot read what is paused goes by what it read
+ * last, and says so in the log as an alarm.  Programs of a library older than schema 17 know of no
+ * pause.
+ */
+
+/* Makes known that this channel moves money for this operation: operators can pause only what is
+ * known.  tl_workflow_register() calls it; a service of bare locks does at its start.  TL_OK also
+ * when it is known. */
+TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code);
+
+/* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation.  channel NULL:
+ * some channel is.  No round trip. */
+TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code);
 
 #ifdef __cplusplus
 }

@@ -88,7 +88,8 @@
  *     TL_IN_CALLBACK     Not allowed inside a database callback.
  *     TL_UNREACHABLE     The server cannot be reached.  Nothing was sent; call again later.
  *     TL_OVERLOADED      No connection became free within pool_wait, or the server has no room
- *                        (connections, disk, memory, prepared statements).  Nothing was done.
+ *                        (connections, disk, memory, prepared statements); or operators have paused
+ *                        the channel (<tradelock/layer.h>).  Nothing was done.
  *     TL_TRY_AGAIN       The server undid the work, as after a deadlock.  Call again.
  *     TL_READ_ONLY       The server takes no writes.  Nothing was written; call again later.
  *     TL_ACCESS_DENIED   The account lacks a right.  Grant it (sql/grants.sql).
@@ -187,7 +188,7 @@ typedef enum tl_class {
     X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")                 \
     X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                                  \
     X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")                    \
-    X(42, OVERLOADED, RETRY, "no connection became free in time")                                  \
+    X(42, OVERLOADED, RETRY, "there is no room now, or the channel is paused")                     \
     X(43, TRY_AGAIN, RETRY, "the server undid the work; it may be repeated")                       \
     X(44, READ_ONLY, RETRY, "the server is read-only")                                             \
     X(50, UNKNOWN, UNKNOWN, "the answer was lost; it may have happened")                           \

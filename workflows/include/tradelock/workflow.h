@@ -289,7 +289,8 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  *                    - a grace shorter than the channel's latency and clock_margin,
  *                    - fewer than 80 bits of channel key.
  *
- * The message names the field, and what would do.
+ * The message names the field, and what would do.  The channel and its operation are made known to
+ * operators (tl_channel_add()); if that fails, a warning in the log says so.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
@@ -372,6 +373,9 @@ inline tl_answer tl_answer_initial()
  *                       No workflow of this operation is registered.
  *     TL_UNKNOWN        An answer of the server was lost.  Call tl_workflow_settle() with this
  *                       answer, or leave it: the retry lane finds out in any case.
+ *     TL_OVERLOADED     Operators have paused the channel (<tradelock/layer.h>), or there is no room
+ *                       now.  Nothing was written and nothing sent: try again later.  A trade that
+ *                       is there answers as above, also while its channel is paused.
  *     class RETRY       Nothing happened.  The same call may be made again.
  *
  * Pay by other means only when the status is TL_FAILED, TL_REFUSED, or of class RETRY or CALLER.
@@ -407,7 +411,8 @@ typedef struct tl_worker tl_worker;
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
  * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a
  * worker died is run with nothing else in flight; after `poison` more deaths alone with that trade,
- * it is parked.
+ * it is parked.  While operators keep a channel paused, nothing of its operation is claimed: what is
+ * due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the resume.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
  *     TL_UNKNOWN_OPERATION   No workflow is registered.

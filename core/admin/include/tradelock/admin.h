@@ -12,7 +12,9 @@
 #ifndef TRADELOCK_ADMIN_H
 #define TRADELOCK_ADMIN_H
 
+#include <tradelock/admin/acts.h>
 #include <tradelock/admin/audit.h>
+#include <tradelock/admin/channels.h>
 #include <tradelock/admin/decisions.h>
 #include <tradelock/admin/explain.h>
 #include <tradelock/admin/locks.h>

@@ -42,6 +42,16 @@ typedef struct tl_violation {
 /* A callback returns 0 to go on. */
 typedef int (*tl_violation_fn)(void *context, const tl_violation *violation);
 
+/* How far a long call is; told after each page.  progress may be NULL. */
+typedef struct tl_progress {
+    const char *
+        what; /* "rows", "steps of history", "lock rows", "mutexes", "read-write locks", "sessions" */
+    uint64_t done;  /* of these were looked at */
+    uint64_t of;    /* about so many there are, by the server's statistics; 0: not known */
+    uint64_t found; /* violations; or what was removed */
+} tl_progress;
+typedef void (*tl_progress_fn)(void *context, const tl_progress *progress);
+
 typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */
     uint64_t rows, steps, grants, payments, violations;
@@ -71,6 +81,10 @@ typedef struct tl_audit_counts {
  */
 TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
                              tl_violation_fn each, void *context, tl_audit_counts *counts);
+/* The same, and told page by page; context is also that of progress(). */
+TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
+                                  size_t payment_count, tl_violation_fn each,
+                                  tl_progress_fn progress, void *context, tl_audit_counts *counts);
 
 /* One half of closing what an audit found: rule, key, rev and finding as it said them. */
 typedef struct tl_closing {

@@ -1,12 +1,13 @@
 /*
- * admin/explain.h - why a trade is where it is, in plain sentences.
+ * admin/explain.h - all that is known of a trade, and why it is where it is, in plain sentences.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
 #ifndef TRADELOCK_ADMIN_EXPLAIN_H
 #define TRADELOCK_ADMIN_EXPLAIN_H
 
-#include <tradelock/tradelock.h>
+#include <tradelock/admin/trades.h>
+#include <tradelock/lane.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,10 @@ typedef enum tl_topic {
 
 /* "state", "channel", "before", "next", "end", "act"; "" for any other number. */
 TL_EXPORT const char *tl_topic_name(tl_topic topic);
+
+/* Writes what a shell takes for exactly this text; space 4 * strlen(text) + 3 is always enough.  As
+ * snprintf() it returns how long that is; when it is `space` or more, nothing was written but "". */
+TL_EXPORT size_t tl_shell_quote(char *to, size_t space, const char *text);
 
 /* One sentence, or a few; lives until the callback returns.  Remarks of channels and people stand
  * in it as they were told: a terminal or a page has to make them harmless. */
@@ -46,6 +51,33 @@ typedef int (*tl_sentence_fn)(void *context, const tl_sentence *sentence);
  */
 TL_EXPORT tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each,
                                void *context);
+
+/* Who is told what of a trade, in this order.  NULL: nobody asks.  A function that returns other
+ * than 0 is not called again; the others are all the same. */
+typedef struct tl_trade_each {
+    unsigned version; /* TL_TRADE_EACH_VERSION */
+    tl_view_fn row;   /* as tl_show(): the retry row, then the sync row, where they are there */
+    tl_step_fn step;  /* as tl_timeline(), and so on */
+    tl_evidence_fn evidence;
+    tl_resolution_fn resolution;
+    tl_sentence_fn sentence;
+    /* As it was at this moment, as tl_show_as_of() has it: what came later is left out, and there
+     * are no sentences, which are about now.  0: as it is. */
+    int64_t as_of_us;
+} tl_trade_each;
+
+#define TL_TRADE_EACH_VERSION 1u
+#define TL_TRADE_EACH_INIT TL_INITIAL(tl_trade_each, TL_TRADE_EACH_VERSION)
+
+/*
+ * Reads all that is known of a trade once, and tells it.  *has_history, unless NULL, is 0 for an
+ * account that may not read history; it is told the rest.
+ *
+ *     TL_OK          It was told.
+ *     TL_NOT_FOUND   There is no such trade, or was none at that moment.
+ */
+TL_EXPORT tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_each *each,
+                                  void *context, int *has_history);
 
 #ifdef __cplusplus
 }

@@ -16,11 +16,15 @@
 extern "C" {
 #endif
 
+/* "0-1m", "1m-10m", "10m-1h", "1h-1d", "1d+", as metrics and pages call them; "" beyond. */
+#define TL_AGES 5
+TL_EXPORT const char *tl_age_name(unsigned age);
+
 /* Trades without an end that nobody holds, or that a compensating attempt holds. */
 typedef struct tl_waiting {
     const char *op_code, *channel, *currency; /* "unknown": the trades did not say */
     const char *state; /* "in_doubt", "queued", "parked", "working"; "conflict" counts besides */
-    unsigned age;      /* since it was asked for: 0 under 1 min, 1 10 min, 2 1 h, 3 1 d, 4 more */
+    unsigned age;      /* since it was asked for, 0 to TL_AGES - 1 (tl_age_name()) */
     uint64_t count;
     int64_t amount_minor, oldest_s; /* oldest_s 0: not known, of conflicts */
 } tl_waiting;
@@ -33,8 +37,8 @@ typedef struct tl_overview {
     int fit;          /* the server's settings are safe for money, and it takes writes */
     int restore_open;
     unsigned clock_jumps, clock_jumps_open; /* open: the rows are not adjusted yet */
-    uint64_t due, overdue;         /* lanes that no worker claimed; holds that no janitor opened */
-    int64_t due_us;                /* for how long the oldest of them is due */
+    uint64_t due, overdue; /* lanes that no worker claimed; holds that no janitor opened */
+    int64_t due_us; /* for how long the oldest of them is due, but for channels that are paused */
     uint64_t alive, silent, ended; /* sessions */
     int cut;                       /* there is more than was counted */
     int64_t now_us;

@@ -6,6 +6,7 @@
 #ifndef TRADELOCK_ADMIN_SERVER_H
 #define TRADELOCK_ADMIN_SERVER_H
 
+#include <tradelock/admin/audit.h>
 #include <tradelock/tradelock.h>
 
 #ifdef __cplusplus
@@ -62,7 +63,22 @@ TL_EXPORT tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *conte
 typedef struct tl_purged {
     uint64_t trades, resources, sessions; /* removed */
     uint64_t looked_at;                   /* rows of trades */
+    /* With the trades: lock rows, kept steps of history, evidence, decisions of operators. */
+    uint64_t lock_rows, steps, evidence, decisions;
+    uint64_t rw_locks;       /* of the resources */
+    uint64_t resource_steps; /* of the resources' history */
 } tl_purged;
+
+typedef struct tl_purge_options {
+    unsigned version; /* TL_PURGE_OPTIONS_VERSION */
+    int64_t older_ms;
+    int only_counts; /* nothing is removed: *purged says what would be */
+    tl_progress_fn progress;
+    void *context; /* of progress */
+} tl_purge_options;
+
+#define TL_PURGE_OPTIONS_VERSION 1u
+#define TL_PURGE_OPTIONS_INIT TL_INITIAL(tl_purge_options, TL_PURGE_OPTIONS_VERSION)
 
 /*
  * Removes finished trades that have not changed for older_ms: both rows, their history and
@@ -78,6 +94,11 @@ typedef struct tl_purged {
  *     else         A part of it may be gone.  Run it again.
  */
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
+
+/* The same, and told page by page; or only counted, which goes by the same rule and removes nothing.
+ * What is locked just now is in neither. */
+TL_EXPORT tl_status tl_purge_with(tl_client *client, const tl_purge_options *options,
+                                  tl_purged *purged);
 
 #ifdef __cplusplus
 }

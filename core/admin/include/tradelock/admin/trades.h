@@ -37,6 +37,10 @@ typedef struct tl_filter {
      * reader's account. */
     int64_t as_of_us;
     const char *after; /* the `next` of a list with the same filter, which goes on behind it */
+    /* Stops after so many rows were looked at, or somewhat more, however few of them passed; 0:
+     * looks at all.  `next` then names the last of them. */
+    unsigned look_most;
+    const char *currency; /* as channel */
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
@@ -52,14 +56,14 @@ typedef struct tl_money {
 #define TL_MONEY_MAX 200
 #define TL_NEXT_TEXT 640
 
-/* What was shown.  `next` names the last row that was shown, in printable ASCII that needs no
- * quotes in a shell or a URL.  It holds a customer's and a serial number, so it is as
+/* What was shown.  `next` names the last row that was shown, or looked at, in printable ASCII that
+ * needs no quotes in a shell or a URL.  It holds a customer's and a serial number, so it is as
  * confidential. */
 typedef struct tl_list_end {
     unsigned version; /* TL_LIST_END_VERSION */
     uint64_t rows;
     uint64_t trades; /* of them, those on the sync lane */
-    int more; /* there are more rows, or may be: the limit was reached, or each() stopped it */
+    int more;        /* there are more rows, or may be: a limit was reached, or each() stopped it */
     char next[TL_NEXT_TEXT]; /* "" unless more */
     unsigned money_count;    /* further currencies are left out */
     tl_money money[TL_MONEY_MAX];
@@ -67,6 +71,9 @@ typedef struct tl_list_end {
 
 #define TL_LIST_END_VERSION 1u
 #define TL_LIST_END_INIT TL_INITIAL(tl_list_end, TL_LIST_END_VERSION)
+
+/* Adds the money of one trade; currency "": it told no amount. */
+TL_EXPORT void tl_list_end_add(tl_list_end *end, const char *currency, int64_t amount_minor);
 
 /*
  * Shows rows: those in conflict and parked ones, then what else is in process, then what is
@@ -76,7 +83,8 @@ typedef struct tl_list_end {
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
- * amount, until_us, log UUID), many are looked at; a moment to begin at (since_us) ends that.
+ * amount, until_us, log UUID), many are looked at; a moment to begin at (since_us) ends that, and
+ * so does look_most.
  *
  * `as_of_us` shows rows in the same order, by what they are now.  What a purge removed is not among
  * them, and of a session that is forgotten it counts as alive until its max_hold was over.

@@ -1,0 +1,210 @@
+/* Writes what operators did: acts, and the rows of those that are about many trades. */
+#include "admin/act.h"
+
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trade_lock/evidence.h"
+#include "transition/task.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WHAT_MAX 31
+#define SAID_MAX 1023
+#define COUNTS_MAX 1023
+
+/* ---------------------------------------------------------------- checking -- */
+
+tl_status act_check(uint64_t act_no, uint64_t row_no)
+{
+    return act_no != 0 && row_no != 0
+               ? TL_OK
+               : error_set(TL_INVALID, "an act and its rows are numbered from 1 on");
+}
+
+static int needs_no_reason(const char *what)
+{
+    return strcmp(what, "purge") == 0 || strcmp(what, "audit") == 0;
+}
+
+static tl_status check(const tl_act *act)
+{
+    if (act == NULL || act->version != TL_ACT_VERSION)
+        return error_set(TL_INVALID, "act is NULL or its version is not set");
+    if (act->what == NULL || act->what[0] == '\0' || strlen(act->what) > WHAT_MAX)
+        return error_set(TL_INVALID, "an act is named in at most %d letters", WHAT_MAX);
+    if (act->said != NULL && strlen(act->said) > SAID_MAX)
+        return error_set(TL_INVALID, "what was asked for is longer than %d bytes", SAID_MAX);
+    if (act->said != NULL && text_check_utf8("what was asked for", act->said) != TL_OK)
+        return TL_INVALID;
+    return read_check_person(
+        act->actor, act->reason == NULL && needs_no_reason(act->what) ? "none" : act->reason);
+}
+
+static tl_status check_counts(const char *counts)
+{
+    return counts == NULL || strlen(counts) <= COUNTS_MAX
+               ? TL_OK
+               : error_set(TL_INVALID, "the counts are longer than %d bytes", COUNTS_MAX);
+}
+
+static void fill(store_act *to, const tl_act *act, char log_no[TL_UUID_TEXT])
+{
+    text_copy(log_no, TL_UUID_TEXT, tl_log_uuid());
+    *to = (store_act){.what = act->what,
+                      .said = act->said != NULL ? act->said : "",
+                      .reason = act->reason != NULL ? act->reason : "",
+                      .actor = act->actor,
+                      .log_no = log_no[0] != '\0' ? log_no : NULL};
+}
+
+/* --------------------------------------------------------- beginning, ending -- */
+
+tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint64_t *act_no)
+{
+    db_result row = DB_RESULT_INIT;
+    tl_status status =
+        db_error_status(connection, store_act_begin(connection, act, planned), "beginning an act");
+
+    if (status == TL_OK)
+        status = read_status(connection, store_act_begun(connection, &row), "beginning an act");
+    if (status == TL_OK)
+        *act_no = db_get_uint(&row, 0, 0);
+    db_result_free(&row);
+    return status;
+}
+
+tl_status act_end(db *connection, uint64_t act_no, const char *counts)
+{
+    return act_no == 0 ? TL_OK
+                       : read_status(connection, store_act_end(connection, act_no, counts),
+                                     "ending an act");
+}
+
+tl_status tl_act_begin(tl_client *client, const tl_act *act, uint64_t *act_no)
+{
+    char log_no[TL_UUID_TEXT];
+    store_act stored;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK && act_no == NULL)
+        status = error_set(TL_INVALID, "act_no is NULL");
+    if (status == TL_OK)
+        status = check(act);
+    if (status == TL_OK) {
+        fill(&stored, act, log_no);
+        status = act_begin(connection, &stored, act->planned, act_no);
+    }
+    read_end(client, connection);
+    return status;
+}
+
+tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = act_check(act_no, 1);
+    if (status == TL_OK)
+        status = check_counts(counts);
+    if (status == TL_OK)
+        status = act_end(connection, act_no, counts);
+    read_end(client, connection);
+    return status;
+}
+
+tl_status tl_act_note(tl_client *client, const tl_act *act, const char *counts)
+{
+    uint64_t act_no = 0;
+    tl_status status;
+
+    error_clear();
+    status = check_counts(counts);
+    if (status == TL_OK)
+        status = tl_act_begin(client, act, &act_no);
+    return status == TL_OK ? tl_act_end(client, act_no, counts) : status;
+}
+
+/* --------------------------------------------------------------------- rows -- */
+
+struct writing {
+    uint64_t act_no, row_no;
+    store_act_row row;
+};
+
+/* A second time it does nothing, so that a lost answer needs no settling. */
+static db_answer run_write(task *t, db *connection)
+{
+    const struct writing *w = t->context;
+    db_answer answer = db_begin(connection);
+
+    if (answer == DB_DONE)
+        answer = store_act_write(connection, w->act_no, w->row_no, &w->row);
+    return answer == DB_DONE ? db_commit(connection) : answer;
+}
+
+static const char *why(tl_status status)
+{
+    switch (status) {
+    case TL_LOST:
+        return "moved on";
+    case TL_BUSY:
+        return "busy";
+    case TL_ALREADY_DONE:
+        return "succeeded";
+    case TL_FAILED:
+        return "failed";
+    case TL_NOT_FOUND:
+        return "not found";
+    case TL_NO_TRADE:
+        return "no lane";
+    default:
+        return NULL;
+    }
+}
+
+tl_status act_left_alone(tl_client *client, uint64_t act_no, uint64_t row_no, const tl_key *key,
+                         uint64_t fence, tl_status status)
+{
+    static const task_kind kind = {.run = run_write};
+    struct writing w = {.act_no = act_no,
+                        .row_no = row_no,
+                        .row = {.key = key, .fence = fence, .result = why(status), .done = 0}};
+    task t = {.kind = &kind, .name = "writing a row of an act", .context = &w};
+    char sentence[1024];
+
+    if (w.row.result == NULL)
+        return status;
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    task_run(client->engine, &t, client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? error_set(status, "%s", sentence) : t.status;
+}
+
+tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
+                          const tl_evidence *evidence, uint64_t fence)
+{
+    const evidence_act act = {.act_no = act_no, .row_no = row_no, .fence = fence};
+    tl_status status;
+
+    error_clear();
+    status = act_check(act_no, row_no);
+    if (status == TL_OK)
+        status = evidence_file(client, evidence, &act);
+    return status == TL_LOST || status == TL_NOT_FOUND
+               ? act_left_alone(client, act_no, row_no, &evidence->key, fence, status)
+               : status;
+}
+
+tl_status tl_evidence_file(tl_client *client, const tl_evidence *evidence, const char *actor)
+{
+    const evidence_act act = {.actor = actor};
+    tl_status status;
+
+    error_clear();
+    status = read_check_person(actor, "none");
+    return status == TL_OK ? evidence_file(client, evidence, &act) : status;
+}

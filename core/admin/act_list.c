@@ -1,0 +1,313 @@
+/*
+ * Lists what operators did, the latest first, page by page, by index; and the rows of an act.  A
+ * page is read whole from the tables that tell acts, and says which of its acts pass the filter.
+ * Reads only.
+ */
+#include "admin/list.h"
+
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <tradelock/admin/acts.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_ROWS 256
+#define LIMIT_DEFAULT 100
+#define NAME_MAX_BYTES 384
+#define PAYMENTS 64
+
+/* ------------------------------------------------------------------- place -- */
+
+/* "1795175922322971.a.tie": the moment, the table, and what orders acts of one moment. */
+static void write_next(char next[TL_NEXT_TEXT], const store_acts_place *place)
+{
+    char *end = next + sprintf(next, "%" PRId64, place->us);
+
+    _Static_assert(21 + 4 + 1 + 3 * ACTS_TIE_MAX < TL_NEXT_TEXT,
+                   "there is room for every byte as three");
+    end = list_next_put(end, place->origin);
+    list_next_put(end, place->tie);
+}
+
+static int read_next(const char *next, store_acts_place *place)
+{
+    char *end;
+
+    if (next[0] < '0' || next[0] > '9')
+        return 0;
+    place->us = strtoll(next, &end, 10);
+    next = list_next_take(end, place->origin, sizeof place->origin);
+    next = list_next_take(next, place->tie, sizeof place->tie);
+    return next != NULL && *next == '\0' && place->us <= STRETCH_END_US;
+}
+
+/* -------------------------------------------------------------------- acts -- */
+
+struct acts {
+    const tl_act_filter *filter;
+    tl_act_fn each;
+    void *context;
+    char *next;
+    db *connection;
+    store_acts_place place;
+    unsigned left;
+    int stopped; /* by each(), or at the limit */
+};
+
+static void show(struct acts *list, const db_result *r, size_t row)
+{
+    const tl_act_view act = {
+        .what = db_get_text(r, row, ACTS_WHAT),
+        .said = db_get_text(r, row, ACTS_SAID),
+        .reason = db_get_text(r, row, ACTS_REASON),
+        .actor = db_get_text(r, row, ACTS_ACTOR),
+        .account = db_get_text(r, row, ACTS_ACCOUNT),
+        .counts = db_get_text(r, row, ACTS_COUNTS),
+        .key = {db_get_text(r, row, ACTS_SERIAL), db_get_text(r, row, ACTS_CUST),
+                db_get_text(r, row, ACTS_OP)},
+        .fence = db_get_uint(r, row, ACTS_FENCE),
+        .act_no = db_get_uint(r, row, ACTS_NUMBER),
+        .planned = db_get_uint(r, row, ACTS_PLANNED),
+        .done = db_get_uint(r, row, ACTS_DONE),
+        .skipped = db_get_uint(r, row, ACTS_SKIPPED),
+        .begun_us = db_get_int(r, row, ACTS_AT),
+        .ended_us = db_get_int(r, row, ACTS_ENDED),
+    };
+
+    list->left--;
+    if (list->each(list->context, &act) != 0)
+        list->stopped = 1;
+}
+
+/* One that passes and finds no room any more tells that there are more. */
+static void show_page(struct acts *list, const db_result *r)
+{
+    for (size_t row = 0; row < r->rows && !list->stopped; row++) {
+        const int passes = db_get_int(r, row, ACTS_PASSES) != 0;
+
+        if (passes && list->left == 0) {
+            list->stopped = 1;
+            break;
+        }
+        list->place.us = db_get_int(r, row, ACTS_AT);
+        text_copy(list->place.origin, sizeof list->place.origin, db_get_text(r, row, ACTS_ORIGIN));
+        text_copy(list->place.tie, sizeof list->place.tie, db_get_text(r, row, ACTS_TIE));
+        if (passes)
+            show(list, r, row);
+    }
+    if (list->stopped && list->next != NULL)
+        write_next(list->next, &list->place);
+}
+
+static int list_all(void *context)
+{
+    struct acts *list = context;
+    db_result r = DB_RESULT_INIT;
+    tl_status status;
+
+    do {
+        status = read_status(list->connection,
+                             store_acts(list->connection, list->filter->since_us,
+                                        list->filter->by != NULL ? list->filter->by : "",
+                                        &list->place, PAGE_ROWS, &r),
+                             "reading what operators did");
+        if (status == TL_OK)
+            show_page(list, &r);
+    } while (status == TL_OK && !list->stopped && r.rows == PAGE_ROWS);
+    db_result_free(&r);
+    return (int)status;
+}
+
+static tl_status check(const tl_act_filter *filter, store_acts_place *place)
+{
+    if (filter == NULL || filter->version != TL_ACT_FILTER_VERSION)
+        return error_set(TL_INVALID, "the filter is NULL or its version is not set");
+    if (filter->since_us < 0 || filter->since_us > STRETCH_END_US)
+        return error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
+    if (filter->by != NULL && (filter->by[0] == '\0' || strlen(filter->by) > NAME_MAX_BYTES ||
+                               text_check_utf8("the account's name", filter->by) != TL_OK))
+        return error_set(TL_INVALID, "acts are by an account, named without its host");
+    if (filter->after != NULL && !read_next(filter->after, place))
+        return error_set(TL_INVALID, "the place to go on from is not one that a list of acts ended "
+                                     "with");
+    return TL_OK;
+}
+
+tl_status tl_act_list(tl_client *client, const tl_act_filter *filter, tl_act_fn each, void *context,
+                      char *next)
+{
+    struct acts list = {.filter = filter,
+                        .each = each,
+                        .context = context,
+                        .next = next,
+                        .place = {.us = STRETCH_END_US}};
+    tl_status status = read_begin(client, &list.connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = check(filter, &list.place);
+    if (status == TL_OK) {
+        if (next != NULL)
+            next[0] = '\0';
+        list.left = filter->limit > 0 ? filter->limit : LIMIT_DEFAULT;
+        status = read_and_show(client, list.connection, list_all, &list);
+    }
+    read_end(client, list.connection);
+    return status;
+}
+
+/* -------------------------------------------------------------------- rows -- */
+
+struct rows {
+    uint64_t act_no, after;
+    unsigned left;
+    tl_acted_fn each;
+    void *context;
+    db *connection;
+};
+
+static int show_rows(struct rows *list, const db_result *r)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const tl_act_row one = {
+            .row_no = db_get_uint(r, row, ACT_ROW_NUMBER),
+            .key = {db_get_text(r, row, ACT_ROW_SERIAL), db_get_text(r, row, ACT_ROW_CUST),
+                    db_get_text(r, row, ACT_ROW_OP)},
+            .fence = db_get_uint(r, row, ACT_ROW_FENCE),
+            .result = db_get_text(r, row, ACT_ROW_RESULT),
+            .acted_us = db_get_int(r, row, ACT_ROW_AT),
+        };
+
+        list->after = one.row_no;
+        list->left--;
+        if (list->each(list->context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int rows_all(void *context)
+{
+    struct rows *list = context;
+    db_result r = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+    int stopped = 0;
+
+    while (status == TL_OK && !stopped && list->left > 0) {
+        const unsigned most = list->left < PAGE_ROWS ? list->left : PAGE_ROWS;
+
+        status = read_status(list->connection,
+                             store_act_rows(list->connection, list->act_no, list->after, most, &r),
+                             "reading the rows of an act");
+        if (status == TL_OK)
+            stopped = show_rows(list, &r) || r.rows < most;
+    }
+    db_result_free(&r);
+    return (int)status;
+}
+
+tl_status tl_act_row_list(tl_client *client, uint64_t act_no, uint64_t after_row, unsigned limit,
+                          tl_acted_fn each, void *context)
+{
+    struct rows list = {.act_no = act_no,
+                        .after = after_row,
+                        .left = limit > 0 ? limit : LIMIT_DEFAULT,
+                        .each = each,
+                        .context = context};
+    tl_status status = read_begin(client, &list.connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_and_show(client, list.connection, rows_all, &list);
+    read_end(client, list.connection);
+    return status;
+}
+
+/* ---------------------------------------------------------------- payments -- */
+
+struct paid {
+    const tl_payment *payments;
+    size_t count;
+    tl_paid_fn each;
+    void *context;
+    db *connection;
+};
+
+static int show_paid(const struct paid *list, const db_result *r)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const char *status = db_get_text(r, row, KNOWN_STATUS);
+        const tl_paid one = {
+            .number = (size_t)db_get_uint(r, row, KNOWN_NUMBER),
+            .fence = db_get_uint(r, row, KNOWN_FENCE),
+            .status = status[0] != '\0' ? status[0] : ' ',
+            .known = status[0] == 'Y' || (status[0] != '\0' && db_get_int(r, row, KNOWN_FILED)),
+            .contradicts = db_get_int(r, row, KNOWN_CONTRADICTS) != 0,
+            .amount_minor = db_get_int(r, row, KNOWN_MINOR),
+            .currency = db_get_text(r, row, KNOWN_CURRENCY),
+        };
+
+        if (list->each(list->context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int paid_all(void *context)
+{
+    const struct paid *list = context;
+    db_result r = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+
+    for (size_t first = 0; status == TL_OK && first < list->count; first += PAYMENTS) {
+        const size_t count = list->count - first < PAYMENTS ? list->count - first : PAYMENTS;
+
+        status = read_status(
+            list->connection,
+            store_evidence_known(list->connection, list->payments + first, first, count, &r),
+            "looking payments up");
+        if (status == TL_OK && show_paid(list, &r))
+            break;
+    }
+    db_result_free(&r);
+    return (int)status;
+}
+
+static tl_status check_payments(const tl_payment *payments, size_t count)
+{
+    if (payments == NULL && count > 0)
+        return error_set(TL_INVALID, "payments is NULL");
+    for (size_t i = 0; i < count; i++) {
+        const tl_key key = {payments[i].serial_no, payments[i].cust_no, payments[i].op_code};
+        char retry_op[TL_OP_MAX + 1];
+        const tl_status status = read_key(&key, retry_op);
+
+        if (status != TL_OK)
+            return error_prefix(status, "payment %zu", i + 1);
+    }
+    return TL_OK;
+}
+
+tl_status tl_paid_list(tl_client *client, const tl_payment *payments, size_t count, tl_paid_fn each,
+                       void *context)
+{
+    struct paid list = {.payments = payments, .count = count, .each = each, .context = context};
+    tl_status status = read_begin(client, &list.connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = check_payments(payments, count);
+    if (status == TL_OK)
+        status = read_and_show(client, list.connection, paid_all, &list);
+    read_end(client, list.connection);
+    return status;
+}

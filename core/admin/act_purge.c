@@ -1,0 +1,57 @@
+/* The record that a purge leaves, and the purge of such records. */
+#include "admin/act.h"
+
+#include "admin/statements.h"
+#include "client/read.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PAGE 200
+#define DAY_MS 86400000
+
+tl_status act_purge_begin(db *connection, int64_t older_ms, uint64_t *act_no)
+{
+    char said[64];
+    const store_act act = {.what = "purge", .said = said, .reason = "", .actor = ""};
+
+    if (older_ms % DAY_MS == 0)
+        snprintf(said, sizeof said, "--older %" PRId64 "d", older_ms / DAY_MS);
+    else
+        snprintf(said, sizeof said, "--older %" PRId64 "ms", older_ms);
+    return act_begin(connection, &act, 0, act_no);
+}
+
+static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
+{
+    db_result result = DB_RESULT_INIT;
+    uint64_t page = PAGE;
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && page >= PAGE) {
+        status =
+            read_status(connection, store_purge_acts(connection, older_ms, PAGE), "purging acts");
+        if (status == TL_OK)
+            status = read_status(connection, store_purge_acts_result(connection, &result),
+                                 "reading what was purged");
+        page = status == TL_OK ? db_get_uint(&result, 0, 0) : 0;
+        *removed += page;
+    }
+    db_result_free(&result);
+    return status;
+}
+
+tl_status act_purge_end(db *connection, int64_t older_ms, uint64_t act_no, const tl_purged *purged)
+{
+    char counts[192];
+    uint64_t acts = 0;
+    tl_status status = purge_acts(connection, older_ms, &acts);
+
+    snprintf(counts, sizeof counts,
+             "trades=%" PRIu64 " resources=%" PRIu64 " sessions=%" PRIu64 " acts=%" PRIu64
+             " looked_at=%" PRIu64,
+             purged->trades, purged->resources, purged->sessions, acts, purged->looked_at);
+    return status == TL_OK ? act_end(connection, act_no, counts) : status;
+}

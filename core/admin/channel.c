@@ -1,0 +1,222 @@
+/* Operators pause a channel, and have it go on: one row, which a procedure writes that checks it
+ * (sql/object/channel.sql).  Touches trade_channel. */
+#include "admin/statements.h"
+#include "client/read.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "transition/task.h"
+
+#include <tradelock/admin/channels.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REFUSED_BY_PROCEDURE 1644
+
+struct deciding {
+    store_channel_decision half;
+    int sent; /* an earlier try may have been carried out */
+    tl_status status;
+};
+
+static const char *name_of(char to[160], const store_channel_decision *d)
+{
+    if (d->op_code[0] == '\0')
+        snprintf(to, 160, "channel %s", d->channel);
+    else
+        snprintf(to, 160, "channel %s for %s", d->channel, d->op_code);
+    return to;
+}
+
+/* The row of an operation, or SIZE_MAX. */
+static size_t row_of(const db_result *rows, const char *op_code)
+{
+    for (size_t row = 0; row < rows->rows; row++)
+        if (strcmp(db_get_text(rows, row, CHANNEL_ROW_OP), op_code) == 0)
+            return row;
+    return SIZE_MAX;
+}
+
+static int is_paused(const db_result *rows, size_t row)
+{
+    return row != SIZE_MAX && db_get_int(rows, row, CHANNEL_ROW_PAUSED) != 0;
+}
+
+/* The row says what was to be said, in the own name. */
+static int is_own(const struct deciding *d, const db_result *rows, size_t row)
+{
+    return row != SIZE_MAX && is_paused(rows, row) == d->half.pauses &&
+           db_get_int(rows, row, CHANNEL_ROW_OWN) != 0 &&
+           strcmp(db_get_text(rows, row, CHANNEL_ROW_REASON), d->half.reason) == 0 &&
+           strcmp(db_get_text(rows, row, CHANNEL_ROW_ACTOR), d->half.actor) == 0;
+}
+
+static tl_status not_paused(const struct deciding *d, const db_result *rows, const char *name)
+{
+    if (d->half.op_code[0] != '\0' && is_paused(rows, row_of(rows, "")))
+        return error_set(TL_ALREADY_DONE,
+                         "%s is not paused by itself: channel %s is paused as a whole, and goes "
+                         "on as a whole",
+                         name, d->half.channel);
+    return error_set(TL_ALREADY_DONE, "%s is not paused", name);
+}
+
+static tl_status judge(const struct deciding *d, const db_result *rows)
+{
+    const size_t row = row_of(rows, d->half.op_code);
+    char name[160];
+
+    name_of(name, &d->half);
+    if (rows->rows == 0)
+        return error_set(TL_NOT_FOUND,
+                         "no workflow has registered channel %s: `tradelock channel "
+                         "ls` names those that are known",
+                         d->half.channel);
+    if (row == SIZE_MAX && d->half.op_code[0] != '\0')
+        return error_set(TL_NOT_FOUND,
+                         "no workflow has registered %s: `tradelock channel ls` names "
+                         "the operations that are known",
+                         name);
+    if (!d->half.pauses && !is_paused(rows, row))
+        return not_paused(d, rows, name);
+    if (d->half.pauses && is_paused(rows, row))
+        return error_set(TL_ALREADY_DONE, "%s is paused already, by %s: %s", name,
+                         db_get_text(rows, row, CHANNEL_ROW_ACCOUNT),
+                         db_get_text(rows, row, CHANNEL_ROW_REASON));
+    return TL_OK;
+}
+
+/* In one transaction with its record.  What the procedure refuses was decided meanwhile. */
+static db_answer write_decision(struct deciding *d, db *connection)
+{
+    db_answer answer = db_begin(connection);
+
+    d->sent = 1;
+    if (answer == DB_DONE)
+        answer = store_channel_decide(connection, &d->half);
+    if (answer == DB_ERROR && db_errno(connection) == REFUSED_BY_PROCEDURE) {
+        d->status = error_set(TL_BUSY, "another operator decided about it at the same moment");
+        return db_rollback(connection);
+    }
+    return answer == DB_DONE ? db_commit(connection) : answer;
+}
+
+static db_answer run_decision(task *t, db *connection)
+{
+    struct deciding *d = t->context;
+    db_result rows = DB_RESULT_INIT;
+    db_answer answer = store_channel_list(connection, d->half.channel, &rows);
+
+    d->status = TL_OK;
+    if (answer == DB_DONE && !(d->sent && is_own(d, &rows, row_of(&rows, d->half.op_code)))) {
+        d->status = judge(d, &rows);
+        if (d->status == TL_OK)
+            answer = write_decision(d, connection);
+    }
+    db_result_free(&rows);
+    return answer;
+}
+
+static db_answer read_decision(task *t, db *connection)
+{
+    struct deciding *d = t->context;
+    db_result rows = DB_RESULT_INIT;
+    db_answer answer = store_channel_list(connection, d->half.channel, &rows);
+
+    if (answer == DB_DONE && d->sent && is_own(d, &rows, row_of(&rows, d->half.op_code)))
+        t->verdict = VERDICT_APPLIED;
+    db_result_free(&rows);
+    return answer;
+}
+
+static tl_status check(const tl_pause *pause)
+{
+    if (pause == NULL || pause->version != TL_PAUSE_VERSION)
+        return error_set(TL_INVALID, "pause is NULL or has no known version");
+    if (pause->channel == NULL || pause->channel[0] == '\0' ||
+        strlen(pause->channel) > TL_CHANNEL_MAX ||
+        text_check_name("the channel", pause->channel, TL_CHANNEL_MAX) != TL_OK)
+        return error_set(TL_INVALID, "a channel has a name of at most %d printable characters",
+                         TL_CHANNEL_MAX);
+    if (pause->op_code != NULL && pause->op_code[0] != '\0' &&
+        text_check_name("the operation", pause->op_code, TL_OP_MAX) != TL_OK)
+        return TL_INVALID;
+    return read_check_person(pause->actor, pause->reason);
+}
+
+static tl_status decide(tl_client *client, const tl_pause *pause, int pauses)
+{
+    static const task_kind kind = {.run = run_decision, .read = read_decision};
+    struct deciding d = {.half = {.pauses = pauses}};
+    task t = {.kind = &kind, .name = pauses ? "pause" : "resume", .context = &d};
+    char log_no[TL_UUID_TEXT];
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = check(pause);
+    if (status != TL_OK)
+        return status;
+    d.half.channel = pause->channel;
+    d.half.op_code = pause->op_code != NULL ? pause->op_code : "";
+    d.half.actor = pause->actor;
+    d.half.reason = pause->reason;
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
+    task_run(client->engine, &t, client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? d.status : t.status;
+}
+
+tl_status tl_channel_pause(tl_client *client, const tl_pause *pause)
+{
+    return decide(client, pause, 1);
+}
+
+tl_status tl_channel_resume(tl_client *client, const tl_pause *pause)
+{
+    return decide(client, pause, 0);
+}
+
+/* ------------------------------------------------------------------------- the list -- */
+
+static void take_row(tl_pause_row *one, const db_result *r, size_t row)
+{
+    const char *channel = db_get_text(r, row, CHANNEL_ROW_NAME);
+    const int same = one->channel != NULL && strcmp(one->channel, channel) == 0;
+
+    one->paused = db_get_int(r, row, CHANNEL_ROW_PAUSED) != 0;
+    one->channel = channel;
+    one->op_code = db_get_text(r, row, CHANNEL_ROW_OP);
+    /* The channel as a whole comes first. */
+    one->as_whole = one->op_code[0] == '\0' ? one->paused : same && one->as_whole;
+    one->decided_us = db_get_int(r, row, CHANNEL_ROW_DECIDED_US);
+    one->reason = db_get_text(r, row, CHANNEL_ROW_REASON);
+    one->actor = db_get_text(r, row, CHANNEL_ROW_ACTOR);
+    one->account = db_get_text(r, row, CHANNEL_ROW_ACCOUNT);
+    one->now_us = db_get_int(r, row, CHANNEL_ROW_NOW_US);
+}
+
+tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
+{
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_pause_row one = {.channel = NULL};
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_status(connection, store_channel_list(connection, NULL, &r),
+                             "reading which channels are paused");
+    read_end(client, connection);
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        take_row(&one, &r, row);
+        if (each(context, &one) != 0)
+            break;
+    }
+    db_result_free(&r);
+    return status;
+}

@@ -1,0 +1,59 @@
+/*
+ * admin/channels.h - operators pause a channel, and have it go on.
+ *
+ * What a pause does, and how soon, stands in <tradelock/layer.h>: nothing new is sent, what is due
+ * waits, and nothing is used up.  It is one row of the database that every process reads.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
+ */
+#ifndef TRADELOCK_ADMIN_CHANNELS_H
+#define TRADELOCK_ADMIN_CHANNELS_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tl_pause {
+    unsigned version;           /* TL_PAUSE_VERSION */
+    const char *channel;        /* as a workflow registered it */
+    const char *op_code;        /* for this operation alone; NULL or "": the channel as a whole */
+    const char *actor, *reason; /* mandatory; for the record, and for no customer */
+} tl_pause;
+
+#define TL_PAUSE_VERSION 1u
+#define TL_PAUSE_INIT TL_INITIAL(tl_pause, TL_PAUSE_VERSION)
+
+/*
+ * Pauses the channel, or ends the pause of just this channel and operation.  A channel that is
+ * paused as a whole is not open for an operation whose own pause ended.  Needs an operator's
+ * account.
+ *
+ *     TL_OK             It is on record, and holds in each process after its next heartbeat.
+ *     TL_ALREADY_DONE   It is paused already, or not paused.  Nothing was changed.
+ *     TL_NOT_FOUND      No workflow has registered this channel, or not for this operation.
+ *     TL_UNKNOWN        The answer was lost.  tl_pause_list() tells.
+ */
+TL_EXPORT tl_status tl_channel_pause(tl_client *client, const tl_pause *pause);
+TL_EXPORT tl_status tl_channel_resume(tl_client *client, const tl_pause *pause);
+
+typedef struct tl_pause_row {
+    const char *channel, *op_code; /* op_code "": the channel as a whole */
+    int paused;                    /* by a decision about this row */
+    int as_whole;                  /* the channel is paused as a whole */
+    /* The last decision about this row, a pause or the end of one; decided_us 0: there was none. */
+    int64_t decided_us;
+    const char *reason, *actor, *account;
+    int64_t now_us;
+} tl_pause_row;
+
+typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
+/* Tells every channel and operation that is known, by name; a channel as a whole only once that was
+ * decided about.  Needs a reader's or an operator's account.  each() returns 0 to go on. */
+TL_EXPORT tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

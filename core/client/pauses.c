@@ -1,0 +1,202 @@
+/* Reads which channels are paused, and keeps it for the process.  Touches trade_channel, which it
+ * only reads but for the names that a workflow makes known. */
+#include "client/pauses.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "store/channel.h"
+
+#include <tradelock/layer.h>
+
+#include <string.h>
+
+struct pause {
+    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": the channel as a whole */
+    char reason[TL_REMARK_MAX + 1], account[128];
+};
+
+void pauses_init(channel_pauses *all)
+{
+    pthread_mutex_init(&all->mutex, NULL);
+}
+
+void pauses_end(channel_pauses *all)
+{
+    memory_free(all->list);
+    all->list = NULL;
+    pthread_mutex_destroy(&all->mutex);
+}
+
+static tl_status copy_rows(struct pause **list, const db_result *r)
+{
+    *list = NULL;
+    if (r->rows == 0)
+        return TL_OK;
+    *list = memory_new_array(r->rows, sizeof **list);
+    if (*list == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the channels that are paused");
+    for (size_t row = 0; row < r->rows; row++) {
+        struct pause *one = &(*list)[row];
+
+        text_copy(one->channel, sizeof one->channel, db_get_text(r, row, PAUSED_CHANNEL));
+        text_copy(one->op_code, sizeof one->op_code, db_get_text(r, row, PAUSED_OP));
+        text_copy(one->reason, sizeof one->reason, db_get_text(r, row, PAUSED_REASON));
+        text_copy(one->account, sizeof one->account, db_get_text(r, row, PAUSED_ACCOUNT));
+    }
+    return TL_OK;
+}
+
+static int is_among(const struct pause *one, const struct pause *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(one->channel, list[i].channel) == 0 &&
+            strcmp(one->op_code, list[i].op_code) == 0)
+            return 1;
+    return 0;
+}
+
+/* Says once what this process does differently from now on. */
+static void tell_changes(const struct tl_client *client, const channel_pauses *was,
+                         const channel_pauses *is)
+{
+    for (size_t i = 0; i < is->count; i++)
+        if (!is_among(&is->list[i], was->list, was->count) && is->list[i].op_code[0] != '\0')
+            log_line(&client->logger, TL_WARNING, NULL, 0,
+                     "channel %s is paused for %s by %s, and nothing new is sent: %s",
+                     is->list[i].channel, is->list[i].op_code, is->list[i].account,
+                     is->list[i].reason);
+    for (size_t i = 0; i < was->count; i++)
+        if (!is_among(&was->list[i], is->list, is->count) && was->list[i].op_code[0] != '\0')
+            log_line(&client->logger, TL_WARNING, NULL, 0, "channel %s goes on for %s",
+                     was->list[i].channel, was->list[i].op_code);
+}
+
+static void take(struct tl_client *client, struct pause *list, size_t count)
+{
+    channel_pauses *all = &client->pauses, is = {.list = list, .count = count};
+    struct pause *old;
+
+    pthread_mutex_lock(&all->mutex);
+    tell_changes(client, all, &is);
+    old = all->list;
+    all->list = list;
+    all->count = count;
+    if (all->fails)
+        log_line(&client->logger, TL_WARNING, NULL, 0, "paused channels are seen again");
+    all->fails = 0;
+    atomic_store(&all->any, count > 0);
+    pthread_mutex_unlock(&all->mutex);
+    memory_free(old);
+}
+
+static tl_status failed(struct tl_client *client, tl_status status)
+{
+    channel_pauses *all = &client->pauses;
+
+    pthread_mutex_lock(&all->mutex);
+    if (!all->fails)
+        log_line(&client->logger, TL_ALARM, NULL, 0,
+                 "which channels are paused cannot be read, so what was read last holds: %s",
+                 tl_error_message());
+    all->fails = 1;
+    pthread_mutex_unlock(&all->mutex);
+    return status;
+}
+
+tl_status pauses_look(struct tl_client *client, db *connection)
+{
+    db_result r = DB_RESULT_INIT;
+    struct pause *list = NULL;
+    tl_status status = db_read_status(connection, store_channel_paused(connection, &r),
+                                      "reading which channels are paused");
+    size_t count = r.rows;
+
+    if (status == TL_OK)
+        status = copy_rows(&list, &r);
+    db_result_free(&r);
+    if (status != TL_OK)
+        return failed(client, status);
+    take(client, list, count);
+    return TL_OK;
+}
+
+tl_status pauses_look_again(struct tl_client *client)
+{
+    db *connection = NULL;
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
+
+    status = status == TL_OK ? pauses_look(client, connection) : failed(client, status);
+    pool_put(client->connections, connection);
+    return status;
+}
+
+static int fits(const struct pause *one, const char *channel, const char *op_code)
+{
+    return (channel == NULL || strcmp(one->channel, channel) == 0) &&
+           (strcmp(one->op_code, op_code) == 0 || (channel != NULL && one->op_code[0] == '\0'));
+}
+
+tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code)
+{
+    channel_pauses *all = &client->pauses;
+    tl_status status = TL_OK;
+
+    if (!atomic_load_explicit(&all->any, memory_order_relaxed))
+        return TL_OK;
+    pthread_mutex_lock(&all->mutex);
+    for (size_t i = 0; i < all->count && status == TL_OK; i++)
+        if (fits(&all->list[i], channel, op_code))
+            /* No customer hears an operator's reason. */
+            status = error_set(TL_OVERLOADED,
+                               "operators have paused channel %s for %s: nothing was written; try "
+                               "again later",
+                               all->list[i].channel, op_code);
+    pthread_mutex_unlock(&all->mutex);
+    return status;
+}
+
+/* ------------------------------------------------------------------- for layers above -- */
+
+static tl_status check_names(const char *channel, const char *op_code)
+{
+    if (channel != NULL && channel[0] != '\0' && strlen(channel) <= TL_CHANNEL_MAX &&
+        op_code != NULL && op_code[0] != '\0' && strlen(op_code) <= TL_OP_MAX)
+        return TL_OK;
+    return error_set(TL_INVALID, "a channel has a name of at most %d bytes, and an operation",
+                     TL_CHANNEL_MAX);
+}
+
+tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code)
+{
+    db *connection = NULL;
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = check_names(channel, op_code);
+    if (status == TL_OK)
+        /* One that waits: an operator may be deciding about the channel. */
+        status =
+            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
+    if (status != TL_OK)
+        return status;
+    status = db_read_status(connection, store_channel_known(connection, channel, op_code),
+                            "making the channel known");
+    pool_put(client->connections, connection);
+    return status;
+}
+
+tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code)
+{
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK && op_code == NULL)
+        status = error_set(TL_INVALID, "op_code is NULL");
+    return status == TL_OK ? pauses_check(client, channel, op_code) : status;
+}

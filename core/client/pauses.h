@@ -1,0 +1,44 @@
+/*
+ * Which channels operators have paused, as this process last read it.  A process reads that when
+ * its client opens, before each of its sessions begins, and in the round after each beat.  If it
+ * cannot read, what it read last holds.  So a trade looks into memory only.
+ *
+ * Asks for a trade of a paused channel write nothing (trade_lock/ask.c), no send is armed
+ * (trade_lock/arm.c), and workers claim nothing (workflows/worker.c).
+ */
+#ifndef TL_CLIENT_PAUSES_H
+#define TL_CLIENT_PAUSES_H
+
+#include "db/db.h"
+
+#include <tradelock/tradelock.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct tl_client;
+struct pause;
+
+typedef struct channel_pauses {
+    pthread_mutex_t mutex;
+    /* Under the mutex. */
+    struct pause *list;
+    size_t count;
+    int fails; /* the last look failed, which was said */
+    /* Atomic: whether there are any. */
+    atomic_int any;
+} channel_pauses;
+
+void pauses_init(channel_pauses *all);
+void pauses_end(channel_pauses *all);
+
+/* Looks on a connection that nobody else uses now.  TL_OK: what was read holds.  Else the last look
+ * does, and the log says once why. */
+tl_status pauses_look(struct tl_client *client, db *connection);
+/* The same on a connection of the pool. */
+tl_status pauses_look_again(struct tl_client *client);
+
+/* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any) is paused for the operation. */
+tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code);
+
+#endif

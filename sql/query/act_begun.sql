@@ -1,0 +1,2 @@
+-- The number of the act that this connection began last.
+SELECT @tl_act

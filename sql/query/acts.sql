@@ -1,0 +1,68 @@
+-- A page of what operators did, the latest first, from every table that tells it.  Each table is
+-- read by its index of moments, at most a page of it.  `tie` orders what happened at one moment as
+-- the index does; a page goes on behind (moment, table, tie).  `passes`: it is by that person.
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at) AS at_us, origin, tie,
+    :person = '' OR CAST(tl_account_name(account) AS BINARY) <=> CAST(:person AS BINARY) AS passes,
+    what, said, cust_no, serial_no, op_code, fence, reason, actor, account, act_no, planned, done,
+    skipped, counts, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ended_at) AS ended_us
+FROM (
+    (SELECT a.begun_at AS at, 'a' AS origin, LPAD(a.act_no, 20, '0') AS tie, a.what, a.said,
+        r.cust_no, r.serial_no, r.op_code, r.fence, a.reason, a.actor, a.account, a.act_no,
+        a.planned, a.done, a.skipped, a.counts, a.ended_at
+    FROM tl_act a FORCE INDEX (begun)
+    LEFT JOIN tl_act_row r ON r.act_no = a.act_no AND r.row_no = 1 AND a.planned = 1
+    WHERE a.begun_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+        AND a.begun_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        AND (a.begun_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+            OR :after_origin < 'a'
+            OR (:after_origin = 'a' AND LPAD(a.act_no, 20, '0') < :after_tie))
+    ORDER BY a.begun_at DESC, a.act_no DESC LIMIT :most)
+    UNION ALL
+    (SELECT closed_at, 'c', CONCAT(LOWER(HEX(finding)), part),
+        IF(part = 1, 'audit close propose', 'audit close confirm'), LOWER(LEFT(HEX(finding), 16)),
+        cust_no, serial_no, op_code, NULL, reason, actor, account, NULL, 0, 0, 0, NULL, closed_at
+    FROM audit_closing FORCE INDEX (closed)
+    WHERE closed_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+        AND closed_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        AND (closed_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+            OR :after_origin < 'c'
+            OR (:after_origin = 'c' AND CONCAT(LOWER(HEX(finding)), part) < :after_tie))
+    ORDER BY closed_at DESC, finding DESC, part DESC LIMIT :most)
+    UNION ALL
+    (SELECT decided_at, 'd',
+        CONCAT(CAST(cust_no AS BINARY), ' ', CAST(serial_no AS BINARY), ' ',
+            CAST(op_code AS BINARY), ' ', LPAD(rev, 20, '0'), CAST(verdict AS BINARY), part),
+        CASE part WHEN 1 THEN 'resolve propose' WHEN 2 THEN 'resolve confirm'
+            ELSE 'resolve refused' END,
+        CASE CAST(verdict AS CHAR) WHEN 'C' THEN '--as clear' WHEN 'Y' THEN '--as paid'
+            ELSE '--as failed' END,
+        cust_no, serial_no, op_code, fence, reason, actor, account, NULL, 0, 0, 0, NULL, decided_at
+    FROM trade_resolution FORCE INDEX (decided)
+    WHERE decided_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+        AND decided_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        AND (decided_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+            OR :after_origin < 'd'
+            OR (:after_origin = 'd'
+                AND CONCAT(CAST(cust_no AS BINARY), ' ', CAST(serial_no AS BINARY), ' ',
+                    CAST(op_code AS BINARY), ' ', LPAD(rev, 20, '0'), CAST(verdict AS BINARY),
+                    part) < :after_tie))
+    ORDER BY decided_at DESC, cust_no DESC, serial_no DESC, op_code DESC, rev DESC, verdict DESC,
+        part DESC
+    LIMIT :most)
+    UNION ALL
+    (SELECT decided_at, 'r', CONCAT(LPAD(restore_no, 20, '0'), CAST(step AS BINARY)),
+        CASE step WHEN 'declared' THEN 'restore declare' WHEN 'found' THEN 'restore found'
+            WHEN 'proposed' THEN 'restore accept propose' ELSE 'restore accept confirm' END,
+        '', NULL, NULL, NULL, NULL, reason, COALESCE(actor, ''), account, NULL, 0, 0, 0,
+        CONCAT('in_doubt=', doubtful), decided_at
+    FROM tl_restore FORCE INDEX (decided)
+    WHERE decided_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+        AND decided_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        AND (decided_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+            OR :after_origin < 'r'
+            OR (:after_origin = 'r'
+                AND CONCAT(LPAD(restore_no, 20, '0'), CAST(step AS BINARY)) < :after_tie))
+    ORDER BY decided_at DESC, restore_no DESC, step DESC LIMIT :most)
+) acts
+ORDER BY at DESC, origin, tie DESC
+LIMIT :most

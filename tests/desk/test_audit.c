@@ -1,0 +1,422 @@
+/* The page Audit over HTTP: a bank's statement beside the trades, and findings that two people
+ * close.  Whatever is refused changes nothing. */
+#include "cli/operators.h"
+#include "visitor.h"
+
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define UNKNOWN "The statement has it, the house has not"
+#define MISSING "The house has it, the statement has not"
+
+static struct desk_process desk;
+static char reader[32];
+
+static int set_up(void **state)
+{
+    operators_set_up(state);
+    snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
+    database_run(operators.h.sql,
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
+                 "GRANT tradelock_reader TO %s@localhost;"
+                 "SET DEFAULT ROLE tradelock_reader FOR %s@localhost",
+                 reader, reader, reader);
+    desk_start(&desk, operators.config[ANN], NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    desk_stop(&desk);
+    database_run(operators.h.sql, "DROP USER %s@localhost", reader);
+    return operators_tear_down(state);
+}
+
+static void come_in(struct visitor *visitor, const char *user)
+{
+    visitor_open(visitor, &desk);
+    visitor_login(visitor, user, "secret");
+    EXPECT_PAGE(visitor, 303, "");
+}
+
+/* Everything that the page could change. */
+static char *all_rows(void)
+{
+    return database_text(operators.h.sql,
+                         "SELECT CONCAT((SELECT GROUP_CONCAT(serial_no, fence, ':', rev, ':', "
+                         "conflict ORDER BY serial_no, op_code) FROM trade_lock), ' ', "
+                         "(SELECT COUNT(*) FROM trade_evidence), ' ', "
+                         "(SELECT COUNT(*) FROM audit_closing))");
+}
+
+static void expect_unchanged(char *before)
+{
+    char *after = all_rows();
+
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+static const char *token_of(struct visitor *visitor)
+{
+    static char token[64];
+
+    visitor_get(visitor, "/audit");
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    return token;
+}
+
+static void wait_for_end(struct visitor *visitor)
+{
+    for (int i = 0; i < 1200; i++) {
+        visitor_get(visitor, "/audit");
+        if (strstr(visitor->body, "An audit is running") == NULL)
+            return;
+        usleep(50000);
+    }
+    fail_msg("the audit does not end");
+}
+
+static void audit(struct visitor *visitor)
+{
+    visitor_post(visitor, "/audit", NULL, "token", token_of(visitor));
+    EXPECT_PAGE(visitor, 303, "");
+    wait_for_end(visitor);
+    EXPECT_PAGE(visitor, 200, "Last run");
+}
+
+static void send_statement(struct visitor *visitor, const char *text)
+{
+    visitor_post_file(visitor, "/statement", token_of(visitor), "bank.csv", text, strlen(text));
+}
+
+/* Whether the words stand behind one heading, and before the other if there is one. */
+static void expect_between(const struct visitor *visitor, const char *from, const char *to,
+                           const char *words)
+{
+    const char *begin = strstr(visitor->body, from);
+    const char *end = begin != NULL && to != NULL ? strstr(begin, to) : NULL;
+    const char *at = begin != NULL ? strstr(begin, words) : NULL;
+
+    if (at == NULL || (end != NULL && at > end))
+        fail_msg("\"%s\" does not stand under \"%s\": %s", words, from, visitor->body);
+}
+
+/* --------------------------------------------------------------- statements -- */
+
+static void test_a_statement_and_the_trades(void **state)
+{
+    struct visitor v;
+    char *before, path[256];
+
+    (void)state;
+    house_expect(&operators.h, "OK1", "C1", 100, TL_SUCCEEDED);
+    house_expect(&operators.h, "OK2", "C1", 100, TL_SUCCEEDED);
+    operators_make_failed("BAD1");
+    before = all_rows();
+    come_in(&v, reader);
+    EXPECT_NONE(&v, "Last statement");
+    send_statement(&v, "serial_no,cust_no,op_code\nOK1,C1," WITHDRAW_OP "\nBAD1,C1," WITHDRAW_OP
+                       "\n<i>NOBODY</i>,C1,\n");
+    EXPECT_PAGE(&v, 303, "");
+    assert_non_null(strstr(v.headers, "Location: /audit\r\n"));
+    wait_for_end(&v);
+    EXPECT_PAGE(&v, 200, "3 differences.");
+    EXPECT_PAGE(&v, 200, "bank.csv");
+    EXPECT_PAGE(&v, 200, "3 payments");
+    expect_between(&v, UNKNOWN, MISSING, "&lt;i&gt;NOBODY&lt;/i&gt;");
+    expect_between(&v, UNKNOWN, MISSING, "paid-failure");
+    expect_between(&v, UNKNOWN, MISSING, "BAD1</a>");
+    expect_between(&v, MISSING, "Last run", "OK2</a>");
+    EXPECT_PAGE(&v, 200, "The books are in order.");
+    EXPECT_NONE(&v, "OK1</a>");
+    EXPECT_NONE(&v, "NOBODY</a>");
+    /* A link leads to the trade, and tells nothing in its address. */
+    snprintf(path, sizeof path, "%s", visitor_link(&v, "/trade?r="));
+    assert_null(strstr(path, "BAD1"));
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "BAD1");
+    /* The next run leaves what the statement showed. */
+    audit(&v);
+    EXPECT_PAGE(&v, 200, "3 differences.");
+    send_statement(&v, "serial_no,cust_no\nOK1,C1\nOK2,C1\n");
+    wait_for_end(&v);
+    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
+    expect_unchanged(before);
+    visitor_close(&v);
+}
+
+static void test_bad_statements(void **state)
+{
+    static const char *const bad[][2] = {
+        {"", "bank.csv:1: it is empty"},
+        {"serial,cust\nA,B\n", "the first line names no columns serial_no and cust_no"},
+        {"serial_no,cust_no\nA\n", "bank.csv:2: a line has too few columns"},
+        {"serial_no,cust_no\nA,B,C\n", "bank.csv:2: a line has more columns than the first"},
+        {"serial_no,cust_no\n\"A,B\n", "a quote is not closed"},
+    };
+    const size_t size = (size_t)10 * 1024 * 1024;
+    char *large = malloc(size), *before = all_rows();
+    struct visitor v, stranger;
+
+    (void)state;
+    come_in(&v, operators.user[ANN]);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        send_statement(&v, bad[i][0]);
+        EXPECT_PAGE(&v, 400, bad[i][1]);
+        EXPECT_PAGE(&v, 400, "Nothing was done.");
+    }
+    /* No file was chosen: browsers send an empty one without a name. */
+    visitor_post_file(&v, "/statement", token_of(&v), "", "", 0);
+    EXPECT_PAGE(&v, 400, "Choose the file of the statement first");
+    visitor_post(&v, "/statement", NULL, "token", token_of(&v));
+    EXPECT_PAGE(&v, 400, "Choose the file of the statement first");
+    visitor_get(&v, "/statement");
+    EXPECT_PAGE(&v, 405, "Nothing was done");
+    assert_non_null(large);
+    memset(large, 'a', size);
+    memcpy(large, "serial_no,cust_no\n", 18);
+    visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", large, size);
+    EXPECT_PAGE(&v, 413, "A statement has at most 8 MiB here");
+    /* A file where none is expected, and more than any file. */
+    visitor_post_file(&v, "/decide", token_of(&v), "bank.csv", large, size);
+    EXPECT_PAGE(&v, 413, "longer than any form");
+    /* Forged, and from somebody who is not logged in. */
+    visitor_post_file(&v, "/statement", "AAAAAAAAAAAAAAAAAAAAAA", "bank.csv", "a", 1);
+    EXPECT_PAGE(&v, 403, "Nothing was done");
+    visitor_open(&stranger, &desk);
+    visitor_post_file(&stranger, "/statement", token_of(&v), "bank.csv", large, size);
+    EXPECT_PAGE(&stranger, 403, "You are not logged in any more. Nothing was done");
+    visitor_close(&stranger);
+    visitor_get(&v, "/audit");
+    EXPECT_NONE(&v, "An audit is running");
+    expect_unchanged(before);
+    free(large);
+    visitor_close(&v);
+}
+
+/* Begins to send a file of somebody who is logged in, and never ends; a socket to be closed. */
+static int begin_file(const struct visitor *visitor, const char *session)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char text[1024];
+    int size;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)strtoul(strrchr(visitor->url, ':') + 1, NULL, 10));
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    size = snprintf(text, sizeof text,
+                    "POST /statement HTTP/1.1\r\nHost: desk\r\nCookie: %s\r\n"
+                    "Content-Type: multipart/form-data; boundary=file\r\n"
+                    "Content-Length: 100000\r\n\r\n--file\r\n",
+                    session);
+    assert_int_equal(write(fd, text, (size_t)size), size);
+    return fd;
+}
+
+/* Each file is kept in memory while it arrives. */
+static void test_two_files_at_once(void **state)
+{
+    struct visitor v;
+    char session[128];
+    const char *at;
+    int sockets[2];
+
+    (void)state;
+    come_in(&v, operators.user[ANN]);
+    at = strstr(v.headers, "tl_desk=");
+    assert_non_null(at);
+    snprintf(session, sizeof session, "%.*s", (int)strcspn(at, ";"), at);
+    for (int i = 0; i < 2; i++)
+        sockets[i] = begin_file(&v, session);
+    /* The desk may not have read the others' headers yet. */
+    for (int i = 0; i < 100 && v.status != 503; i++) {
+        send_statement(&v, "no header\n");
+        usleep(20000);
+    }
+    EXPECT_PAGE(&v, 503, "Others are sending statements just now");
+    for (int i = 0; i < 2; i++)
+        close(sockets[i]);
+    for (int i = 0; i < 1000 && v.status != 400; i++) {
+        send_statement(&v, "no header\n");
+        usleep(20000);
+    }
+    EXPECT_PAGE(&v, 400, "names no columns");
+    visitor_close(&v);
+}
+
+/* ------------------------------------------------------------------ closing -- */
+
+static void change_by_hand(const char *serial)
+{
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET remark = CONCAT(COALESCE(remark, ''), '!') WHERE "
+                 "serial_no = '%s' AND lane = 'S'",
+                 serial);
+}
+
+/* The name of the first finding about this trade, and the path of its page. */
+static void finding_of(const struct visitor *visitor, const char *serial, char finding[80],
+                       char path[160])
+{
+    const char *at = strstr(visitor->body, serial);
+
+    at = at != NULL ? strstr(at, "/finding?f=") : NULL;
+    if (at == NULL) {
+        fail_msg("no finding about %s: %s", serial, visitor->body);
+        return;
+    }
+    snprintf(path, 160, "%.*s", (int)strcspn(at, "\""), at);
+    snprintf(finding, 80, "%s", strchr(path, '=') + 1);
+    assert_int_equal(strlen(finding), 64);
+}
+
+/* Sends the form of the page Finding. */
+static void send_half(struct visitor *visitor, const char *act, const char *finding,
+                      const char *reason)
+{
+    char token[64];
+
+    snprintf(token, sizeof token, "%s", token_of(visitor));
+    visitor_post(visitor, "/finding", NULL, "token", token, "f", finding, "act", act, "reason",
+                 reason);
+}
+
+/* Forms that do nothing. */
+static void refused_halves(struct visitor *ann, struct visitor *bob, const char *path,
+                           const char *finding)
+{
+    char command[160];
+
+    visitor_get(ann, path);
+    EXPECT_PAGE(ann, 200, "Propose to close it");
+    snprintf(command, sizeof command, "tradelock audit close propose %.16s --reason TEXT", finding);
+    EXPECT_PAGE(ann, 200, command);
+    visitor_post(ann, "/finding", NULL, "token", "AAAAAAAAAAAAAAAAAAAAAA", "f", finding, "act",
+                 "propose", "reason", "forged");
+    EXPECT_PAGE(ann, 403, "Nothing was done");
+    send_half(ann, "burn", finding, "x");
+    EXPECT_PAGE(ann, 400, "Nothing was done");
+    send_half(ann, "propose", finding, "");
+    EXPECT_PAGE(ann, 400, "Nothing was done");
+    send_half(bob, "confirm", finding, "x");
+    EXPECT_PAGE(bob, 404, "nobody has proposed");
+    send_half(ann, "propose", "0123456789abcdef", "x");
+    EXPECT_PAGE(ann, 404, "Nothing was done");
+}
+
+static void test_two_close_a_finding(void **state)
+{
+    struct visitor ann, bob, looking;
+    char path[160], finding[80], *before;
+
+    (void)state;
+    operators_make_failed("HAND1");
+    change_by_hand("HAND1");
+    come_in(&ann, operators.user[ANN]);
+    come_in(&bob, operators.user[BOB]);
+    come_in(&looking, reader);
+    audit(&ann);
+    EXPECT_PAGE(&ann, 200, "1 violation.");
+    finding_of(&ann, "HAND1", finding, path);
+    before = all_rows();
+    visitor_get(&looking, path);
+    EXPECT_PAGE(&looking, 200, "Your account may look, and not decide");
+    EXPECT_NONE(&looking, "action=\"/finding\"");
+    send_half(&looking, "propose", finding, "x");
+    EXPECT_PAGE(&looking, 403, "Your account may look, and not decide");
+    refused_halves(&ann, &bob, path, finding);
+    expect_unchanged(before);
+    send_half(&ann, "propose", finding, "the ticket <b>4711</b>");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/audit");
+    EXPECT_PAGE(&ann, 200, "Proposed: another operator has to confirm it");
+    EXPECT_PAGE(&ann, 200, "proposes to close it: the ticket &lt;b&gt;4711&lt;/b&gt;");
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 200, "You proposed to close it");
+    EXPECT_NONE(&ann, "action=\"/finding\"");
+    before = all_rows();
+    send_half(&ann, "confirm", finding, "me too");
+    EXPECT_PAGE(&ann, 409, "cannot confirm it");
+    send_half(&bob, "propose", finding, "me too");
+    EXPECT_PAGE(&bob, 409, "has proposed that already");
+    expect_unchanged(before);
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "Confirm to close it");
+    EXPECT_PAGE(&bob, 200, "because: the ticket &lt;b&gt;4711&lt;/b&gt;.");
+    send_half(&bob, "confirm", finding, "read the ticket");
+    EXPECT_PAGE(&bob, 303, "");
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 404, "two operators have closed it");
+    audit(&bob);
+    EXPECT_PAGE(&bob, 200, "The books are in order.");
+    EXPECT_PAGE(&bob, 200, "; 1 closed by two operators");
+    operators_audit(0, "1 closed by two operators");
+    visitor_close(&ann);
+    visitor_close(&bob);
+    visitor_close(&looking);
+}
+
+/* What the last run does not find any more cannot be closed, nor what the command has closed. */
+static void test_a_stale_finding(void **state)
+{
+    struct visitor ann, bob;
+    char path[160], finding[80], *before;
+
+    (void)state;
+    operators_make_failed("STALE1");
+    come_in(&ann, operators.user[ANN]);
+    come_in(&bob, operators.user[BOB]);
+    send_statement(&ann, "serial_no,cust_no\nSTALE1,C1\n");
+    wait_for_end(&ann);
+    finding_of(&ann, "STALE1", finding, path);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 200, "--reason TEXT --statement FILE.csv");
+    send_statement(&bob, "serial_no,cust_no\n");
+    wait_for_end(&bob);
+    before = all_rows();
+    send_half(&ann, "propose", finding, "as it was");
+    EXPECT_PAGE(&ann, 404, "The last audit did not find it");
+    expect_unchanged(before);
+    change_by_hand("STALE1");
+    audit(&ann);
+    finding_of(&ann, "STALE1", finding, path);
+    for (int who = ANN; who <= BOB; who++) {
+        output *o = RUN("audit", "close", who == ANN ? "propose" : "confirm", finding, "--reason",
+                        "seen", "--config", operators.config[who]);
+
+        EXPECT_CODE(o, 0);
+        output_free(o);
+    }
+    send_half(&bob, "propose", finding, "again");
+    EXPECT_PAGE(&bob, 409, "has closed it, after");
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 404, "two operators have closed it");
+    visitor_close(&ann);
+    visitor_close(&bob);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_statement_and_the_trades),
+        cmocka_unit_test(test_bad_statements),
+        cmocka_unit_test(test_two_files_at_once),
+        cmocka_unit_test(test_two_close_a_finding),
+        cmocka_unit_test(test_a_stale_finding),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,368 @@
+/* What the desk shows, over HTTP on a real house: Now, lists page by page, and a trade at any moment.
+ * What it costs the server is counted. */
+#include "cli/operators.h"
+#include "visitor.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct desk_process desk;
+
+static int set_up(void **state)
+{
+    operators_set_up(state);
+    desk_start(&desk, operators.config[ANN], NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    desk_stop(&desk);
+    return operators_tear_down(state);
+}
+
+/* ------------------------------------------------------------------------ now -- */
+
+/* Also of a trade that is neither parked nor in conflict. */
+static void test_now_shows_what_is_proposed(void **state)
+{
+    struct visitor ann, bob;
+    char fence[32], ref[64], words[160];
+
+    (void)state;
+    operators_make_doubtful("TRADE-N1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/");
+    EXPECT_NONE(&bob, ">TRADE-N1</a>");
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-N1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
+    visitor_send_half(&ann, "propose", ref, "failed", fence);
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
+    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
+             operators.user[ANN]);
+    EXPECT_PAGE(&bob, 200, words);
+    visitor_leave(&ann);
+    visitor_leave(&bob);
+}
+
+struct looking {
+    struct visitor visitor;
+    atomic_int is_done;
+};
+
+static void *look_at_now(void *context)
+{
+    struct looking *looking = context;
+
+    visitor_get(&looking->visitor, "/");
+    atomic_store(&looking->is_done, 1);
+    return NULL;
+}
+
+/* The next picture of Now has to be a new one. */
+static void change_something(struct visitor *visitor)
+{
+    char fence[32], ref[64];
+
+    snprintf(ref, sizeof ref, "%s", visitor_decide(visitor, "TRADE-W1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(visitor, "fence"));
+    visitor_send_half(visitor, "retry", ref, "", fence);
+    EXPECT_PAGE(visitor, 303, "");
+}
+
+/* Ann's reading waits for a table.  Whether Bob was shown the picture before, while it did. */
+static int is_overtaken(struct looking *ann, struct visitor *bob)
+{
+    pthread_t thread;
+    int overtaken = 0;
+
+    visitor_get(bob, "/");
+    EXPECT_PAGE(bob, 200, "as of");
+    change_something(&ann->visitor);
+    atomic_store(&ann->is_done, 0);
+    database_run(operators.h.sql, "LOCK TABLES trade_resolution WRITE");
+    assert_int_equal(pthread_create(&thread, NULL, look_at_now, ann), 0);
+    while (!atomic_load(&ann->is_done) &&
+           database_number(operators.h.sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist WHERE user = '%s' "
+                           "AND state = 'Waiting for table metadata lock'",
+                           operators.user[ANN]) == 0)
+        usleep(10000);
+    visitor_get(bob, "/");
+    overtaken = bob->status == 200 && !atomic_load(&ann->is_done);
+    database_run(operators.h.sql, "UNLOCK TABLES");
+    pthread_join(thread, NULL);
+    return overtaken;
+}
+
+/* A reading that the server lets wait does not let the others wait.  On a busy machine it may have
+ * given up before Bob comes. */
+static void test_now_waits_for_nobody(void **state)
+{
+    struct looking ann = {.is_done = 0};
+    struct visitor bob;
+    int tries = 0;
+
+    (void)state;
+    operators_make_doubtful("TRADE-W1");
+    visitor_come_in(&ann.visitor, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    while (!is_overtaken(&ann, &bob))
+        assert_true(++tries < 10);
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200, "as of");
+    visitor_leave(&ann.visitor);
+    visitor_leave(&bob);
+}
+
+/* ---------------------------------------------------------------------- lists -- */
+
+/* What the account has asked the server for, and the rows that were read for it.  The server counts
+ * a statement after it has answered it. */
+static long long statistic(const char *user, const char *column)
+{
+    while (database_number(operators.h.sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist "
+                           "WHERE user = '%s' AND command <> 'Sleep'",
+                           user) > 0)
+        usleep(1000);
+    return database_number(operators.h.sql,
+                           "SELECT %s FROM information_schema.user_statistics WHERE user = '%s'",
+                           column, user);
+}
+
+/* Finished trades by hand, the first the oldest. */
+static void make_finished(const char *op, const char *serial, char status, int count)
+{
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, proof, session_id, max_hold_until, next_run_at, "
+                 "created_at, updated_at) SELECT 'CUSTOMER-9', CONCAT('%s', seq), '%s', 'S', '%c', "
+                 "'ask', UUID(), 'x', 1, 1, 'D', UUID(), UTC_TIMESTAMP(6), "
+                 "'2030-01-01' + INTERVAL seq SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+                 "FROM seq_1_to_%d",
+                 serial, op, status, count);
+}
+
+static void search_for(struct visitor *visitor, const char *name, const char *value,
+                       const char *show)
+{
+    char token[64], path[128];
+
+    visitor_get(visitor, "/trades");
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
+    visitor_post(visitor, "/search", NULL, "token", token, name, value, "show", show);
+    EXPECT_PAGE(visitor, 303, "");
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(strstr(visitor->headers, "/trades?r="), "\r"),
+             strstr(visitor->headers, "/trades?r="));
+    visitor_get(visitor, path);
+    EXPECT_PAGE(visitor, 200, "");
+}
+
+/* Goes where a link says that begins so, and says where that is. */
+static const char *follow(struct visitor *visitor, const char *rel)
+{
+    static char path[256];
+    char begins[64];
+    const char *at;
+
+    snprintf(begins, sizeof begins, "rel=\"%s\" href=\"", rel);
+    at = strstr(visitor->body, begins);
+    assert_non_null(at);
+    at += strlen(begins);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\""), at);
+    assert_null(strstr(path, "CUSTOMER"));
+    visitor_get(visitor, path);
+    EXPECT_PAGE(visitor, 200, "");
+    return path;
+}
+
+/* Each row once, the newest first; a page costs what the first one did, forth and back. */
+static void test_pages_of_a_list(void **state)
+{
+    struct visitor ann, bob;
+    char before[64];
+    long long reads[6], rows[6];
+
+    (void)state;
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    make_finished("PAGED", "PG-", 'Y', 230);
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    search_for(&ann, "op", "PAGED", "all");
+    for (int i = 0; i < 5; i++) {
+        char first[32], last[32];
+
+        snprintf(first, sizeof first, ">PG-%d</a>", 230 - 50 * i);
+        snprintf(last, sizeof last, ">PG-%d</a>", i < 4 ? 181 - 50 * i : 1);
+        EXPECT_PAGE(&ann, 200, first);
+        EXPECT_PAGE(&ann, 200, last);
+        snprintf(before, sizeof before, ">PG-%d</a>", 231 - 50 * i);
+        EXPECT_NONE(&ann, before);
+        reads[i] = statistic(operators.user[ANN], "select_commands");
+        rows[i] = statistic(operators.user[ANN], "rows_read");
+        if (i < 4)
+            follow(&ann, "next");
+    }
+    EXPECT_NONE(&ann, "rel=\"next\"");
+    EXPECT_PAGE(&ann, 200, "Page 5");
+    for (int i = 2; i < 4; i++) {
+        assert_true(reads[i] - reads[i - 1] <= reads[1] - reads[0] + 1);
+        assert_true(rows[i] - rows[i - 1] <= rows[1] - rows[0] + 10);
+    }
+    /* A colleague is sent the link, and goes back. */
+    visitor_get(&bob, follow(&ann, "prev"));
+    EXPECT_PAGE(&bob, 200, ">PG-80</a>");
+    follow(&bob, "prev");
+    EXPECT_PAGE(&bob, 200, "Page 3");
+    EXPECT_PAGE(&bob, 200, ">PG-130</a>");
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    visitor_leave(&ann);
+    visitor_leave(&bob);
+}
+
+/* Something rare among much takes more pages, not a long one. */
+static void test_a_page_looks_at_few(void **state)
+{
+    struct visitor v;
+    int pages = 0;
+
+    (void)state;
+    make_finished("RARE", "RARE-Y", 'Y', 5000);
+    make_finished("RARE", "RARE-F", 'F', 2);
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    search_for(&v, "op", "RARE", "failed");
+    EXPECT_PAGE(&v, 200, "No trade of this page is like that");
+    while (strstr(v.body, ">RARE-F2</a>") == NULL) {
+        const long long before = statistic(operators.user[ANN], "rows_read");
+
+        EXPECT_PAGE(&v, 200, "Look further");
+        follow(&v, "next");
+        assert_true(statistic(operators.user[ANN], "rows_read") - before < 3000);
+        assert_true(++pages < 10);
+    }
+    EXPECT_PAGE(&v, 200, ">RARE-F1</a>");
+    search_for(&v, "serial", "NOT-THERE", "all");
+    EXPECT_PAGE(&v, 200, "No trade is like that");
+    EXPECT_NONE(&v, "rel=\"next\"");
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'PAGED')");
+    visitor_leave(&v);
+}
+
+/* -------------------------------------------------------------------- a trade -- */
+
+/* Its rows, its history, its evidence, its decisions and its channel are read once each. */
+static void test_a_trade_is_read_once(void **state)
+{
+    struct visitor v;
+    char path[128];
+    long long reads;
+
+    (void)state;
+    operators_make_doubtful("TRADE-O1");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "TRADE-O1"));
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    reads = statistic(operators.user[ANN], "select_commands");
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "Money may have moved");
+    reads = statistic(operators.user[ANN], "select_commands") - reads;
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    if (reads < 5 || reads > 8)
+        fail_msg("%lld reads", reads);
+    visitor_leave(&v);
+}
+
+static void expect_location(const struct visitor *visitor, const char *begins)
+{
+    const char *at = strstr(visitor->headers, "Location: ");
+
+    EXPECT_PAGE(visitor, 303, "");
+    assert_non_null(at);
+    if (strncmp(at + strlen("Location: "), begins, strlen(begins)) != 0)
+        fail_msg("%s", at);
+}
+
+static void test_any_past_moment(void **state)
+{
+    struct visitor ann, bob;
+    char ref[64], path[256], past[256], now[128];
+
+    (void)state;
+    operators_make_doubtful("TRADE-M1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    snprintf(ref, sizeof ref, "%s", visitor_find(&ann, "TRADE-M1"));
+    snprintf(now, sizeof now, "/trade?r=%s", ref);
+    visitor_get(&ann, now);
+    EXPECT_PAGE(&ann, 200, "in doubt</span>");
+    EXPECT_PAGE(&ann, 200, "type=\"range\"");
+    EXPECT_PAGE(&ann, 200, "class=\"answer\"");
+    /* The slider's first place is a moment, which can be sent to a colleague. */
+    snprintf(path, sizeof path, "%s&step=0", now);
+    visitor_get(&ann, path);
+    snprintf(past, sizeof past, "%s&at=", now);
+    expect_location(&ann, past);
+    assert_null(strstr(ann.headers, "TRADE-M1"));
+    snprintf(past, sizeof past, "%.*s", (int)strcspn(strstr(ann.headers, "/trade?r="), "\r"),
+             strstr(ann.headers, "/trade?r="));
+    visitor_get(&bob, past);
+    EXPECT_PAGE(&bob, 200, "As it was at ");
+    EXPECT_PAGE(&bob, 200, "live</span>");
+    EXPECT_PAGE(&bob, 200, "class=\"moment\"");
+    EXPECT_PAGE(&bob, 200, "tradelock show TRADE-M1 C1 " WITHDRAW_OP " --as-of 20");
+    EXPECT_NONE(&bob, "in doubt</span>");
+    EXPECT_NONE(&bob, "/decide?r=");
+    /* The place behind all moments is now, and so is what is yet to come. */
+    snprintf(path, sizeof path, "%s&step=99", now);
+    visitor_get(&ann, path);
+    expect_location(&ann, now);
+    assert_null(strstr(ann.headers, "at="));
+    snprintf(path, sizeof path, "%s&at=9000000000000000", now);
+    visitor_get(&ann, path);
+    expect_location(&ann, now);
+    snprintf(path, sizeof path, "%s&at=2001-01-01", now);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 404, "Not there yet");
+    snprintf(path, sizeof path, "%s&at=yesterday", now);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 400, "Not a moment");
+    snprintf(path, sizeof path, "%s&at=999999999999999999999999", now);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 400, "Not a moment");
+    /* A trade that is gone. */
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'TRADE-M1'");
+    visitor_get(&ann, now);
+    EXPECT_PAGE(&ann, 404, "No such trade");
+    visitor_leave(&ann);
+    visitor_leave(&bob);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_now_shows_what_is_proposed),
+        cmocka_unit_test(test_now_waits_for_nobody),
+        cmocka_unit_test(test_pages_of_a_list),
+        cmocka_unit_test(test_a_page_looks_at_few),
+        cmocka_unit_test(test_a_trade_is_read_once),
+        cmocka_unit_test(test_any_past_moment),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,664 @@
+/*
+ * What a worker holds when it dies, and when it is stopped for a while.
+ *
+ * Run with the word "held" it is such a worker itself.  Its channel never answers, or its process
+ * stops itself.
+ */
+#include "house.h"
+
+#include "compensate.h"
+#include "schedule.h"
+
+#include "cmocka_all.h"
+
+#include <tradelock/lane.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXECUTE_MS 800
+#define COMMIT_MS 1000
+
+static int open_house(void **state)
+{
+    static house self;
+
+    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    *state = &self;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    house_close(*state);
+    return 0;
+}
+
+static void wait_until(house *self, const char *question, long long wanted)
+{
+    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    while (database_number(self->sql, "%s", question) != wanted) {
+        if (now_ms() > end_ms)
+            fail_msg("not within a minute: %s = %lld", question, wanted);
+        usleep(10000);
+    }
+}
+
+static void leave_in_doubt(house *self, const char *op_code, const char *prefix, int count)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+
+    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    options.payload = "x";
+    options.payload_size = 1;
+    for (int i = 0; i < count; i++) {
+        char serial[16];
+        tl_key key = {serial, "C1", op_code};
+        tl_lock *lock = NULL;
+
+        snprintf(serial, sizeof serial, "%s%d", prefix, i);
+        assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
+/* ------------------------------------------------------------------- the workflows -- */
+
+static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_EXECUTE_UNKNOWN;
+}
+
+/* Answers after as many microseconds as its context says. */
+static tl_query answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    usleep(*(const useconds_t *)context);
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+/* Each takes another time, so that the threads are never free together by themselves. */
+static tl_query unevenly_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    static atomic_uint asked;
+
+    (void)context;
+    usleep(400000 + atomic_fetch_add(&asked, 1) % 11 * 53000);
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+static tl_query never_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    pause();
+    return TL_QUERY_UNREACHABLE;
+}
+
+/* Of one trade alone there is never an answer. */
+static tl_query hanging(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    if (strncmp(attempt->key.serial_no, "DIED", 4) == 0)
+        pause();
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+#define STOPS_AT 100
+
+static _Atomic(tl_worker *) worker_that_stops;
+
+static int has_claimed_ahead(void)
+{
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+    tl_worker *worker = atomic_load(&worker_that_stops);
+
+    return worker != NULL && tl_worker_count(worker, &counts) == TL_OK &&
+           counts.claimed > counts.succeeded + counts.waiting + 1;
+}
+
+/* Stops its own process once, as a debugger or a full machine would.  No attempt may begin so late
+ * that its calls get less time than the policy says. */
+static tl_query stopping(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    static int asked;
+
+    (void)context;
+    if (attempt->timeout_ms < EXECUTE_MS)
+        _exit(9);
+    asked++;
+    if (asked >= STOPS_AT && has_claimed_ahead()) {
+        asked = INT_MIN;
+        raise(SIGSTOP);
+    }
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+typedef tl_query (*query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+
+static tl_status register_query(tl_workflows *workflows, const char *op_code, query_fn query,
+                                useconds_t *answers_us, int64_t max_hold_ms)
+{
+    tl_workflow w = TL_WORKFLOW_INIT;
+
+    w.op_code = op_code;
+    w.channel.name = "c";
+    w.channel.idempotent = 1;
+    w.channel.can_query = 1;
+    w.execute = never_executed;
+    w.query = query;
+    w.context = answers_us;
+    w.policy.execute_ms = EXECUTE_MS;
+    w.policy.commit_ms = COMMIT_MS;
+    w.policy.max_hold_ms = max_hold_ms;
+    return tl_workflow_register(workflows, &w);
+}
+
+#define LEAVES_AT 100
+
+/* Of memory that can be asked for; what the process has it keeps. */
+static void limit_memory(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) != 0)
+        _exit(6);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        _exit(6);
+}
+
+static void allow_nothing(void *unused)
+{
+    (void)unused;
+    limit_memory(1);
+}
+
+/* Ends its worker's only thread, with no memory for the stack of another one. */
+static tl_query leaving(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    static atomic_int asked;
+
+    (void)context;
+    if (atomic_fetch_add(&asked, 1) == LEAVES_AT) {
+        pthread_cleanup_push(allow_nothing, NULL);
+        pthread_exit(NULL);
+        pthread_cleanup_pop(0);
+    }
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+/* Whether the worker is over, and all that it had claimed was ended or given back. */
+static int was_left(tl_worker *worker)
+{
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+
+    do {
+        usleep(1000);
+        if (tl_worker_count(worker, &counts) != TL_OK)
+            return 0;
+    } while (counts.unknown == 0);
+    limit_memory(RLIM_INFINITY);
+    if (tl_worker_wait(worker, HOUSE_PATIENCE_MS) != TL_NO_MEMORY ||
+        tl_worker_count(worker, &counts) != TL_OK)
+        return 0;
+    printf("claimed %d, ended %d, given back %d\n", (int)counts.claimed, (int)counts.succeeded,
+           (int)counts.waiting);
+    return counts.waiting > 0 && counts.succeeded + counts.waiting + 1 == counts.claimed;
+}
+
+/* ---------------------------------------------------------------- a process of its own -- */
+
+#define HOLD_MS 8000
+/* An attempt begins with half of it at least.  A busy machine may stand still for seconds then,
+ * before the call. */
+#define STOPPED_HOLD_MS 24000
+
+/* Arguments: settings, what the channel does, threads. */
+static int held_main(char **argv)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_worker_options with = TL_WORKER_OPTIONS_INIT;
+    const int stops = strcmp(argv[1], "stops") == 0, leaves = strcmp(argv[1], "leaves") == 0,
+              hangs = strcmp(argv[1], "hangs") == 0;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker = NULL;
+    tl_client *client = NULL;
+    sigset_t signals;
+    int signal_number, result = 0;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    options.config_file = argv[0];
+    options.program = "held";
+    with.threads = (unsigned)atoi(argv[2]);
+    with.idle_max_ms = 50;
+    if (tl_client_open(&client, &options) != TL_OK ||
+        tl_workflows_new(&workflows, client) != TL_OK ||
+        register_query(workflows, "PAYOUT",
+                       stops    ? stopping
+                       : leaves ? leaving
+                       : hangs  ? hanging
+                                : never_answering,
+                       NULL,
+                       stops   ? STOPPED_HOLD_MS
+                       : hangs ? HOLD_MS
+                               : HOUSE_PATIENCE_MS) != TL_OK ||
+        tl_worker_start(&worker, workflows, &with) != TL_OK)
+        return 3;
+    atomic_store(&worker_that_stops, worker);
+    if (leaves)
+        result = was_left(worker) ? 0 : 8;
+    else
+        sigwait(&signals, &signal_number);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+    tl_client_close(client);
+    return result;
+}
+
+static pid_t start_held(house *self, const char *does, const char *threads)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+        execl("/proc/self/exe", "test", "held", database_option_file(self->db), does, threads,
+              (char *)NULL);
+        _exit(5);
+    }
+    return pid;
+}
+
+/* ------------------------------------------------------------------ what a death leaves -- */
+
+#define SUSPECTS 16
+#define OTHERS 40
+#define SUSPECT "s.op_code = 'PAYOUT' AND LEFT(s.serial_no, 4) = 'DIED'"
+#define OTHER "s.op_code = 'PAYOUT' AND LEFT(s.serial_no, 4) = 'GOOD'"
+
+/* A worker dies with so many trades in its hands, each of which may have killed it. */
+static void die_with_suspects(house *self)
+{
+    int status = 0;
+    pid_t pid;
+
+    leave_in_doubt(self, "PAYOUT", "DIED", SUSPECTS);
+    database_set(self->db, HOUSE_SETTINGS_OF("2s"));
+    pid = start_held(self, "never", "16");
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", SUSPECTS);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    wait_until(self,
+               "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'F' AND claims = 1",
+               SUSPECTS);
+    leave_in_doubt(self, "PAYOUT", "GOOD", OTHERS);
+    wait_until(self,
+               "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND "
+               "next_run_at <= UTC_TIMESTAMP(6)",
+               SUSPECTS + OTHERS);
+}
+
+static void serve_all(house *self, useconds_t answers_us)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker = NULL;
+
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, HOUSE_PATIENCE_MS),
+                  TL_OK);
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               SUSPECTS + OTHERS);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+    /* Each was alone: none began before the one before it was over. */
+    assert_int_equal(
+        database_number(self->sql,
+                        "SELECT COUNT(*) FROM trade_lock_log s JOIN trade_lock_log c"
+                        " ON c.cust_no = s.cust_no AND c.serial_no = s.serial_no"
+                        " AND c.op_code = s.op_code AND c.rev = s.rev - 1"
+                        " JOIN trade_lock o ON o.lane = 'S' AND o.serial_no <> s.serial_no"
+                        " AND o.updated_at > c.logged_at AND o.updated_at < s.logged_at"
+                        " WHERE " SUSPECT " AND s.status = 'Y' AND c.step = 'claim'"),
+        0);
+}
+
+/* How many of the others were ended before the last suspect, and after the first. */
+static long long ended_between(house *self)
+{
+    return database_number(self->sql,
+                           "SELECT COUNT(*) FROM trade_lock s WHERE " OTHER " AND s.updated_at"
+                           " BETWEEN (SELECT MIN(s.updated_at) FROM trade_lock s WHERE " SUSPECT
+                           ") AND (SELECT MAX(s.updated_at) FROM trade_lock s WHERE " SUSPECT ")");
+}
+
+static void suspects_follow_each_other(void **state)
+{
+    house *self = *state;
+
+    die_with_suspects(self);
+    serve_all(self, 10000);
+    assert_int_equal(ended_between(self), 0);
+}
+
+static void slow_suspects_leave_the_others_their_time(void **state)
+{
+    house *self = *state;
+
+    die_with_suspects(self);
+    serve_all(self, 400000);
+    assert_true(ended_between(self) > 0);
+}
+
+/* Makes trades suspects by hand, as of a holder that died, due in so many seconds. */
+static void leave_suspects(house *self, int count, int due_s)
+{
+    leave_in_doubt(self, "PAYOUT", "DIED", count);
+    database_run(self->sql,
+                 "UPDATE trade_lock SET claims = 1, rev = rev + 1, step = 'died',"
+                 " next_run_at = UTC_TIMESTAMP(6) + INTERVAL %d SECOND"
+                 " WHERE lane = 'R' AND LEFT(serial_no, 4) = 'DIED'",
+                 due_s);
+}
+
+#define ENDED(prefix)                                                                              \
+    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y' AND LEFT(serial_no, 4) = "  \
+    "'" prefix "'"
+
+static tl_worker *start_worker(tl_workflows *workflows, query_fn query, useconds_t *answers_us)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker *worker = NULL;
+
+    assert_status(register_query(workflows, "PAYOUT", query, answers_us, HOUSE_PATIENCE_MS), TL_OK);
+    options.threads = 6;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    return worker;
+}
+
+#define BACKLOG 150
+
+/* They become due while the worker has enough to do for a quarter of a minute. */
+static void suspects_need_not_wait_for_the_backlog(void **state)
+{
+    house *self = *state;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker;
+
+    leave_suspects(self, 2, 2);
+    leave_in_doubt(self, "PAYOUT", "GOOD", BACKLOG);
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    worker = start_worker(workflows, unevenly_answering, NULL);
+    wait_until(self, ENDED("DIED"), 2);
+    assert_true(database_number(self->sql, ENDED("GOOD")) < BACKLOG);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+}
+
+#ifndef TL_SANITIZED
+/* More than any machine has. */
+static void want_too_much_memory(const tl_lock *lock)
+{
+    ((tl_view *)tl_lock_view(lock))->payload_size = SIZE_MAX / 4;
+}
+
+/* An attempt for which there is no memory is none, and accuses nobody; it is made later. */
+static void without_memory_nothing_is_counted(void **state)
+{
+    house *self = *state;
+    tl_workflows *workflows = NULL;
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    compensate_calls calls = {0};
+    tl_lock *lock = NULL;
+    size_t count = 1;
+
+    leave_suspects(self, 1, 0);
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, NULL, HOUSE_PATIENCE_MS), TL_OK);
+    options.op_code = "PAYOUT";
+    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    options.suspects = 1;
+    assert_status(tl_claim_due(self->client, &options, &lock, &count), TL_OK);
+    assert_int_equal(count, 1);
+    want_too_much_memory(lock);
+    assert_status(compensate(self->client, workflows_find(workflows, "PAYOUT"), lock, &calls),
+                  TL_IN_DOUBT);
+    assert_int_equal(database_number(self->sql, "SELECT 100 * attempts + 10 * claims + "
+                                                "(next_run_at > updated_at) FROM trade_lock "
+                                                "WHERE lane = 'R'"),
+                     11);
+    tl_lock_free(lock);
+    tl_workflows_free(workflows);
+}
+#endif
+
+static int64_t cpu_ms(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* Whoever waits for it sleeps. */
+static void a_stop_waits_for_a_suspect(void **state)
+{
+    useconds_t answers_us = 3000000;
+    house *self = *state;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker;
+    int64_t used_ms;
+
+    leave_suspects(self, 1, 0);
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    worker = start_worker(workflows, answering, &answers_us);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 1);
+    tl_worker_stop(worker);
+    used_ms = cpu_ms();
+    usleep(2000000);
+    used_ms = cpu_ms() - used_ms;
+    if (used_ms > 500)
+        fail_msg("a worker that waits for two seconds computed for %d ms", (int)used_ms);
+    assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    assert_int_equal(database_number(self->sql, ENDED("DIED")), 1);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
+}
+
+/* Beyond its hold nobody waits for it. */
+static void a_suspect_that_hangs_stops_no_others(void **state)
+{
+    house *self = *state;
+    int status = 0;
+    pid_t pid;
+
+    leave_suspects(self, 1, 0);
+    leave_in_doubt(self, "PAYOUT", "GOOD", OTHERS);
+    pid = start_held(self, "hangs", "2");
+    wait_until(self, ENDED("GOOD"), OTHERS);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+/* ------------------------------------------------------------- a process that was stopped -- */
+
+/* What waited in a stopped process is given back, and is no attempt that comes to nothing. */
+static void nothing_is_begun_with_half_a_hold(void **state)
+{
+    house *self = *state;
+    int status = 0;
+    pid_t pid, ended;
+
+    leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
+    database_set(self->db, "session_ms=60s\n"); /* it outlives the stop with ease */
+    pid = start_held(self, "stops", "1");
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    if (!WIFSTOPPED(status))
+        fail_msg("it ended with %d in place of stopping", WEXITSTATUS(status));
+    assert_true(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND "
+                                           "status = 'P'") > 1);
+    schedule_sleep_ms(STOPPED_HOLD_MS - COMMIT_MS - EXECUTE_MS / 2);
+    kill(pid, SIGCONT);
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 &&
+           database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                      "status = 'Y'") < 2 * STOPS_AT)
+        usleep(10000);
+    if (ended == 0) {
+        kill(pid, SIGTERM);
+        ended = waitpid(pid, &status, 0);
+    }
+    assert_int_equal(ended, pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ------------------------------------------------- what waits for threads that are held */
+
+static atomic_int is_held, may_answer;
+
+/* Answers at once, until trades wait behind it; that call holds its thread. */
+static tl_query holding(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    static atomic_int asked;
+
+    (void)context;
+    if (atomic_fetch_add(&asked, 1) >= STOPS_AT && has_claimed_ahead()) {
+        atomic_store(&is_held, 1);
+        while (!atomic_load(&may_answer))
+            usleep(1000);
+    }
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
+static void await_held(void)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    while (!atomic_load(&is_held)) {
+        assert_true(now_ms() < end_ms);
+        usleep(1000);
+    }
+}
+
+/* Another worker ends what was claimed ahead, while the thread is held and long before the holds are
+ * over.  What was given back is no attempt. */
+static void what_waits_for_held_threads_is_given_back(void **state)
+{
+    house *self = *state;
+    tl_client_options other = TL_CLIENT_OPTIONS_INIT;
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+    useconds_t at_once = 0;
+    tl_client *client = NULL;
+    tl_workflows *held = NULL, *free_ones = NULL;
+    tl_worker *holds = NULL, *helps = NULL;
+
+    leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
+    assert_status(tl_workflows_new(&held, self->client), TL_OK);
+    assert_status(register_query(held, "PAYOUT", holding, NULL, 10 * HOUSE_PATIENCE_MS), TL_OK);
+    options.threads = 1;
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&holds, held, &options), TL_OK);
+    atomic_store(&worker_that_stops, holds);
+    await_held();
+    other.config_file = database_option_file(self->db);
+    assert_status(tl_client_open(&client, &other), TL_OK);
+    assert_status(tl_workflows_new(&free_ones, client), TL_OK);
+    assert_status(register_query(free_ones, "PAYOUT", answering, &at_once, HOUSE_PATIENCE_MS),
+                  TL_OK);
+    assert_status(tl_worker_start(&helps, free_ones, &options), TL_OK);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               2 * STOPS_AT - 1);
+    assert_status(tl_worker_count(holds, &counts), TL_OK);
+    assert_true(counts.waiting > 0);
+    assert_int_equal(counts.claimed, counts.succeeded + counts.waiting + 1);
+    atomic_store(&may_answer, 1);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
+               2 * STOPS_AT);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' "
+                                                "AND attempts = 1"),
+                     2 * STOPS_AT);
+    atomic_store(&worker_that_stops, NULL);
+    tl_worker_free(holds);
+    tl_worker_free(helps);
+    tl_workflows_free(held);
+    tl_workflows_free(free_ones);
+    tl_client_close(client);
+}
+
+/* ------------------------------------------------------ a worker without its last thread -- */
+
+#ifndef TL_SANITIZED
+/* What it had claimed ahead is given back, and need not wait until its hold is over. */
+static void a_worker_without_threads_gives_back(void **state)
+{
+    house *self = *state;
+    int status = 0;
+    pid_t pid;
+
+    leave_in_doubt(self, "PAYOUT", "T", 2 * LEAVES_AT);
+    pid = start_held(self, "leaves", "1");
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' "
+                                                "AND next_run_at <= UTC_TIMESTAMP(6) AND "
+                                                "claims = 0") +
+                         LEAVES_AT,
+                     2 * LEAVES_AT - 1);
+}
+#endif
+
+#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        IN_HOUSE(suspects_follow_each_other),
+        IN_HOUSE(slow_suspects_leave_the_others_their_time),
+        IN_HOUSE(suspects_need_not_wait_for_the_backlog),
+        IN_HOUSE(a_stop_waits_for_a_suspect),
+        IN_HOUSE(a_suspect_that_hangs_stops_no_others),
+        IN_HOUSE(nothing_is_begun_with_half_a_hold),
+        IN_HOUSE(what_waits_for_held_threads_is_given_back),
+#ifndef TL_SANITIZED
+        IN_HOUSE(without_memory_nothing_is_counted),
+        IN_HOUSE(a_worker_without_threads_gives_back),
+#endif
+    };
+
+    if (argc == 5 && strcmp(argv[1], "held") == 0)
+        return held_main(argv + 2);
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

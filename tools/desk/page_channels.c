@@ -1,0 +1,136 @@
+/* The page Channels: which are paused, why and by whom; pausing one and having it go on. */
+#include "now.h"
+#include "parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct writing {
+    struct visit *visit;
+    unsigned number; /* of the row, for the names of its fields */
+};
+
+static const char *state_of(const tl_pause_row *row)
+{
+    if (row->paused)
+        return "paused";
+    return row->as_whole ? "paused as a whole" : "open";
+}
+
+/* The form that changes this row, and the command that does the same. */
+static void offer(struct writing *w, const tl_pause_row *row)
+{
+    struct page *page = &w->visit->answer->page;
+    const char *verb = row->paused ? "resume" : "pause";
+
+    page_put(page, "<form method=\"post\" action=\"/channels\">\n");
+    layout_token(w->visit);
+    page_format(page,
+                "<input type=\"hidden\" name=\"channel\" value=\"%s\">"
+                "<input type=\"hidden\" name=\"op\" value=\"%s\">"
+                "<input type=\"hidden\" name=\"act\" value=\"%s\">\n"
+                "<label for=\"reason-%u\">Reason, for the record</label>"
+                "<input id=\"reason-%u\" name=\"reason\" maxlength=\"%d\" required "
+                "autocomplete=\"off\">\n"
+                "<button class=\"button main\">%s</button>\n</form>\n",
+                row->channel, row->op_code, verb, w->number, w->number, TL_REMARK_MAX,
+                row->paused ? "Have it go on" : "Pause it");
+    if (row->op_code[0] != '\0')
+        part_command(page, "tradelock", "channel", verb, row->channel, "--op", row->op_code,
+                     "--reason", "TEXT", NULL);
+    else
+        part_command(page, "tradelock", "channel", verb, row->channel, "--reason", "TEXT", NULL);
+}
+
+static int write_row(void *context, const tl_pause_row *row)
+{
+    struct writing *w = context;
+    struct page *page = &w->visit->answer->page;
+
+    w->number++;
+    page_format(page, "<section class=\"card offer\"><h2>%s, %s</h2>\n<p><strong>%s</strong>",
+                row->channel, row->op_code[0] != '\0' ? row->op_code : "as a whole", state_of(row));
+    if (row->decided_us != 0) {
+        page_put(page, row->paused ? " since " : ", decided ");
+        page_ago(page, row->decided_us, row->now_us);
+        page_format(page, " by %s: %s", row->account, row->reason);
+    }
+    page_put(page, "</p>\n");
+    if (w->visit->session->account.may_decide)
+        offer(w, row);
+    page_put(page, "</section>\n");
+    return 0;
+}
+
+/* problem NULL: none. */
+static void write_channels(struct visit *visit, unsigned status, const char *problem)
+{
+    struct page *page = &visit->answer->page;
+    struct writing writing = {.visit = visit};
+    tl_status read;
+
+    layout_begin(visit, status, "Channels", PLACE_NOW, 0);
+    page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
+    if (problem != NULL)
+        page_format(page,
+                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s "
+                    "These are the channels as they are now.</p>\n",
+                    problem);
+    page_put(page,
+             "<p>While a channel is paused nothing new is sent through it: services are told to "
+             "try again later, and what waits in the retry lane stays as it is. No attempt is used "
+             "up, nothing is parked, and all of it goes on after the resume. Each process obeys "
+             "after its next heartbeat; what was armed before may still be sent.</p>\n");
+    if (!visit->session->account.may_decide)
+        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    page_put(page, "<div class=\"offers\">\n");
+    read = tl_pause_list(visit->session->client, write_row, &writing);
+    page_put(page, "</div>\n");
+    if (read != TL_OK)
+        page_format(page, "<p class=\"notice bad\">This cannot be read now: %s</p>\n",
+                    said_by(read));
+    else if (writing.number == 0)
+        page_put(page, "<p class=\"calm-line\">No workflow has registered a channel.</p>\n");
+    layout_end(visit);
+}
+
+void page_channels(struct visit *visit)
+{
+    write_channels(visit, 200, NULL);
+}
+
+void page_channel_decided(struct visit *visit)
+{
+    const struct form *form = &visit->request->body;
+    const int pauses = strcmp(form_get(form, "act"), "pause") == 0;
+    tl_pause pause = TL_PAUSE_INIT;
+    char said[1024];
+    tl_status status;
+
+    if (!visit->session->account.may_decide) {
+        layout_sentence(visit, 403, "Not for this account",
+                        "Your account may look, and not decide. Nothing was done.");
+        return;
+    }
+    if (!pauses && strcmp(form_get(form, "act"), "resume") != 0) {
+        layout_sentence(visit, 400, "Not a form of this desk",
+                        "No page of this desk sends such a form. Nothing was done.");
+        return;
+    }
+    pause.channel = form_get(form, "channel");
+    pause.op_code = form_get(form, "op");
+    pause.reason = form_get(form, "reason");
+    pause.actor = visit->session->user;
+    status = pauses ? tl_channel_pause(visit->session->client, &pause)
+                    : tl_channel_resume(visit->session->client, &pause);
+    if (status != TL_OK) {
+        snprintf(said, sizeof said, "It was refused: %s.", said_by(status));
+        write_channels(visit, http_of(status), said);
+        return;
+    }
+    now_forget(visit->desk->now);
+    snprintf(said, sizeof said, "%s %s within a heartbeat of each process.", pause.channel,
+             pauses ? "pauses" : "goes on");
+    session_tell(visit->desk->sessions, visit->session, said);
+    layout_redirect(visit->answer, "/channels", NULL);
+}

@@ -1,0 +1,38 @@
+/* One change of many rows: shown first, agreed by its number, done row by row, on record. */
+#ifndef TRADELOCK_BULK_H
+#define TRADELOCK_BULK_H
+
+#include "command.h"
+
+#include <tradelock/admin.h>
+
+#include <jansson.h>
+
+#define BULK_EXAMPLES 10
+
+struct bulk {
+    tl_act act;        /* what, said, actor, reason; bulk_run() fills in the rest */
+    const char *verb;  /* "retry", "file success of" */
+    uint64_t count;    /* how many rows it would change */
+    tl_list_end money; /* of them */
+    /* What else was seen, of rows that it would leave alone: for people, "" where there is nothing,
+     * and for programs. */
+    const char *apart;
+    json_t *apart_json;
+    struct table *examples;
+    json_t *examples_json;
+    /* Does row number `row`, from 0; TL_OK, or why it was left alone. */
+    tl_status (*each)(void *context, tl_client *client, uint64_t act_no, uint64_t row);
+    /* Whether a status of each() is about that row alone; else nothing more is done. */
+    int (*is_of_row)(tl_status status);
+    void *context;
+    int code_of_none; /* the exit code where there is nothing to do */
+    /* Agreed by an option; has_yes 0: a terminal is asked. */
+    int has_yes;
+    uint64_t yes;
+};
+
+/* Shows, asks, does, and tells what was done; returns the exit code. */
+int bulk_run(struct bulk *self, tl_client *client, const struct common *common);
+
+#endif
