@@ -11,7 +11,8 @@
  *   - in conflict, and parked, by the index `serial`,
  *   - waiting, by the moment at which their retry row is due, and
  *   - held, by the moment at which the hold ends, from the low-water mark on: finished trades keep
- *     that moment, so before the mark stand only those.
+ *     that moment, so before the mark stand only those.  Of a busy service these are all that it
+ *     finished within a hold, so who wants news reads them from the other end.
  * What is finished comes last, the latest first: by that same moment.  So do rows in process that
  * only SQL typed by hand makes.
  */
@@ -67,6 +68,19 @@ static store_list_filter asked_of(const struct list *list)
     return asked;
 }
 
+static int is_latest_first(const struct list *list)
+{
+    return list->source == LIST_RECENT ||
+           (list->source == LIST_HELD && list->filter->newest_first && !list->filter->in_doubt);
+}
+
+/* A hold ends after its trade was made. */
+static int64_t held_from(const struct list *list, const store_operation *operation)
+{
+    return list->asked.since_us > operation->low_water_us ? list->asked.since_us
+                                                          : operation->low_water_us;
+}
+
 static db_answer read_page(struct list *list, const store_operation *operation,
                            const store_list_place *after, db_result *rows)
 {
@@ -88,9 +102,13 @@ static db_answer read_page(struct list *list, const store_operation *operation,
     case LIST_HELD_REST:
         return store_list_held(connection, &page, op_code, rows);
     case LIST_RECENT:
-        return store_list_recent(connection, &page, op_code, rows);
+        return store_list_recent(connection, &page, op_code, list->asked.since_us, rows);
     case LIST_IDLE:
         return store_list_idle(connection, &page, op_code, rows);
+    case LIST_HELD:
+        if (is_latest_first(list))
+            return store_list_recent(connection, &page, op_code, held_from(list, operation), rows);
+        return store_list_due(connection, &page, op_code, list->held_end_us, rows);
     case LIST_CUSTOMER_OPEN:
     case LIST_CUSTOMER_REST:
         return store_list_customer(connection, &page, rows);
@@ -116,7 +134,7 @@ static void place_first(const struct list *list, const store_operation *operatio
         text_copy(place->text, sizeof place->text, LAST_TEXT);
         break;
     case LIST_HELD:
-        place->us = operation->low_water_us;
+        place->us = is_latest_first(list) ? STRETCH_END_US : operation->low_water_us;
         break;
     case LIST_HELD_REST:
         text_copy(place->text, sizeof place->text, FIRST_SESSION);
@@ -149,8 +167,10 @@ static void grow_page(struct list *list, size_t rows)
         if (list->behind > LOOK_BEHIND)
             list->end->more = list->stopped = 1;
     }
-    if (list->page < PAGE_MOST)
+    if (rows > 0 && list->page < PAGE_MOST)
         list->page *= 2;
+    if (most > 0 && list->looked_at < most && list->page > most - list->looked_at)
+        list->page = (unsigned)(most - list->looked_at);
 }
 
 static tl_status make_space(struct list *list, size_t rows)
@@ -373,7 +393,7 @@ static tl_status walk_merged(struct list *list)
 
 static tl_status walk_source(struct list *list)
 {
-    if (list->source == LIST_RECENT)
+    if (is_latest_first(list))
         return walk_merged(list);
     return list_is_by_operation(list->source) ? walk_operations(list) : walk(list, NULL);
 }
@@ -430,6 +450,23 @@ static tl_status read_operations(struct list *list)
     return status;
 }
 
+/* Until which end of a hold a held row may be in doubt. */
+static tl_status read_held_end(struct list *list)
+{
+    db_result end = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+
+    list->held_end_us = STRETCH_END_US;
+    if (!list->filter->in_doubt || !list_filter_uses(list->filter, LIST_HELD))
+        return TL_OK;
+    READ_REPEATED(status, read_status(list->connection, store_list_doubt(list->connection, &end),
+                                      "reading until when held trades may be in doubt"));
+    if (status == TL_OK && end.rows == 1 && !db_is_null(&end, 0, 0))
+        list->held_end_us = db_get_int(&end, 0, 0);
+    db_result_free(&end);
+    return status;
+}
+
 static const char *or_empty(const char *text)
 {
     return text != NULL ? text : "";
@@ -475,6 +512,8 @@ static tl_status run(tl_client *client, struct list *list)
     prepare(list);
     db_only_reads(list->connection, 1);
     status = read_operations(list);
+    if (status == TL_OK)
+        status = read_held_end(list);
     if (status == TL_OK)
         status = read_and_show(client, list->connection, list_all, list);
     db_only_reads(list->connection, 0);

@@ -17,7 +17,7 @@ enum list_source {
     LIST_LEFT,         /* repeatable trades in doubt, which stand at a moment that is never due */
     LIST_WAITING_SYNC, /* the sync rows of retry rows that wait */
     LIST_WAITING,
-    LIST_HELD,      /* from the low-water mark on */
+    LIST_HELD,      /* from the low-water mark on; or the latest first, as LIST_RECENT */
     LIST_HELD_REST, /* held without a next moment */
     LIST_RECENT,    /* the latest first; those of all operations are merged */
     LIST_IDLE,      /* neither held nor with a next moment */
@@ -53,6 +53,7 @@ struct list {
     char last_serial[TL_SERIAL_MAX + 2];
     store_serials serials;
     unsigned left, behind, page;
+    int64_t held_end_us; /* no held row behind it passes */
     size_t looked_at;
     size_t space;
     int stopped, has_last;
@@ -89,6 +90,8 @@ static inline int list_is_of_sync(enum list_source source)
 }
 
 tl_status list_filter_check(const tl_filter *filter);
+/* Whether LIST_RECENT shows what LIST_HELD would. */
+int list_mixes_held(const tl_filter *filter);
 /* Whether rows from there can pass. */
 int list_filter_uses(const tl_filter *filter, enum list_source source);
 /* Whether the row passes.  Its page may be older than it; what counts is the row that is shown. */

@@ -157,6 +157,11 @@ static int uses_as_of(const tl_filter *filter, enum list_source source)
            source == LIST_IDLE;
 }
 
+int list_mixes_held(const tl_filter *filter)
+{
+    return filter->newest_first && list_filter_uses(filter, LIST_RECENT);
+}
+
 int list_filter_uses(const tl_filter *filter, enum list_source source)
 {
     if (filter->serial != NULL || filter->serial_prefix != NULL)
@@ -167,6 +172,8 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
         return source == LIST_CUSTOMER_OPEN ||
                (source == LIST_CUSTOMER_REST && !wants_open(filter));
     switch (source) {
+    case LIST_HELD:
+        return !list_mixes_held(filter) && !filter->conflict && uses_open(filter, source);
     case LIST_CONFLICT:
         return filter->conflict || !filter->parked;
     case LIST_CONFLICT_PARKED:

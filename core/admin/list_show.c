@@ -50,6 +50,9 @@ static int is_wanted(const struct list *list, const tl_view *view)
     case LIST_CUSTOMER_OPEN:
         return list_is_open(view);
     case LIST_RECENT:
+        if (list_mixes_held(list->filter) && view->status == 'P' && view->session_id[0] != '\0')
+            return !view->conflict;
+        return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_IDLE:
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_CUSTOMER_REST:

@@ -42,12 +42,12 @@ db_answer store_list_parked(db *connection, const store_list_page *page,
 }
 
 db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
-                            db_result *result)
+                            int64_t from_us, db_result *result)
 {
     return SQL_RUN(connection, result, list_recent, LIST_FILTER(page->filter),
-                   .due_op = db_text(op_code), .after_us = db_int(page->after->us),
-                   .after_text = db_text(page->after->text), LIST_AFTER_KEY(page->after),
-                   .most = db_uint(page->most));
+                   .due_op = db_text(op_code), .from_us = db_int(from_us),
+                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
 }
 
 db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
@@ -57,6 +57,11 @@ db_answer store_list_due(db *connection, const store_list_page *page, const char
                    .due_op = db_text(op_code), .end_us = db_int(end_us),
                    .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
                    LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+}
+
+db_answer store_list_doubt(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_list_doubt, NULL, 0, result);
 }
 
 db_answer store_list_held(db *connection, const store_list_page *page, const char *op_code,

@@ -50,7 +50,8 @@ db_answer store_list_serial(db *connection, const store_list_page *page,
 db_answer store_list_parked(db *connection, const store_list_page *page,
                             const store_serials *serials, int conflict, db_result *result);
 db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
-                            db_result *result);
+                            int64_t from_us, db_result *result);
+db_answer store_list_doubt(db *connection, db_result *result);
 db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
                          int64_t end_us, db_result *result);
 db_answer store_list_held(db *connection, const store_list_page *page, const char *op_code,

@@ -264,6 +264,58 @@ static void test_a_page_looks_at_few(void **state)
     visitor_leave(&v);
 }
 
+/* A trade that a session holds, by an SQL expression of it, and held when all others of its operation
+ * had ended. */
+static void make_held(const char *op, const char *serial, const char *session)
+{
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, sends, session_id, max_hold_until, send_until, "
+                 "next_run_at, created_at, updated_at) VALUES ('CUSTOMER-9', '%s', '%s', 'S', 'P', "
+                 "'ask', UUID(), 'x', 1, 1, 1, %s, '2031-01-01', UTC_TIMESTAMP(6), "
+                 "'2031-01-01', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+                 serial, op, session);
+}
+
+static void test_a_busy_service(void **state)
+{
+    struct visitor v;
+    long long before;
+
+    (void)state;
+    make_finished("BUSY", "BUSY-Y", 'Y', 5000);
+    make_held("BUSY", "BUSY-HELD",
+              "(SELECT session_id FROM tl_session WHERE ended_at IS NULL LIMIT 1)");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    search_for(&v, "op", "BUSY", "process");
+    EXPECT_PAGE(&v, 200, ">BUSY-HELD</a>");
+    search_for(&v, "op", "BUSY", "all");
+    EXPECT_PAGE(&v, 200, ">BUSY-HELD</a>");
+    EXPECT_PAGE(&v, 200, ">BUSY-Y5000</a>");
+    /* Its holder lives, so it is in no doubt, nor is any other that is held. */
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    before = statistic(operators.user[ANN], "rows_read");
+    search_for(&v, "op", "BUSY", "doubt");
+    EXPECT_PAGE(&v, 200, "No trade is like that");
+    EXPECT_NONE(&v, "rel=\"next\"");
+    assert_true(statistic(operators.user[ANN], "rows_read") - before < 1000);
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    /* Of a holder that died it is, before and after a janitor opens it. */
+    make_held("BUSY", "BUSY-DEAD", "UUID()");
+    database_run(
+        operators.h.sql,
+        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+        "timeout_ms, started_at, alive_until, ended_at) SELECT session_id, 'dead', 'host', "
+        "1, UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+        "FROM trade_lock WHERE serial_no = 'BUSY-DEAD'");
+    search_for(&v, "op", "BUSY", "doubt");
+    for (int pages = 0; strstr(v.body, ">BUSY-DEAD</a>") == NULL && pages < 10; pages++)
+        follow(&v, "next");
+    EXPECT_PAGE(&v, 200, ">BUSY-DEAD</a>");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code LIKE 'BUSY%%'");
+    visitor_leave(&v);
+}
+
 /* -------------------------------------------------------------------- a trade -- */
 
 /* Its rows, its history, its evidence, its decisions and its channel are read once each. */
@@ -360,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_now_waits_for_nobody),
         cmocka_unit_test(test_pages_of_a_list),
         cmocka_unit_test(test_a_page_looks_at_few),
+        cmocka_unit_test(test_a_busy_service),
         cmocka_unit_test(test_a_trade_is_read_once),
         cmocka_unit_test(test_any_past_moment),
     };

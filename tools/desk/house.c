@@ -85,6 +85,7 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.after = or_null(search->after);
     filter.limit = PAGE_LOOKS;
     filter.look_most = PAGE_LOOKS;
+    filter.newest_first = 1;
     if (search->channel_ref[0] == '\0')
         filter.limit = PAGE_ROWS;
     set_show(&filter, show);
@@ -97,13 +98,15 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
 tl_status house_open(tl_client *client, unsigned most, struct rows *rows)
 {
     tl_filter filter = TL_FILTER_INIT;
+    tl_list_end end = TL_LIST_END_INIT;
     tl_status status;
 
     filter.lane = 'S';
     filter.status = 'P';
     filter.limit = most;
-    status = tl_list(client, &filter, rows_add, rows);
-    rows->more = rows->count == most;
+    filter.look_most = OPEN_LOOKS;
+    status = tl_list_page(client, &filter, rows_add, rows, &end);
+    rows->more = end.more;
     return status == TL_OK ? rows->failed : status;
 }
 

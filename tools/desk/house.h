@@ -43,6 +43,8 @@ enum show {
 /* Reads the page of what is looked for behind search->after. */
 tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);
+/* Now looks at about so many rows at most for what is held. */
+#define OPEN_LOOKS 10000u
 /* Every trade that is not finished, at most `most`. */
 tl_status house_open(tl_client *client, unsigned most, struct rows *rows);
 

@@ -41,6 +41,9 @@ typedef struct tl_filter {
      * looks at all.  `next` then names the last of them. */
     unsigned look_most;
     const char *currency; /* as channel */
+    /* Held rows stand among the finished ones, what was asked for last first, and not before them
+     * with what hangs first. */
+    int newest_first;
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
