@@ -1,4 +1,4 @@
-/* Who is logged in, and how things are at this moment.  Reads by index, one page of each. */
+/* Who is logged in.  Touches no row. */
 #include "client/read.h"
 
 #include "base/error.h"
@@ -9,11 +9,6 @@
 #include <tradelock/admin/now.h>
 
 #include <string.h>
-
-#define PACE_ROWS 20000
-#define MINUTE_US INT64_C(60000000)
-
-/* ----------------------------------------------------------------- account -- */
 
 /* What asks for the account's own password. */
 static int asks_for_password(const char *plugin, size_t size)
@@ -103,78 +98,6 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
         status = try_right(connection, &sql_right_decide, &found.may_decide);
     if (status == TL_OK)
         *account = found;
-    read_end(client, connection);
-    return status;
-}
-
-/* -------------------------------------------------------------------- pace -- */
-
-enum pace_column { PACE_NOW, PACE_MINUTE, PACE_PAID, PACE_LOOKED_AT, PACE_EARLIEST };
-
-static void pace_begin(tl_pace *pace, int64_t this_minute)
-{
-    if (pace->minute_us == 0)
-        pace->minute_us = this_minute * MINUTE_US;
-}
-
-/* Adds what one operation paid, as it was read. */
-static void pace_add(tl_pace *pace, const db_result *rows)
-{
-    uint64_t looked_at = 0;
-    int64_t earliest = INT64_MAX, now = 0;
-
-    for (size_t row = 0; row < rows->rows; row++) {
-        pace_begin(pace, db_get_int(rows, row, PACE_NOW));
-        now = pace->minute_us / MINUTE_US;
-        const int64_t ago = now - db_get_int(rows, row, PACE_MINUTE);
-
-        if (ago >= 0 && ago < TL_PACE_MINUTES)
-            pace->paid[ago] += db_get_uint(rows, row, PACE_PAID);
-        looked_at += db_get_uint(rows, row, PACE_LOOKED_AT);
-        if (db_get_int(rows, row, PACE_EARLIEST) < earliest)
-            earliest = db_get_int(rows, row, PACE_EARLIEST);
-    }
-    /* What ended in the minute of the earliest end was perhaps cut off. */
-    if (looked_at >= PACE_ROWS && now - earliest < (int64_t)pace->whole)
-        pace->whole = now > earliest ? (unsigned)(now - earliest) : 0;
-}
-
-static tl_status pace_read(db *connection, tl_pace *pace)
-{
-    store_operation operation = {.op_code = ""};
-    db_result rows = DB_RESULT_INIT;
-    tl_status status;
-
-    do {
-        status = read_status(connection, store_operation_next(connection, &operation),
-                             "reading the operations");
-        if (status != TL_OK || operation.op_code[0] == '\0' || text_is_retry_op(operation.op_code))
-            continue;
-        status =
-            read_status(connection,
-                        SQL_RUN(connection, &rows, pace, .op_code = db_text(operation.op_code),
-                                .minutes = db_uint(TL_PACE_MINUTES), .most = db_uint(PACE_ROWS)),
-                        "counting payments");
-        if (status == TL_OK)
-            pace_add(pace, &rows);
-    } while (status == TL_OK && operation.op_code[0] != '\0');
-    db_result_free(&rows);
-    return status;
-}
-
-tl_status tl_pace_look(tl_client *client, tl_pace *pace)
-{
-    db *connection = NULL;
-    tl_pace found = TL_PACE_INIT;
-    tl_status status = read_begin(client, &connection);
-
-    found.whole = TL_PACE_MINUTES;
-    if (status == TL_OK && (pace == NULL || pace->version != TL_PACE_VERSION))
-        status = error_set(TL_INVALID, "pace is NULL or its version is not set");
-    if (status == TL_OK)
-        status = pace_read(connection, &found);
-    if (status == TL_OK)
-        *pace = found;
     read_end(client, connection);
     return status;
 }

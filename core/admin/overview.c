@@ -1,5 +1,5 @@
-/* Tells how much waits, what the channels say, who is alive, and what waits for a second person.
- * Reads only, and holds no connection while it tells. */
+/* Tells how much waits, who is alive, and what waits for a second person.  Reads only, and holds no
+ * connection while it tells. */
 #include "admin/metrics_rows.h"
 
 #include "admin/statements.h"
@@ -117,82 +117,6 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
         tell_waiting(&rows, each, context);
     }
     metrics_free(&rows);
-    return status;
-}
-
-/* ---------------------------------------------------------------------- channels -- */
-
-enum channel_column {
-    CHANNEL_NAME,
-    CHANNEL_ANSWERED,
-    CHANNEL_SILENT,
-    CHANNEL_ANSWERED_US,
-    CHANNEL_SILENT_US,
-    CHANNEL_FIRST_SILENT_US
-};
-
-/* No answer since the last one, or since the first attempt that got none. */
-static int64_t down_since(const db_result *r, size_t row)
-{
-    const int64_t answered_us = db_get_int(r, row, CHANNEL_ANSWERED_US);
-    const int64_t first_us = db_get_int(r, row, CHANNEL_FIRST_SILENT_US);
-
-    if (db_get_int(r, row, CHANNEL_SILENT_US) <= answered_us)
-        return 0;
-    return first_us > answered_us ? first_us : answered_us;
-}
-
-static int tell_channels(const char *op_code, const db_result *r, tl_channel_fn each, void *context)
-{
-    for (size_t row = 0; row < r->rows; row++) {
-        const tl_channel_state one = {.op_code = op_code,
-                                      .channel = db_get_text(r, row, CHANNEL_NAME),
-                                      .answered = db_get_uint(r, row, CHANNEL_ANSWERED),
-                                      .silent = db_get_uint(r, row, CHANNEL_SILENT),
-                                      .answered_us = db_get_int(r, row, CHANNEL_ANSWERED_US),
-                                      .down_since_us = down_since(r, row)};
-
-        if (each(context, &one) != 0)
-            return 1;
-    }
-    return 0;
-}
-
-/* The next operation that is no retry lane, and what its channels said. */
-static tl_status read_channels(tl_client *client, store_operation *next, db_result *r)
-{
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-
-    while (status == TL_OK) {
-        status = read_status(connection, store_operation_next(connection, next),
-                             "reading the operations");
-        if (status != TL_OK || next->op_code[0] == '\0' || !text_is_retry_op(next->op_code))
-            break;
-    }
-    if (status == TL_OK && next->op_code[0] != '\0')
-        status = read_status(
-            connection, store_overview_channels(connection, next->op_code, METRICS_OVERDUE_ROWS, r),
-            "reading what the channels said");
-    read_end(client, connection);
-    return status;
-}
-
-tl_status tl_channel_list(tl_client *client, tl_channel_fn each, void *context)
-{
-    store_operation next = {.op_code = ""};
-    db_result r = DB_RESULT_INIT;
-    tl_status status;
-
-    error_clear();
-    status = read_check_each(each != NULL);
-    while (status == TL_OK) {
-        status = read_channels(client, &next, &r);
-        if (status != TL_OK || next.op_code[0] == '\0' ||
-            tell_channels(next.op_code, &r, each, context))
-            break;
-    }
-    db_result_free(&r);
     return status;
 }
 

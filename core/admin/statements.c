@@ -139,13 +139,6 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
                    .retry_op = db_text(retry_op));
 }
 
-db_answer store_overview_channels(db *connection, const char *op_code, unsigned limit,
-                                  db_result *result)
-{
-    return SQL_RUN(connection, result, overview_channels, .op_code = db_text(op_code),
-                   .most = db_uint(limit));
-}
-
 db_answer store_overview_sessions(db *connection, db_result *result)
 {
     return db_run(connection, &sql_overview_sessions, NULL, 0, result);

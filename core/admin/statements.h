@@ -99,9 +99,6 @@ enum store_timeline_column {
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
-/* (channel, answered, silent, last answer, last silence, first silence) */
-db_answer store_overview_channels(db *connection, const char *op_code, unsigned limit,
-                                  db_result *result);
 /* (session, program, pid, host, operations, started, silent, time-out in ms, ended) */
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */

@@ -61,9 +61,98 @@ static void test_nothing_waits(void **state)
     output_free(o);
 }
 
+/* The one channel, as `status` tells it; the caller frees the document. */
+static const json_t *the_channel(json_t **document, int code)
+{
+    output *o = json_of("status", ANN, code);
+    const json_t *channels;
+
+    *document = output_json(o);
+    output_free(o);
+    channels = json_object_get(*document, "channels");
+    assert_int_equal(json_array_size(channels), 1);
+    return json_array_get(channels, 0);
+}
+
+static void expect_counts(const json_t *channel, const char *expected)
+{
+    static const char *const names[] = {"succeeded", "declined", "failed", "waits"};
+    char counts[120] = "", *end = counts;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const json_t *count = json_object_get(channel, names[i]);
+
+        assert_true(json_is_integer(count));
+        end += sprintf(end, "%s%s=%lld", i > 0 ? " " : "", names[i],
+                       (long long)json_integer_value(count));
+    }
+    assert_string_equal(counts, expected);
+}
+
+/* What ended in the last hour, by a service or a worker; not what ended before. */
+static void test_how_many_succeed(void **state)
+{
+    static const char *const paid[] = {"R1", "R2", "R3", "R4"};
+    const json_t *channel;
+    json_t *document;
+    output *o;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        house_expect(&operators.h, paid[i], "C1", 1, TL_SUCCEEDED);
+    operators_make_failed("R5");
+    operators_make_doubtful("R6");
+    channel = the_channel(&document, 0);
+    expect_counts(channel, "succeeded=4 declined=1 failed=0 waits=1");
+    json_decref(document);
+    operators_decide_together("R6", "failed");
+    house_work(&operators.h, 1, 30000);
+    house_row(&operators.h, "R6", "F 1 1 O");
+    /* More than an hour ago. */
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 61 MINUTE, rev = rev + "
+                 "1, step = 'test' WHERE serial_no = 'R4'");
+    channel = the_channel(&document, 0);
+    expect_counts(channel, "succeeded=3 declined=1 failed=1 waits=0");
+    assert_true(json_real_value(json_object_get(channel, "rate")) == 3.0 / 5.0);
+    assert_true(json_is_null(json_object_get(channel, "down_since")));
+    assert_true(json_is_false(json_object_get(channel, "cut")));
+    json_decref(document);
+    o = STATUS(ANN);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "idempotent WITHDRAW  3    1        1      60.0 % 0     0");
+    output_free(o);
+}
+
+/* What comes of one channel says nothing of another, nor of a trade without one. */
+static void test_rates_of_two_channels(void **state)
+{
+    json_t *document, *channels;
+    output *o;
+
+    (void)state;
+    database_run(operators.h.sql, "UPDATE trade_lock SET channel = NULL, rev = rev + 1, step = "
+                                  "'test' WHERE serial_no IN ('R1', 'R5')");
+    o = json_of("status", ANN, 0);
+    document = output_json(o);
+    output_free(o);
+    channels = json_object_get(document, "channels");
+    assert_int_equal(json_array_size(channels), 2);
+    expect_counts(json_array_get(channels, 0), "succeeded=2 declined=0 failed=1 waits=0");
+    expect_counts(json_array_get(channels, 1), "succeeded=1 declined=1 failed=0 waits=0");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(channels, 1), "channel")),
+                        "unknown");
+    json_decref(document);
+    database_run(operators.h.sql, "UPDATE trade_lock s JOIN trade_lock o ON o.serial_no = 'R2' SET "
+                                  "s.channel = o.channel, s.rev = s.rev + 1, s.step = 'test' WHERE "
+                                  "s.serial_no IN ('R1', 'R5')");
+}
+
 /* What a worker ends by itself is no alarm; what waits for a person is. */
 static void test_what_waits(void **state)
 {
+    const json_t *channel;
+    json_t *document;
     output *o;
 
     (void)state;
@@ -91,7 +180,22 @@ static void test_what_waits(void **state)
     o = STATUS(ANN);
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, "parked    EUR            1               150");
-    EXPECT_WORDS(o, "100 %");
+    output_free(o);
+    channel = the_channel(&document, 6);
+    assert_int_equal(json_integer_value(json_object_get(channel, "answered")), 1);
+    assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 0);
+    json_decref(document);
+}
+
+static void expect_eighty_columns(void)
+{
+    const char *const arguments[] = {"status", "--config", operators.config[ANN], NULL};
+    output *o = command_run("COLUMNS=80", arguments);
+    char *rest = o->out, *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (strlen(line) > 80)
+            fail_msg("%zu columns: %s", strlen(line), line);
     output_free(o);
 }
 
@@ -114,13 +218,35 @@ static void test_a_channel_that_is_down(void **state)
         assert_int_equal(json_integer_value(json_object_get(one, "unanswered")), 1);
         assert_int_equal(json_integer_value(json_object_get(one, "answered")), 1);
         assert_true(json_is_string(json_object_get(one, "down_since")));
+        /* Not since the last of its attempts, of which a worker makes ever new ones. */
+        assert_int_equal(
+            database_number(operators.h.sql,
+                            "SELECT ABS(TIMESTAMPDIFF(MICROSECOND, created_at, STR_TO_DATE('%s', "
+                            "'%%Y-%%m-%%dT%%H:%%i:%%s.%%fZ'))) < 1000 FROM trade_lock WHERE "
+                            "serial_no = 'N1' AND lane = 'S'",
+                            json_string_value(json_object_get(one, "down_since"))),
+            1);
         json_decref(document);
     }
     output_free(o);
     o = STATUS(ANN);
     EXPECT_WORDS(o, "DOWN SINCE");
-    EXPECT_WORDS(o, "50 %");
     output_free(o);
+    expect_eighty_columns();
+}
+
+/* A payment that ends by the channel's word is an answer as well. */
+static void test_a_channel_that_is_back(void **state)
+{
+    const json_t *channel;
+    json_t *document;
+
+    (void)state;
+    house_expect(&operators.h, "B1", "C1", 1, TL_SUCCEEDED);
+    channel = the_channel(&document, 6);
+    assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 1);
+    assert_true(json_is_null(json_object_get(channel, "down_since")));
+    json_decref(document);
 }
 
 /* How many trades had no answer last, and whether their channel is down. */
@@ -186,6 +312,43 @@ static void test_inbox(void **state)
     output_free(o);
 }
 
+/* Each proposal is told once, and the oldest first: about a trade
+ * whose lane waits, one in conflict, and one whose parked lane is looked at again. */
+static void test_inbox_tells_each_once(void **state)
+{
+    static const char *const serials[] = {"I1", "I2", "P1"}, *const said[] = {"failed", "clear",
+                                                                              "failed"};
+    json_t *document, *proposals;
+    output *o;
+
+    (void)state;
+    operators_make_doubtful("I1");
+    operators_make_failed("I2");
+    operators_say_paid("I2", "B-I2");
+    database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) + INTERVAL "
+                                  "1 HOUR, rev = rev + 1, step = 'test' WHERE serial_no = 'P1' AND "
+                                  "lane = 'R'");
+    for (size_t i = 0; i < 3; i++)
+        operators_decide(ANN, "propose", serials[i], said[i], operators_fence(serials[i]));
+    o = json_of("inbox", BOB, 0);
+    document = output_json(o);
+    proposals = json_object_get(document, "proposals");
+    assert_int_equal(json_array_size(proposals), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *one = json_array_get(proposals, i);
+
+        assert_string_equal(json_string_value(json_object_get(one, "serial_no")), serials[i]);
+        assert_string_equal(json_string_value(json_object_get(one, "said")), said[i]);
+    }
+    json_decref(document);
+    output_free(o);
+    operators_decide(BOB, "confirm", "I2", "clear", operators_fence("I2"));
+    o = RUN("inbox", "--config", operators.config[BOB]);
+    EXPECT_CODE(o, 0);
+    assert_null(strstr(o->out, "I2"));
+    output_free(o);
+}
+
 static void test_ps(void **state)
 {
     output *o = RUN("ps", "--config", operators.config[BOB]);
@@ -230,15 +393,8 @@ static void test_a_restore(void **state)
 
 static void test_eighty_columns(void **state)
 {
-    const char *const arguments[] = {"status", "--config", operators.config[ANN], NULL};
-    output *o = command_run("COLUMNS=80", arguments);
-    char *rest = o->out, *line;
-
     (void)state;
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (strlen(line) > 80)
-            fail_msg("%zu columns: %s", strlen(line), line);
-    output_free(o);
+    expect_eighty_columns();
 }
 
 /* In place until nobody reads it any more; then it ends without a word. */
@@ -305,9 +461,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_waits),
+        cmocka_unit_test(test_how_many_succeed),
+        cmocka_unit_test(test_rates_of_two_channels),
         cmocka_unit_test(test_what_waits),
         cmocka_unit_test(test_a_channel_that_is_down),
+        cmocka_unit_test(test_a_channel_that_is_back),
         cmocka_unit_test(test_inbox),
+        cmocka_unit_test(test_inbox_tells_each_once),
         cmocka_unit_test(test_ps),
         cmocka_unit_test(test_eighty_columns),
         cmocka_unit_test(test_watch),

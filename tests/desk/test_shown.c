@@ -58,6 +58,37 @@ static void test_now_shows_what_is_proposed(void **state)
     visitor_leave(&bob);
 }
 
+/* Of each channel what ended in the last hour, what waits, and since when no answer came. */
+static void test_now_shows_channels(void **state)
+{
+    struct visitor ann;
+
+    (void)state;
+    house_expect(&operators.h, "TRADE-C1", "C1", 1, TL_SUCCEEDED);
+    house_expect(&operators.h, "TRADE-C2", "C1", 1, TL_SUCCEEDED);
+    operators_make_failed("TRADE-C3");
+    house_rule(&operators.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
+    house_rule(&operators.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":0,"
+                             "\"serial_no\":\"TRADE-C4\"}");
+    house_expect(&operators.h, "TRADE-C4", "C1", 1, TL_IN_DOUBT);
+    house_work(&operators.h, 1, 30000);
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_get(&ann, "/");
+    EXPECT_PAGE(&ann, 200,
+                "<td data-l=\"Channel\">idempotent</td><td data-l=\"Operation\">WITHDRAW</td>"
+                "<td data-l=\"Succeeded\" class=\"number\">2</td>"
+                "<td data-l=\"Declined\" class=\"number\">1</td>"
+                "<td data-l=\"Failed\" class=\"number\">0</td>"
+                "<td data-l=\"Rate\" class=\"number\">66.6 %</td>"
+                "<td data-l=\"Waits\" class=\"number\">1</td>");
+    EXPECT_PAGE(&ann, 200, "<strong>no answer since ");
+    EXPECT_PAGE(&ann, 200, "2 in three hours");
+    visitor_get(&ann, "/channels");
+    EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
+    EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
+    visitor_leave(&ann);
+}
+
 struct looking {
     struct visitor visitor;
     atomic_int is_done;
@@ -408,6 +439,7 @@ static void test_any_past_moment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_now_shows_channels),
         cmocka_unit_test(test_now_shows_what_is_proposed),
         cmocka_unit_test(test_now_waits_for_nobody),
         cmocka_unit_test(test_pages_of_a_list),

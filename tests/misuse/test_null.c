@@ -465,13 +465,6 @@ CALL(tl_account_look)
     return (int)tl_account_look(N(1, have.client), N(2, &account));
 }
 
-CALL(tl_pace_look)
-{
-    tl_pace pace = TL_PACE_INIT;
-
-    return (int)tl_pace_look(N(1, have.client), N(2, &pace));
-}
-
 CALL(tl_doctor)
 {
     return (int)tl_doctor(N(1, have.client), N(2, each_finding), MAY(3, &have));
@@ -1123,7 +1116,10 @@ CALL(tl_channel_check)
 
 CALL(tl_channel_list)
 {
-    return (int)tl_channel_list(N(1, have.client), N(2, each_channel), MAY(3, &have));
+    tl_pace pace = TL_PACE_INIT;
+
+    return (int)tl_channel_list(N(1, have.client), MAY(2, &pace), N(3, each_channel),
+                                MAY(4, &have));
 }
 
 CALL(tl_session_list)
@@ -1671,7 +1667,6 @@ static const struct entry {
     FUNCTION(tl_client_site, 1),
     FUNCTION(tl_client_stats, 2),
     FUNCTION(tl_account_look, 2),
-    FUNCTION(tl_pace_look, 2),
     FUNCTION(tl_doctor, 3),
     FUNCTION(tl_error_message, 0),
     FUNCTION(tl_error_report, 1),
@@ -1779,7 +1774,7 @@ static const struct entry {
     FUNCTION(tl_explain, 4),
     FUNCTION(tl_trade_read, 5),
     FUNCTION(tl_overview_read, 4),
-    FUNCTION(tl_channel_list, 3),
+    FUNCTION(tl_channel_list, 4),
     FUNCTION(tl_session_list, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),

@@ -411,6 +411,7 @@ static tl_status call_overview(scene *s)
 {
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
     tl_overview overview = TL_OVERVIEW_INIT;
+    tl_pace pace = TL_PACE_INIT;
     tl_trade_each each = TL_TRADE_EACH_INIT;
     tl_status status = tl_explain(s->far, &key, each_sentence, NULL);
 
@@ -421,7 +422,7 @@ static tl_status call_overview(scene *s)
     if (status == TL_OK)
         status = tl_overview_read(s->far, &overview, each_waiting, NULL);
     if (status == TL_OK)
-        status = tl_channel_list(s->far, each_channel, NULL);
+        status = tl_channel_list(s->far, &pace, each_channel, NULL);
     if (status == TL_OK)
         status = tl_pause_list(s->far, each_pause, NULL);
     if (status == TL_OK)
@@ -436,7 +437,6 @@ static tl_status call_looks(scene *s)
     tl_key key = {s->serial, s->cust, "WITHDRAW"};
     tl_status status = tl_list(s->far, &filter, each_view, NULL);
     tl_account account = TL_ACCOUNT_INIT;
-    tl_pace pace = TL_PACE_INIT;
     tl_overdue overdue;
     int64_t due_ms;
     int suspects;
@@ -463,8 +463,6 @@ static tl_status call_looks(scene *s)
         status = tl_operations(s->far, each_operation, NULL);
     if (status == TL_OK)
         status = tl_account_look(s->far, &account);
-    if (status == TL_OK)
-        status = tl_pace_look(s->far, &pace);
     if (status == TL_OK)
         status = tl_next_due_ms(s->far, "WITHDRAW", &due_ms);
     if (status == TL_OK)

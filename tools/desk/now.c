@@ -273,7 +273,7 @@ static int by_program(const void *one, const void *other)
                           : (int)(a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* -------------------------------------------------------------- payments -- */
+/* ---------------------------------------------------- payments and channels -- */
 
 /* What was counted whole before stays known, also when a busy house lets only the newest minutes
  * be counted now. */
@@ -292,14 +292,33 @@ static void keep_pace(struct now *now, const tl_pace *pace)
     now->minute_us = pace->minute_us;
 }
 
-static tl_status look_at_pace(struct now *now, tl_client *client)
+static int take_channel(void *context, const tl_channel_state *state)
+{
+    struct now *now = context;
+    struct channel *one = &now->channels[now->channel_count];
+
+    now->channels_cut = now->channel_count == CHANNELS_MOST;
+    if (now->channels_cut)
+        return 1;
+    snprintf(one->name, sizeof one->name, "%s", state->channel);
+    snprintf(one->op_code, sizeof one->op_code, "%s", state->op_code);
+    one->state = *state;
+    one->state.channel = one->state.op_code = NULL;
+    now->channel_count++;
+    return 0;
+}
+
+/* Both are one reading. */
+static tl_status look_at_channels(struct now *now, tl_client *client)
 {
     tl_pace pace = TL_PACE_INIT;
     tl_status status;
 
     if (now->pace_ms != 0 && steady_ms() - now->pace_ms < PACE_MS)
         return TL_OK;
-    status = tl_pace_look(client, &pace);
+    now->channel_count = 0;
+    now->channels_cut = 0;
+    status = tl_channel_list(client, &pace, take_channel, now);
     if (status == TL_OK) {
         keep_pace(now, &pace);
         now->pace_ms = steady_ms();
@@ -363,7 +382,7 @@ static tl_status take_picture(struct now *now, tl_client *client)
     if (status == TL_OK)
         status = look_at_server(now, client);
     if (status == TL_OK)
-        status = look_at_pace(now, client);
+        status = look_at_channels(now, client);
     qsort(now->processes, now->process_count, sizeof now->processes[0], by_program);
     return status;
 }

@@ -14,6 +14,7 @@
 #define PROCESSES_MOST 64u
 #define PERSONS_MOST 30u
 #define PAUSED_MOST 16u
+#define CHANNELS_MOST 24u
 #define SUMS_MOST 6u
 
 /* Money in one currency; "" where trades told no amount. */
@@ -64,6 +65,12 @@ struct paused {
     int64_t since_us;
 };
 
+/* What became of an operation's trades at a channel; the pointers of `state` are not set. */
+struct channel {
+    char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
+    tl_channel_state state;
+};
+
 struct now {
     int64_t now_us; /* the server's */
     int cut;        /* more trades are in process than were looked at */
@@ -88,6 +95,9 @@ struct now {
     /* Payments of each minute, newest first; -1: not counted. */
     int64_t minute_us;
     int64_t paid[TL_PACE_MINUTES];
+    struct channel channels[CHANNELS_MOST];
+    unsigned channel_count;
+    int channels_cut;
 };
 
 struct now_keeper;

@@ -1,13 +1,16 @@
-/* The page Channels: which are paused, why and by whom; pausing one and having it go on. */
+/* The page Channels: what became of their trades; which are paused, why and by whom; pausing one and
+ * having it go on. */
 #include "now.h"
 #include "parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct writing {
     struct visit *visit;
-    unsigned number; /* of the row, for the names of its fields */
+    const struct now *now; /* NULL: it could not be taken */
+    unsigned number;       /* of the row, for the names of its fields */
 };
 
 static const char *state_of(const tl_pause_row *row)
@@ -42,6 +45,32 @@ static void offer(struct writing *w, const tl_pause_row *row)
         part_command(page, "tradelock", "channel", verb, row->channel, "--reason", "TEXT", NULL);
 }
 
+/* What became of its trades, where any ended or wait. */
+static void write_rate(struct page *page, const struct now *now, const tl_pause_row *row)
+{
+    for (unsigned i = 0; now != NULL && i < now->channel_count; i++) {
+        const struct channel *one = &now->channels[i];
+        const tl_channel_state *state = &one->state;
+
+        if (strcmp(one->name, row->channel) != 0 || strcmp(one->op_code, row->op_code) != 0)
+            continue;
+        page_format(
+            page,
+            "<p>In the last hour: %llu succeeded, %llu declined, %llu failed. Waiting: %llu. ",
+            (unsigned long long)state->succeeded, (unsigned long long)state->declined,
+            (unsigned long long)state->failed, (unsigned long long)state->waits);
+        if (state->succeeded + state->declined + state->failed > 0)
+            page_put(page, "Success rate: ");
+        part_rate(page, state);
+        if (state->down_since_us != 0) {
+            page_put(page, " <strong>No answer since ");
+            page_moment(page, state->down_since_us);
+            page_put(page, "</strong>");
+        }
+        page_put(page, "</p>\n");
+    }
+}
+
 static int write_row(void *context, const tl_pause_row *row)
 {
     struct writing *w = context;
@@ -56,6 +85,7 @@ static int write_row(void *context, const tl_pause_row *row)
         page_format(page, " by %s: %s", row->account, row->reason);
     }
     page_put(page, "</p>\n");
+    write_rate(page, w->now, row);
     if (w->visit->session->account.may_decide)
         offer(w, row);
     page_put(page, "</section>\n");
@@ -66,8 +96,12 @@ static int write_row(void *context, const tl_pause_row *row)
 static void write_channels(struct visit *visit, unsigned status, const char *problem)
 {
     struct page *page = &visit->answer->page;
+    struct now *now = malloc(sizeof *now);
     struct writing writing = {.visit = visit};
     tl_status read;
+
+    if (now != NULL && now_look(visit->desk->now, visit->session->client, now) == TL_OK)
+        writing.now = now;
 
     layout_begin(visit, status, "Channels", PLACE_NOW, 0);
     page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
@@ -92,6 +126,7 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
     else if (writing.number == 0)
         page_put(page, "<p class=\"calm-line\">No workflow has registered a channel.</p>\n");
     layout_end(visit);
+    free(now);
 }
 
 void page_channels(struct visit *visit)

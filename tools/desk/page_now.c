@@ -229,6 +229,63 @@ static void paused(struct page *page, const struct now *now)
                  "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
 }
 
+static void channel_row(struct page *page, const struct channel *one, const struct now *now)
+{
+    const tl_channel_state *state = &one->state;
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"Succeeded", state->succeeded}, {"Declined", state->declined}, {"Failed", state->failed}};
+
+    page_format(page, "<tr><td data-l=\"Channel\">%s</td><td data-l=\"Operation\">%s</td>",
+                one->name, one->op_code);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        page_format(page, "<td data-l=\"%s\" class=\"number\">%llu</td>", counts[i].name,
+                    (unsigned long long)counts[i].count);
+    page_put(page, "<td data-l=\"Rate\" class=\"number\">");
+    part_rate(page, state);
+    page_format(page, "</td><td data-l=\"Waits\" class=\"number\">%llu</td><td data-l=\"Down\">",
+                (unsigned long long)state->waits);
+    if (state->down_since_us != 0) {
+        page_put(page, "<strong>no answer since ");
+        page_moment(page, state->down_since_us);
+        page_put(page, "</strong>, ");
+        page_ago(page, state->down_since_us, now->now_us);
+    }
+    page_put(page, "</td></tr>\n");
+}
+
+static void channels(struct page *page, const struct now *now)
+{
+    int is_cut = 0;
+
+    page_put(page, "<section class=\"card\"><h2>Channels, the last hour</h2>\n");
+    if (now->channel_count == 0) {
+        page_put(page, "<p class=\"calm-line\">Nothing ended, and nothing waits.</p></section>\n");
+        return;
+    }
+    page_put(page,
+             "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Channel"
+             "</th><th scope=\"col\">Operation</th><th scope=\"col\" class=\"number\">Succeeded"
+             "</th><th scope=\"col\" class=\"number\">Declined</th><th scope=\"col\" "
+             "class=\"number\">Failed</th><th scope=\"col\" class=\"number\">Rate</th>"
+             "<th scope=\"col\" class=\"number\">Waits</th><th scope=\"col\">Down</th></tr>"
+             "</thead><tbody>\n");
+    for (unsigned i = 0; i < now->channel_count; i++) {
+        channel_row(page, &now->channels[i], now);
+        is_cut |= now->channels[i].state.cut;
+    }
+    page_put(page, "</tbody></table></div>\n");
+    if (is_cut)
+        page_put(page, "<p class=\"quiet\">More ended or waits than is counted here: these are the "
+                       "newest of each operation.</p>\n");
+    if (now->channels_cut)
+        page_put(page, "<p class=\"quiet\">There are more channels than stand here: "
+                       "<code>tradelock status</code></p>\n");
+    page_put(page, "</section>\n");
+}
+
 /* --------------------------------------------------------------- payments -- */
 
 static void line(struct page *page, const struct now *now, int64_t most)
@@ -321,6 +378,7 @@ static void write_now(struct visit *visit, const struct now *now)
     bars(page, now);
     payments(page, now);
     page_put(page, "</div>\n");
+    channels(page, now);
     processes(page, now);
     page_put(page,
              "<p class=\"acts\"><a class=\"button\" href=\"/channels\">Pause a channel</a></p>\n");

@@ -79,6 +79,16 @@ void part_rows(struct visit *visit, const struct rows *rows)
     page_put(page, "</tbody></table></div>\n");
 }
 
+/* Never rounded up: only where all succeeded it is 100. */
+void part_rate(struct page *page, const tl_channel_state *state)
+{
+    const uint64_t ended = state->succeeded + state->declined + state->failed;
+    const unsigned tenths = ended > 0 ? (unsigned)(state->succeeded * 1000 / ended) : 0;
+
+    if (ended > 0)
+        page_format(page, "%u.%u %%", tenths / 10, tenths % 10);
+}
+
 void part_command(struct page *page, const char *first, ...)
 {
     va_list words;

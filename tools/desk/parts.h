@@ -11,6 +11,8 @@ void part_state(struct page *page, const tl_view *view);
 void part_trade_link(struct visit *visit, const tl_view *view);
 /* Rows as a table. */
 void part_rows(struct visit *visit, const struct rows *rows);
+/* The success rate of what ended, as "94.0 %"; nothing where nothing did. */
+void part_rate(struct page *page, const tl_channel_state *state);
 /* A command line that does the same, from the words up to NULL. */
 void part_command(struct page *page, const char *first, ...) __attribute__((sentinel));
 

@@ -22,6 +22,7 @@ enum { OPTION_WATCH = OPTION_OWN, OPTION_EVERY };
 #define HANGS_S 900
 /* A channel that is paused for so long may have been forgotten. */
 #define PAUSED_US INT64_C(3600000000)
+#define DAY_US INT64_C(86400000000)
 #define GROUPS 64
 
 /* The trades of one state and currency. */
@@ -38,6 +39,7 @@ struct screen {
     size_t group_count;
     uint64_t proposals;
     unsigned down, paused_long;
+    int channels_cut;
     json_t *waiting, *channels, *paused;
     struct table *channel_table, *paused_table;
     int64_t now_us;
@@ -84,24 +86,60 @@ static int take_waiting(void *context, const tl_waiting *one)
     return 0;
 }
 
+/* Never rounded up: only where all succeeded it is 100. */
+static const char *rate_text(char to[24], const tl_channel_state *one)
+{
+    const uint64_t ended = one->succeeded + one->declined + one->failed;
+    const unsigned tenths = ended > 0 ? (unsigned)(one->succeeded * 1000 / ended) : 0;
+
+    snprintf(to, 24, "%u.%u %%", tenths / 10, tenths % 10);
+    return ended > 0 ? to : "";
+}
+
+static json_t *json_rate(const tl_channel_state *one)
+{
+    const uint64_t ended = one->succeeded + one->declined + one->failed;
+
+    return ended > 0 ? json_real((double)one->succeeded / (double)ended) : json_null();
+}
+
+/* "09:30:00Z" of today, else "2026-03-01 09:30Z". */
+static const char *since_text(char to[TIME_TEXT], int64_t us, int64_t now_us)
+{
+    char whole[TIME_TEXT];
+
+    time_text(whole, us);
+    to[0] = '\0';
+    if (us != 0 && us / DAY_US == now_us / DAY_US)
+        snprintf(to, TIME_TEXT, "%.8sZ", whole + 11);
+    else if (us != 0)
+        snprintf(to, TIME_TEXT, "%.10s %.5sZ", whole, whole + 11);
+    return to;
+}
+
 static int take_channel(void *context, const tl_channel_state *one)
 {
     struct screen *s = context;
-    char when[TIME_TEXT], rate[16], silent[24], answered[24];
-    const uint64_t all = one->answered + one->silent;
+    char since[TIME_TEXT], rate[24], counts[5][24];
+    const uint64_t numbers[] = {one->succeeded, one->declined, one->failed, one->waits,
+                                one->silent};
 
     s->down += one->down_since_us != 0;
-    snprintf(answered, sizeof answered, "%llu", (unsigned long long)one->answered);
-    snprintf(silent, sizeof silent, "%llu", (unsigned long long)one->silent);
-    snprintf(rate, sizeof rate, "%llu %%",
-             (unsigned long long)(all > 0 ? one->answered * 100 / all : 100));
-    table_add(s->channel_table, one->channel, one->op_code, answered, silent, rate,
-              time_text(when, one->down_since_us));
+    s->channels_cut |= one->cut;
+    for (size_t i = 0; i < 5; i++)
+        snprintf(counts[i], sizeof counts[i], "%llu", (unsigned long long)numbers[i]);
+    table_add(s->channel_table, one->channel, one->op_code, counts[0], counts[1], counts[2],
+              rate_text(rate, one), counts[3], counts[4],
+              since_text(since, one->down_since_us, s->overview.now_us));
     json_array_append_new(
-        s->channels, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "op_code", one->op_code, "channel",
-                               one->channel, "answered", (json_int_t)one->answered, "unanswered",
-                               (json_int_t)one->silent, "answered_at", json_time(one->answered_us),
-                               "down_since", json_time(one->down_since_us)));
+        s->channels,
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:b}", "op_code",
+                  one->op_code, "channel", one->channel, "succeeded", (json_int_t)one->succeeded,
+                  "declined", (json_int_t)one->declined, "failed", (json_int_t)one->failed, "rate",
+                  json_rate(one), "waits", (json_int_t)one->waits, "answered",
+                  (json_int_t)one->answered, "unanswered", (json_int_t)one->silent, "answered_at",
+                  json_time(one->answered_us), "down_since", json_time(one->down_since_us), "cut",
+                  one->cut));
     return 0;
 }
 
@@ -150,14 +188,14 @@ static tl_status screen_read(struct screen *s, tl_client *client)
         .channels = json_array(),
         .paused = json_array(),
         .paused_table = table_new("PAUSED", "OPERATION", "SINCE", "BY", "REASON", NULL),
-        .channel_table =
-            table_new("CHANNEL", "OPERATION", "ANSWERED", "NO ANSWER", "RATE", "DOWN SINCE", NULL)};
+        .channel_table = table_new("CHANNEL", "OPERATION", "PAID", "DECLINED", "FAILED", "RATE",
+                                   "WAITS", "SILENT", "DOWN SINCE", NULL)};
     clock_gettime(CLOCK_REALTIME, &now);
     status = tl_overview_read(client, &s->overview, take_waiting, s);
     if (status == TL_OK)
         status = tl_restore_status(client, &s->restore, NULL, NULL);
     if (status == TL_OK)
-        status = tl_channel_list(client, take_channel, s);
+        status = tl_channel_list(client, NULL, take_channel, s);
     if (status == TL_OK)
         status = tl_pause_list(client, take_pause, s);
     if (status == TL_OK)
@@ -289,9 +327,11 @@ static void print_screen(const struct screen *s)
     print_people(s);
     print_groups(s);
     if (json_array_size(s->channels) > 0)
-        puts("\nChannels, by the last attempt of each trade that waits (no rate over time)");
+        puts("\nChannels: what ended in the last hour; what waits, and got no answer last");
     fflush(stdout);
     table_print(s->channel_table);
+    if (s->channels_cut)
+        puts("There is more than was counted: these are the newest of each operation.");
     if (json_array_size(s->paused) > 0)
         puts("\nChannels through which nothing new is sent (`tradelock channel`)");
     fflush(stdout);
@@ -383,13 +423,13 @@ const struct command command_status = {
     .name = "status",
     .summary = "one screen: money that waits, channels, processes, server",
     .arguments = "[--watch] [OPTION...]",
-    .text = "Counts what waits, and its money, by state, currency and age; says which channels\n"
-            "answer, which processes are alive, what waits for a second person, and whether the\n"
-            "server may be trusted.  For monitors the exit code is 5 when the server is unsafe,\n"
-            "restored or its clock was set; else 6 when something needs a person: parked, in\n"
-            "conflict, proposed, claimed by nobody for a minute, held too long, in doubt for a\n"
-            "quarter of an hour, a silent process, a channel that does not answer or is paused\n"
-            "for an hour; else 0.\n",
+    .text = "Counts what waits, and its money, by state, currency and age; says how many trades\n"
+            "of each channel succeeded in the last hour, since when it is down, which processes\n"
+            "are alive, what waits for a second person, and whether the server may be trusted.\n"
+            "For monitors the exit code is 5 when the server is unsafe, restored or its clock was\n"
+            "set; else 6 when something needs a person: parked, in conflict, proposed, claimed by\n"
+            "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"
+            "process, a channel that does not answer or is paused for an hour; else 0.\n",
     .options = "  --watch         the same again and again, in place\n"
                "  --every TIME    how often (2s)\n",
     .run = run,

@@ -1,6 +1,5 @@
 /*
- * admin/now.h - who is logged in, and how many payments a minute succeed.  It reads by index, and
- * at most what is said below.
+ * admin/now.h - who is logged in.
  *
  * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
  */
@@ -30,24 +29,6 @@ typedef struct tl_account {
 
 /* TL_OK: *account says who is connected, and tries its rights; no row is touched. */
 TL_EXPORT tl_status tl_account_look(tl_client *client, tl_account *account);
-
-#define TL_PACE_MINUTES 180
-
-/* How many trades succeeded in each of the last minutes, by the server's clock. */
-typedef struct tl_pace {
-    unsigned version;  /* TL_PACE_VERSION */
-    int64_t minute_us; /* the minute that runs now begins there; paid[0] is of it */
-    /* So many of the minutes are counted whole.  It is fewer than all where more than 20,000
-     * trades of one operation ended in them. */
-    unsigned whole;
-    uint64_t paid[TL_PACE_MINUTES];
-} tl_pace;
-
-#define TL_PACE_VERSION 1u
-#define TL_PACE_INIT TL_INITIAL(tl_pace, TL_PACE_VERSION)
-
-/* TL_OK: *pace is counted.  It reads up to 20,000 rows of each operation; ask once a minute. */
-TL_EXPORT tl_status tl_pace_look(tl_client *client, tl_pace *pace);
 
 #ifdef __cplusplus
 }

@@ -51,16 +51,46 @@ typedef struct tl_overview {
 TL_EXPORT tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
                                      void *context);
 
-/* What a channel told the last compensating attempts of an operation's open trades. */
+#define TL_PACE_MINUTES 180
+
+/* How many trades succeeded in each of the last minutes, by the server's clock. */
+typedef struct tl_pace {
+    unsigned version;  /* TL_PACE_VERSION */
+    int64_t minute_us; /* the minute that runs now begins there; paid[0] is of it */
+    /* So many of the minutes are counted whole.  It is fewer than all where more than 20,000
+     * trades of one operation ended in them. */
+    unsigned whole;
+    uint64_t paid[TL_PACE_MINUTES];
+} tl_pace;
+
+#define TL_PACE_VERSION 1u
+#define TL_PACE_INIT TL_INITIAL(tl_pace, TL_PACE_VERSION)
+
+/* The minute that runs now, and those before it. */
+#define TL_RATE_MINUTES 60
+
+/* What becomes of an operation's trades at a channel.  A trade that is tried anew counts as what it
+ * is now. */
 typedef struct tl_channel_state {
-    const char *op_code, *channel;
-    uint64_t answered, silent; /* trades whose last attempt got an answer, or none */
-    int64_t answered_us;       /* the last answer; 0: none */
-    int64_t down_since_us;     /* since when none came any more; 0: the last one was answered */
+    const char *op_code, *channel; /* "unknown": the trades did not say */
+    /* Trades that ended in the last TL_RATE_MINUTES: declined by the channel, or failed with
+     * another proof. */
+    uint64_t succeeded, declined, failed;
+    uint64_t waits; /* trades without an end that nobody holds, or a compensating attempt does */
+    /* Of those that nobody holds: their last attempt got an answer, or none. */
+    uint64_t answered, silent;
+    int64_t answered_us;   /* the last answer, an end of a trade or not; 0: none */
+    int64_t down_since_us; /* since when none came any more; 0: the last one was answered */
+    int cut; /* there is more than was counted: these are the newest 20,000 that ended, and 10,000
+              * that wait, of the operation */
 } tl_channel_state;
 
 typedef int (*tl_channel_fn)(void *context, const tl_channel_state *channel);
-TL_EXPORT tl_status tl_channel_list(tl_client *client, tl_channel_fn each, void *context);
+/* Tells each channel at which something waits or ended, by operation.  pace NULL: it is not asked
+ * for; else TL_OK means that *pace is counted too.  Both are one reading, of at most 20,000 rows of
+ * each operation that ended: of three hours with pace, else of one. */
+TL_EXPORT tl_status tl_channel_list(tl_client *client, tl_pace *pace, tl_channel_fn each,
+                                    void *context);
 
 /* A process, as its session says; sessions that were ended and cleared up are not shown. */
 typedef struct tl_session_row {

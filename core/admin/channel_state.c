@@ -1,0 +1,298 @@
+/* Tells what becomes of the trades at each channel: what ended lately, what waits, and since when a
+ * channel gives no answer.  Reads only, and holds no connection while it tells. */
+#include "admin/metrics_rows.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "client/read.h"
+#include "store/bind.h"
+
+#include <tradelock/admin/overview.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one operation, so many of the trades of the last minutes are looked at. */
+#define ENDED_ROWS 20000
+#define MINUTE_US INT64_C(60000000)
+
+enum waits_column {
+    WAITS_CHANNEL,
+    WAITS_COUNT,
+    WAITS_ANSWERED,
+    WAITS_SILENT,
+    WAITS_ANSWERED_US,
+    WAITS_SILENT_US,
+    WAITS_FIRST_SILENT_US,
+    WAITS_LOOKED_AT
+};
+
+enum ended_column {
+    ENDED_NOW,
+    ENDED_MINUTE,
+    ENDED_CHANNEL,
+    ENDED_SUCCEEDED,
+    ENDED_DECLINED,
+    ENDED_FAILED,
+    ENDED_ANSWERED_US,
+    ENDED_LOOKED_AT,
+    ENDED_EARLIEST
+};
+
+struct channel {
+    char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
+    tl_channel_state state;
+    int64_t silent_us, first_silent_us;
+};
+
+struct reading {
+    struct channel *channels;
+    size_t count, space, first; /* first: of the operation that is read now */
+    unsigned minutes;
+    tl_pace pace;
+    db_result rows;
+};
+
+/* The entry of a channel of the operation, made on first use; NULL: out of memory. */
+static struct channel *channel_of(struct reading *reading, const char *op_code, const char *name)
+{
+    struct channel *one;
+
+    for (size_t i = reading->first; i < reading->count; i++)
+        if (strcmp(reading->channels[i].name, name) == 0)
+            return &reading->channels[i];
+    if (reading->count == reading->space) {
+        const size_t space = reading->space == 0 ? 16 : reading->space * 2;
+        struct channel *larger = memory_resize(reading->channels, space * sizeof *larger);
+
+        if (larger == NULL) {
+            error_set(TL_NO_MEMORY, "out of memory for the channels");
+            return NULL;
+        }
+        reading->channels = larger;
+        reading->space = space;
+    }
+    one = &reading->channels[reading->count++];
+    *one = (struct channel){.name = ""};
+    text_copy(one->name, sizeof one->name, name);
+    text_copy(one->op_code, sizeof one->op_code, op_code);
+    return one;
+}
+
+static void cut(struct reading *reading)
+{
+    for (size_t i = reading->first; i < reading->count; i++)
+        reading->channels[i].state.cut = 1;
+}
+
+/* ------------------------------------------------------------------ what waits -- */
+
+static tl_status take_waits(struct reading *reading, const char *op_code)
+{
+    const db_result *r = &reading->rows;
+    uint64_t looked_at = 0;
+
+    for (size_t row = 0; row < r->rows; row++) {
+        struct channel *one = channel_of(reading, op_code, db_get_text(r, row, WAITS_CHANNEL));
+
+        if (one == NULL)
+            return TL_NO_MEMORY;
+        one->state.waits = db_get_uint(r, row, WAITS_COUNT);
+        one->state.answered = db_get_uint(r, row, WAITS_ANSWERED);
+        one->state.silent = db_get_uint(r, row, WAITS_SILENT);
+        one->state.answered_us = db_get_int(r, row, WAITS_ANSWERED_US);
+        one->silent_us = db_get_int(r, row, WAITS_SILENT_US);
+        one->first_silent_us = db_get_int(r, row, WAITS_FIRST_SILENT_US);
+        looked_at += db_get_uint(r, row, WAITS_LOOKED_AT);
+    }
+    if (looked_at >= METRICS_OVERDUE_ROWS)
+        cut(reading);
+    return TL_OK;
+}
+
+/* What a compensating attempt holds waits as well. */
+static tl_status take_working(struct reading *reading, const char *op_code)
+{
+    const db_result *r = &reading->rows;
+
+    for (size_t row = 0; row < r->rows; row++) {
+        struct channel *one;
+
+        if (strcmp(db_get_text(r, row, METRICS_STATE), "working") != 0)
+            continue;
+        one = channel_of(reading, op_code, db_get_text(r, row, METRICS_CHANNEL));
+        if (one == NULL)
+            return TL_NO_MEMORY;
+        one->state.waits += db_get_uint(r, row, METRICS_COUNT);
+    }
+    return TL_OK;
+}
+
+static tl_status read_waits(struct reading *reading, db *connection, const char *op_code)
+{
+    char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
+    tl_status status =
+        read_status(connection,
+                    SQL_RUN(connection, &reading->rows, channel_waits, .op_code = db_text(op_code),
+                            .most = db_uint(METRICS_OVERDUE_ROWS)),
+                    "reading what waits for the channels");
+
+    snprintf(retry_op, sizeof retry_op, "%s%s", op_code, TL_RETRY_SUFFIX);
+    if (status == TL_OK)
+        status = take_waits(reading, op_code);
+    if (status == TL_OK)
+        status = read_status(connection,
+                             SQL_RUN(connection, &reading->rows, metrics_working,
+                                     .op_code = db_text(op_code), .retry_op = db_text(retry_op),
+                                     .most = db_uint(METRICS_ROWS)),
+                             "counting trades that are worked on");
+    return status == TL_OK ? take_working(reading, op_code) : status;
+}
+
+/* ------------------------------------------------------------------ what ended -- */
+
+/* How many of the last minutes are counted whole: what ended in the minute of the earliest end was
+ * perhaps cut off. */
+static unsigned whole_minutes(const struct reading *reading)
+{
+    const db_result *r = &reading->rows;
+    int64_t back = 0;
+    uint64_t looked_at = 0;
+
+    for (size_t row = 0; row < r->rows; row++) {
+        const int64_t ago = db_get_int(r, row, ENDED_NOW) - db_get_int(r, row, ENDED_EARLIEST);
+
+        looked_at += db_get_uint(r, row, ENDED_LOOKED_AT);
+        if (ago > back)
+            back = ago;
+    }
+    return looked_at < ENDED_ROWS || back > reading->minutes ? reading->minutes : (unsigned)back;
+}
+
+static tl_status take_ended(struct reading *reading, const char *op_code)
+{
+    const db_result *r = &reading->rows;
+    tl_pace *pace = &reading->pace;
+    const unsigned whole = whole_minutes(reading);
+
+    for (size_t row = 0; row < r->rows; row++) {
+        struct channel *one = channel_of(reading, op_code, db_get_text(r, row, ENDED_CHANNEL));
+        int64_t ago;
+
+        if (one == NULL)
+            return TL_NO_MEMORY;
+        if (pace->minute_us == 0)
+            pace->minute_us = db_get_int(r, row, ENDED_NOW) * MINUTE_US;
+        ago = pace->minute_us / MINUTE_US - db_get_int(r, row, ENDED_MINUTE);
+        if (ago >= 0 && ago < TL_PACE_MINUTES)
+            pace->paid[ago] += db_get_uint(r, row, ENDED_SUCCEEDED);
+        if (db_get_int(r, row, ENDED_ANSWERED_US) > one->state.answered_us)
+            one->state.answered_us = db_get_int(r, row, ENDED_ANSWERED_US);
+        if (ago >= TL_RATE_MINUTES)
+            continue;
+        one->state.succeeded += db_get_uint(r, row, ENDED_SUCCEEDED);
+        one->state.declined += db_get_uint(r, row, ENDED_DECLINED);
+        one->state.failed += db_get_uint(r, row, ENDED_FAILED);
+    }
+    if (whole < pace->whole)
+        pace->whole = whole;
+    if (whole < TL_RATE_MINUTES)
+        cut(reading);
+    return TL_OK;
+}
+
+static tl_status read_ended(struct reading *reading, db *connection, const char *op_code)
+{
+    const tl_status status =
+        read_status(connection,
+                    SQL_RUN(connection, &reading->rows, channel_ended, .op_code = db_text(op_code),
+                            .minutes = db_uint(reading->minutes), .most = db_uint(ENDED_ROWS)),
+                    "counting what ended");
+
+    return status == TL_OK ? take_ended(reading, op_code) : status;
+}
+
+static tl_status read_channels(struct reading *reading, db *connection)
+{
+    store_operation next = {.op_code = ""};
+    tl_status status;
+
+    for (;;) {
+        status = read_status(connection, store_operation_next(connection, &next),
+                             "reading the operations");
+        if (status != TL_OK || next.op_code[0] == '\0')
+            return status;
+        if (text_is_retry_op(next.op_code))
+            continue;
+        reading->first = reading->count;
+        status = read_waits(reading, connection, next.op_code);
+        if (status == TL_OK)
+            status = read_ended(reading, connection, next.op_code);
+        if (status != TL_OK)
+            return status;
+    }
+}
+
+/* -------------------------------------------------------------------- telling -- */
+
+static int by_name(const void *one, const void *other)
+{
+    const struct channel *a = one, *b = other;
+    const int by_op = strcmp(a->op_code, b->op_code);
+
+    return by_op != 0 ? by_op : strcmp(a->name, b->name);
+}
+
+/* No answer since the last one, or since the first trade that got none. */
+static int64_t down_since(const struct channel *channel)
+{
+    const int64_t answered_us = channel->state.answered_us;
+
+    if (channel->silent_us <= answered_us)
+        return 0;
+    return channel->first_silent_us > answered_us ? channel->first_silent_us : answered_us;
+}
+
+static void tell(struct reading *reading, tl_channel_fn each, void *context)
+{
+    if (reading->count > 1)
+        qsort(reading->channels, reading->count, sizeof reading->channels[0], by_name);
+    for (size_t i = 0; i < reading->count; i++) {
+        struct channel *one = &reading->channels[i];
+        tl_channel_state *state = &one->state;
+
+        state->op_code = one->op_code;
+        state->channel = one->name;
+        state->down_since_us = down_since(one);
+        if (state->waits + state->succeeded + state->declined + state->failed > 0 &&
+            each(context, state) != 0)
+            return;
+    }
+}
+
+tl_status tl_channel_list(tl_client *client, tl_pace *pace, tl_channel_fn each, void *context)
+{
+    struct reading reading = {.minutes = pace != NULL ? TL_PACE_MINUTES : TL_RATE_MINUTES,
+                              .pace = TL_PACE_INIT,
+                              .rows = DB_RESULT_INIT};
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    reading.pace.whole = reading.minutes;
+    if (status == TL_OK && pace != NULL && pace->version != TL_PACE_VERSION)
+        status = error_set(TL_INVALID, "the version of pace is not set");
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_channels(&reading, connection);
+    read_end(client, connection);
+    if (status == TL_OK && pace != NULL)
+        *pace = reading.pace;
+    if (status == TL_OK)
+        tell(&reading, each, context);
+    db_result_free(&reading.rows);
+    memory_free(reading.channels);
+    return status;
+}
