@@ -21,13 +21,13 @@ GRANT SELECT,
         not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at, amount_minor, currency),
+        actor, created_at, updated_at, amount_minor, currency, batch, traceparent),
     UPDATE (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
         not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at, amount_minor, currency)
+        actor, created_at, updated_at, amount_minor, currency, batch, traceparent)
     ON trade_lock TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO tradelock_application;
 GRANT SELECT ON tl_clock TO tradelock_application;

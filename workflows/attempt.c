@@ -51,6 +51,8 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const 
     a->seen.payload = a->payload;
     a->seen.payload_size = payload_size;
     a->seen.currency = a->currency;
+    a->seen.batch = a->batch;
+    a->seen.traceparent = a->traceparent;
     return TL_OK;
 }
 
@@ -71,10 +73,17 @@ int64_t attempt_since_ms(const workflow *of, const tl_lock *lock)
     return now_ms + tl_lock_remaining_ms(lock) - of->given.policy.max_hold_ms;
 }
 
-void attempt_show_amount(attempt *a, int64_t amount_minor, const char *currency)
+static void copy_said(char *to, size_t space, const char *from)
 {
-    a->seen.amount_minor = amount_minor;
-    copy_text(a->currency, sizeof a->currency, currency != NULL ? currency : "");
+    copy_text(to, space, from != NULL ? from : "");
+}
+
+void attempt_show_said(attempt *a, const attempt_said *said)
+{
+    a->seen.amount_minor = said->amount_minor;
+    copy_said(a->currency, sizeof a->currency, said->currency);
+    copy_said(a->batch, sizeof a->batch, said->batch);
+    copy_said(a->traceparent, sizeof a->traceparent, said->traceparent);
 }
 
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
@@ -85,7 +94,8 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
     /* 0: the row was not read, and what run.c showed of the trade before still holds. */
     if (view->created_us != 0) {
         a->seen.created_us = view->created_us;
-        attempt_show_amount(a, view->amount_minor, view->currency);
+        attempt_show_said(
+            a, &(attempt_said){view->amount_minor, view->currency, view->batch, view->traceparent});
     }
     a->deadline_at_ms = 0;
     if (view->deadline_us > 0)

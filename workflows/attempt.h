@@ -16,6 +16,7 @@ typedef struct attempt {
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
     char currency[TL_CURRENCY + 1];
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
     void *payload;
     tl_book *book;          /* NULL: the workflow declares no statements */
     int64_t deadline_at_ms; /* by schedule_now_ms(); 0: none */
@@ -31,8 +32,14 @@ void attempt_free(attempt *a);
  * long this process was stopped since. */
 int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
 
-/* Shows the amount of the row, or of the request that will make it; currency NULL or "": none. */
-void attempt_show_amount(attempt *a, int64_t amount_minor, const char *currency);
+/* What a request says of itself.  A text that is NULL or "" is not said. */
+typedef struct attempt_said {
+    int64_t amount_minor;
+    const char *currency, *batch, *traceparent;
+} attempt_said;
+
+/* Shows what the row says, or the request that will make it. */
+void attempt_show_said(attempt *a, const attempt_said *said);
 /* Shows what the row said at since_ms, from which its deadline is counted. */
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 

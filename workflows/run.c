@@ -266,6 +266,8 @@ static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64
     options.channel_key_chars = w->channel.key_chars;
     options.amount_minor = request->amount_minor;
     options.currency = request->currency;
+    options.batch = request->batch;
+    options.traceparent = request->traceparent;
     options.remark = request->remark;
     options.actor = request->actor;
     return tl_lock_new(&run->lock, run->workflows->client, &request->key, &options);
@@ -288,7 +290,8 @@ static int look_at_failure(void *context, const tl_view *view)
         return 0;
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;
-    attempt_show_amount(&reclaim->run->attempt, view->amount_minor, view->currency);
+    attempt_show_said(&reclaim->run->attempt, &(attempt_said){view->amount_minor, view->currency,
+                                                              view->batch, view->traceparent});
     /* A channel that is paused is not asked either. */
     reclaim->status = workflow_check_paused(reclaim->run->workflow);
     if (reclaim->status != TL_OK)
@@ -323,6 +326,8 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     /* The trade keeps what its first request said of itself; its books say the same. */
     of_row.amount_minor = run->attempt.seen.amount_minor;
     of_row.currency = run->attempt.currency[0] != '\0' ? run->attempt.currency : NULL;
+    of_row.batch = run->attempt.batch[0] != '\0' ? run->attempt.batch : NULL;
+    of_row.traceparent = run->attempt.traceparent[0] != '\0' ? run->attempt.traceparent : NULL;
     status = make_lock(run, &of_row, reclaim.fence);
     run->ending.lock = run->lock;
     return status;
@@ -387,7 +392,8 @@ static tl_status new_run(struct tl_run **out, tl_workflows *workflows, const tl_
         run_free(run);
         return status;
     }
-    attempt_show_amount(&run->attempt, request->amount_minor, request->currency);
+    attempt_show_said(&run->attempt, &(attempt_said){request->amount_minor, request->currency,
+                                                     request->batch, request->traceparent});
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

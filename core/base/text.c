@@ -125,6 +125,53 @@ tl_status text_check_utf8(const char *what, const char *value)
     return TL_OK;
 }
 
+/* Of a character of UTF-8: below U+0020, or U+007F to U+009F. */
+static int is_control(const unsigned char *at)
+{
+    return at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+}
+
+tl_status tl_batch_check(const char *batch)
+{
+    tl_status status;
+
+    if (batch == NULL || batch[0] == '\0')
+        return error_set(TL_INVALID, "batch: is %s", batch == NULL ? "missing" : "empty");
+    /* Not strlen(): as in text_check_name(). */
+    if (strnlen(batch, TL_BATCH_MAX + 1) > TL_BATCH_MAX)
+        return error_set(TL_INVALID, "batch: is longer than %d bytes", TL_BATCH_MAX);
+    status = text_check_utf8("batch", batch);
+    for (const char *at = batch; status == TL_OK && *at != '\0'; at += tl_utf8_size(at))
+        if (is_control((const unsigned char *)at))
+            status = error_set(TL_INVALID, "batch: byte %zu is a control character (0x%02x)",
+                               (size_t)(at - batch) + 1, (unsigned char)*at);
+    return status;
+}
+
+/* Whether they are so many hexadecimal digits in small letters, not all of them 0 if it may not be
+ * nothing. */
+static int is_hex(const char *text, size_t size, int may_be_nothing)
+{
+    return strspn(text, "0123456789abcdef") >= size && (may_be_nothing || strspn(text, "0") < size);
+}
+
+tl_status text_check_traceparent(const char *traceparent)
+{
+    const char *trace = traceparent + strlen("00-"), *parent = trace + TEXT_TRACE + 1;
+
+    if (strnlen(traceparent, TL_TRACEPARENT + 1) != TL_TRACEPARENT)
+        return error_set(TL_INVALID,
+                         "traceparent: has not %d characters, as a W3C trace context "
+                         "of version 00",
+                         TL_TRACEPARENT);
+    if (strncmp(traceparent, "00-", 3) != 0 || !is_hex(trace, TEXT_TRACE, 0) || parent[-1] != '-' ||
+        !is_hex(parent, 16, 0) || parent[16] != '-' || !is_hex(parent + 17, 2, 1))
+        return error_set(TL_INVALID, "traceparent: is no W3C trace context: 00, a trace id, a "
+                                     "parent id that are not all zero, and flags, in small "
+                                     "hexadecimal letters");
+    return TL_OK;
+}
+
 int text_copy(char *to, size_t space, const char *from)
 {
     size_t size;

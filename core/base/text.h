@@ -25,6 +25,11 @@ tl_status text_check_name(const char *what, const char *value, size_t max);
  * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
 
+/* TL_OK: the text is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters;
+ * neither trace nor parent is all zero. */
+#define TEXT_TRACE 32 /* digits of the trace */
+tl_status text_check_traceparent(const char *traceparent);
+
 /* Copies what fits, and a NUL.  1: everything fitted; 0: the text was cut, never inside a UTF-8
  * character.  NULL copies as "". */
 int text_copy(char *to, size_t space, const char *from);

@@ -36,7 +36,8 @@ int step_is_short(const step *s)
         s->remark != NULL || s->actor != NULL)
         return 0;
     if (s->kind == STEP_ASK)
-        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && s->currency == NULL;
+        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && s->currency == NULL &&
+               s->batch == NULL && s->traceparent == NULL;
     return s->kind == STEP_FINISH_SYNC && s->once && is_plain_success(s);
 }
 

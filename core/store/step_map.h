@@ -39,6 +39,8 @@
     FIELD(payload, payload, payload_or_hold(s))                                                    \
     FIELD(amount_minor, amount_minor, amount_or_null(s))                                           \
     FIELD(currency, currency, db_ascii(s->currency))                                               \
+    FIELD(batch, batch, db_text(s->batch))                                                         \
+    FIELD(traceparent, traceparent, db_ascii(s->traceparent))                                      \
     FIELD(exclusive, exclusive, db_int(s->exclusive))                                              \
     FIELD(channel, channel, db_ascii(s->channel))                                                  \
     FIELD(channel_key, channel_key, db_ascii(s->channel_key))                                      \

@@ -191,7 +191,8 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
         .channel_ref = db_text(e->channel_ref),
         .payload = db_bytes(gone->payload, gone->payload_size),
         .amount_minor = gone->currency != NULL ? db_int(gone->amount_minor) : db_null(),
-        .currency = db_text(gone->currency), .remark = db_text(e->remark));
+        .currency = db_text(gone->currency), .batch = db_text(gone->batch),
+        .traceparent = db_text(gone->traceparent), .remark = db_text(e->remark));
 
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }

@@ -53,6 +53,8 @@ enum view_column {
     COL_RESULT,
     COL_AMOUNT,
     COL_CURRENCY,
+    COL_BATCH,
+    COL_TRACEPARENT,
     COL_ON_FILE /* only of views_by_key */
 };
 
@@ -93,6 +95,9 @@ static void read_texts(tl_view *view, const db_result *result, size_t row)
     text_copy(view->remark, sizeof view->remark, db_get_text(result, row, COL_REMARK));
     text_copy(view->actor, sizeof view->actor, db_get_text(result, row, COL_ACTOR));
     text_copy(view->currency, sizeof view->currency, db_get_text(result, row, COL_CURRENCY));
+    text_copy(view->batch, sizeof view->batch, db_get_text(result, row, COL_BATCH));
+    text_copy(view->traceparent, sizeof view->traceparent,
+              db_get_text(result, row, COL_TRACEPARENT));
 }
 
 static void read_times(tl_view *view, const db_result *result, size_t row)

@@ -26,6 +26,8 @@ static void fill_ask(const tl_lock *lock, step *s)
     s->payload_size = o->payload_size;
     s->amount_minor = o->amount_minor;
     s->currency = lock->currency[0] != '\0' ? lock->currency : NULL;
+    s->batch = lock->batch[0] != '\0' ? lock->batch : NULL;
+    s->traceparent = lock->traceparent[0] != '\0' ? lock->traceparent : NULL;
     s->remark = lock->remark[0] != '\0' ? lock->remark : NULL;
     s->reclaim_epoch = o->reclaim_epoch;
     s->reclaim_fence = o->reclaim_fence;

@@ -330,6 +330,8 @@ static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_vie
     gone->payload_size = held->payload_size;
     gone->amount_minor = held->amount_minor;
     gone->currency = held->currency[0] != '\0' ? held->currency : NULL;
+    gone->batch = held->batch[0] != '\0' ? held->batch : NULL;
+    gone->traceparent = held->traceparent[0] != '\0' ? held->traceparent : NULL;
     gone->exclusive = held->exclusive;
     gone->hold_ms = lock->options.max_hold_ms;
     gone->sends = (held->sends > 0 ? held->sends : 1) + 1; /* as after accepting */

@@ -300,5 +300,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
         v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
         v->amount_minor = lock->options.amount_minor;
         text_copy(v->currency, sizeof v->currency, lock->currency);
+        text_copy(v->batch, sizeof v->batch, lock->batch);
+        text_copy(v->traceparent, sizeof v->traceparent, lock->traceparent);
     }
 }

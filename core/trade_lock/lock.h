@@ -29,7 +29,8 @@ struct tl_lock {
     int has_fingerprint;
     char channel[TL_CHANNEL_MAX + 1], channel_key[TL_CHANNEL_KEY_MAX + 1];
     char remark[TL_REMARK_MAX + 1], actor[64];
-    char currency[TL_CURRENCY + 1]; /* "": no amount was said */
+    char currency[TL_CURRENCY + 1];                                /* "": no amount was said */
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1]; /* "": not said */
 
     /* The hold, beside its grant. */
     uint32_t epoch;

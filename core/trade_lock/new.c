@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 
+#include <tradelock/layer.h>
+
 #include <string.h>
 
 #define KEY_CHARS_MIN 20                     /* 80 bits */
@@ -100,6 +102,21 @@ static tl_status check_amount(const tl_lock_options *o)
     return TL_OK;
 }
 
+static tl_status check_said(const tl_lock_options *o)
+{
+    tl_status status = check_amount(o);
+
+    if (status == TL_OK && o->batch != NULL)
+        status = tl_batch_check(o->batch);
+    if (status == TL_OK && o->traceparent != NULL)
+        status = text_check_traceparent(o->traceparent);
+    if (status == TL_OK && (o->batch != NULL || o->traceparent != NULL) &&
+        (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE)))
+        status = error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it "
+                                       "has neither batch nor trace context");
+    return status;
+}
+
 static tl_status check_options(const tl_lock_options *o)
 {
     tl_status status;
@@ -111,7 +128,7 @@ static tl_status check_options(const tl_lock_options *o)
         return error_set(TL_INVALID, "lane is neither sync nor retry");
     status = check_flags(o);
     if (status == TL_OK)
-        status = check_amount(o);
+        status = check_said(o);
     return status == TL_OK ? check_sizes(o) : status;
 }
 
@@ -140,6 +157,8 @@ static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
     text_copy(lock->remark, sizeof lock->remark, o->remark);
     text_copy(lock->actor, sizeof lock->actor, o->actor);
     text_copy(lock->currency, sizeof lock->currency, o->currency);
+    text_copy(lock->batch, sizeof lock->batch, o->batch);
+    text_copy(lock->traceparent, sizeof lock->traceparent, o->traceparent);
     if (o->payload != NULL) {
         /* An empty payload is still one: never NULL. */
         lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);

@@ -67,6 +67,7 @@ BEGIN
                 AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
                 AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
                 AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
+                AND NEW.batch <=> OLD.batch AND NEW.traceparent <=> OLD.traceparent
                 AND (OLD.longest_hold_ms IS NULL
                     OR NEW.longest_hold_ms <=> OLD.longest_hold_ms)
                 AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step

@@ -18,4 +18,4 @@ state, alive, lane, status, cust_no, serial_no, op_code, fence, rev, epoch, send
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', deadline_at) AS deadline_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', not_found_since) AS not_found_since_us,
     seen_by_channel, cancel_tried, success_epoch, fingerprint, token, payload, result,
-    amount_minor, currency
+    amount_minor, currency, batch, traceparent

@@ -61,6 +61,8 @@ INSERT
     channel_key = :channel_key                      -- not short, not repeatable
     amount_minor = :amount_minor                    -- not short, not repeatable
     currency = :currency                            -- not short, not repeatable
+    batch = :batch                                  -- not short, not repeatable
+    traceparent = :traceparent                      -- not short, not repeatable
     channel_ref = :channel_ref                      -- group, not short
     result = :result                                -- group, not short
     proof = :proof                                  -- group, not short

@@ -1266,6 +1266,11 @@ CALL(tl_age_name)
     return NO_TEXT(tl_age_name(99));
 }
 
+CALL(tl_batch_check)
+{
+    return (int)tl_batch_check(N(1, "b"));
+}
+
 CALL(tl_utf8_size)
 {
     return EMPTY(tl_utf8_size(N(1, "a")));
@@ -1782,6 +1787,7 @@ static const struct entry {
     FUNCTION(tl_shell_quote, 2),
     FUNCTION(tl_age_name, 0),
     FUNCTION(tl_utf8_size, 1),
+    FUNCTION(tl_batch_check, 1),
     FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),

@@ -22,6 +22,7 @@
 #define FRESH_BYTES "0123456789abcdef"
 #define FRESH B(FRESH_BYTES)
 #define FINDING B("0123456789abcdef0123456789abcdef")
+#define TRACE_TEXT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define THREAD_TEXT "11111111-1111-4111-8111-111111111111"
 #define THREAD S(THREAD_TEXT)
 #define LOG_TEXT "22222222-1111-4111-8111-111111111111"
@@ -81,7 +82,7 @@ const plan_case plan_cases[] = {
     {&sql_ask_insert, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
       .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000,
-      .amount_minor = 1050, .currency = "EUR")},
+      .amount_minor = 1050, .currency = "EUR", .batch = "B7", .traceparent = TRACE_TEXT)},
     {&sql_ask_insert_short, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
       .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000)},
@@ -294,7 +295,8 @@ const plan_case plan_cases[] = {
     {&sql_file_gone, "", 1, FEW, PLAN_NONE,
      VALUES(file_gone, KEY("new"), .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .epoch = N(1), .sends = N(1), .hold_ms = N(60000), .seen = N(1), .success_epoch = N(1),
-      .exclusive = N(0), .amount_minor = N(1050), .currency = S("EUR"))},
+      .exclusive = N(0), .amount_minor = N(1050), .currency = S("EUR"), .batch = S("B7"),
+      .traceparent = S(TRACE_TEXT))},
     {&sql_resolve_lock, "", 1, FEW, PLAN_KEYS, VALUES(resolve_lock, KEY("O7"), .retry_op = RETRY)},
     {&sql_resolve_insert, "", 1, FEW, PLAN_NONE,
      VALUES(resolve_insert, KEY("O7"), .rev = N(1000), .verdict = S("F"), .part = N(1),

@@ -30,11 +30,14 @@ static void take_back(MYSQL *connection, unsigned version)
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     database_run(connection,
-                 "DROP TABLE trade_channel, tl_act, tl_act_row; ALTER TABLE trade_resolution DROP "
-                 "KEY decided; "
-                 "ALTER TABLE audit_closing DROP KEY closed; "
-                 "ALTER TABLE tl_restore DROP KEY decided; UPDATE tl_schema SET version = %u",
+                 "ALTER TABLE trade_lock DROP KEY batch, DROP KEY channel_ref, DROP COLUMN batch, "
+                 "DROP COLUMN traceparent; UPDATE tl_schema SET version = %u",
                  version);
+    if (version < 17)
+        database_run(connection, "DROP TABLE trade_channel, tl_act, tl_act_row; "
+                                 "ALTER TABLE trade_resolution DROP KEY decided; "
+                                 "ALTER TABLE audit_closing DROP KEY closed; "
+                                 "ALTER TABLE tl_restore DROP KEY decided");
     if (version < 15)
         database_run(connection, "ALTER TABLE trade_lock DROP KEY serial");
     if (version < 14)
@@ -227,6 +230,9 @@ static void trades_go_on_from(unsigned version)
         assert_int_equal(database_number(self.sql, "SELECT COUNT(amount_minor) + COUNT(currency) "
                                                    "FROM trade_lock"),
                          0);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(batch) + COUNT(traceparent) "
+                                               "FROM trade_lock"),
+                     0);
     /* Each of two seconds, and by the history of a minute more. */
     assert_int_equal(database_number(self.sql, "SELECT MIN(longest_hold_ms) >= 2000 AND "
                                                "MAX(longest_hold_ms) <= 62000 AND COUNT(*) = "
@@ -283,6 +289,12 @@ static void trades_go_on_from_15(void **state)
     trades_go_on_from(15);
 }
 
+static void trades_go_on_from_17(void **state)
+{
+    (void)state;
+    trades_go_on_from(17);
+}
+
 static int close_house(void **state)
 {
     (void)state;
@@ -300,6 +312,7 @@ int main(void)
         cmocka_unit_test_teardown(trades_go_on_from_13, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_14, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_15, close_house),
+        cmocka_unit_test_teardown(trades_go_on_from_17, close_house),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

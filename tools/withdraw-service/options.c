@@ -1,6 +1,8 @@
 /* Reads and checks the command line of tradelock-withdraw. */
 #include "options.h"
 
+#include <tradelock/layer.h>
+
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +24,8 @@ static const char usage[] =
     "  --threads N           withdrawals at once, 1 to 256 (default 8)\n"
     "  --seed N              take the lines in an order chosen by N; 0 (default): "
     "theirs\n"
+    "  --batch NAME          they belong to this batch, of which `tradelock ls --batch`\n"
+    "                        tells how far it is; the same file again resumes it\n"
     "  --out FILE            write each line with its answer and final status\n"
     "  --open-accounts N     first give each customer without an account N minor units\n"
     "  --exclusive           one withdrawal of a customer at a time\n"
@@ -44,6 +48,7 @@ enum {
     OPT_WINDOW,
     OPT_THREADS,
     OPT_SEED,
+    OPT_BATCH,
     OPT_OUT,
     OPT_ACCOUNTS,
     OPT_EXCLUSIVE,
@@ -62,6 +67,7 @@ static const struct option names[] = {
     {"window-ms", required_argument, NULL, OPT_WINDOW},
     {"threads", required_argument, NULL, OPT_THREADS},
     {"seed", required_argument, NULL, OPT_SEED},
+    {"batch", required_argument, NULL, OPT_BATCH},
     {"out", required_argument, NULL, OPT_OUT},
     {"open-accounts", required_argument, NULL, OPT_ACCOUNTS},
     {"exclusive", no_argument, NULL, OPT_EXCLUSIVE},
@@ -120,6 +126,13 @@ static int take_option(options *self, int option)
     case OPT_CHANNEL:
         if (!withdraw_kind_find(optarg, &self->host.kind))
             return bad("--channel is idempotent, window or plain", optarg);
+        break;
+    case OPT_BATCH:
+        if (tl_batch_check(optarg) != TL_OK) {
+            fprintf(stderr, PROGRAM ": --%s\n", tl_error_message());
+            return EXIT_USAGE;
+        }
+        self->batch = optarg;
         break;
     case OPT_OUT:
         self->out = optarg;

@@ -8,7 +8,7 @@
 
 typedef struct options {
     host_options host;
-    const char *file, *out;
+    const char *file, *out, *batch; /* batch NULL: none */
     unsigned threads;
     int64_t seed, open_minor, wait_ms, patience_ms, final_wait_ms; /* open_minor < 0: no */
 } options;

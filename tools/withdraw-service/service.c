@@ -106,6 +106,7 @@ static void run_row(const service *self, row *of)
     request.payload_size = strlen(payload);
     request.amount_minor = of->order.amount_minor;
     request.currency = of->order.currency;
+    request.batch = self->with->batch;
     request.wait_ms = self->with->wait_ms;
     note_answer(self, of, run_patiently(self, &request, &answer), &answer);
     tl_answer_clear(&answer);

@@ -316,6 +316,8 @@ typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 #define TL_CHANNEL_KEY_MAX 64
 #define TL_FINGERPRINT 32
 #define TL_CURRENCY 3                     /* letters of an ISO 4217 code */
+#define TL_BATCH_MAX 64                   /* bytes of UTF-8 */
+#define TL_TRACEPARENT 55                 /* characters of a W3C trace context */
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
 /* Printable ASCII without blanks; case matters.  op_code is the business one on both lanes. */
@@ -535,6 +537,7 @@ typedef struct tl_view {
      * amount_minor is 0; or it was not read, by a reclaim that names the fence. */
     int64_t amount_minor;
     char currency[TL_CURRENCY + 1];
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1]; /* as currency */
 } tl_view;
 
 #define TL_VIEW_VERSION 1u
@@ -586,6 +589,9 @@ typedef struct tl_lock_options {
      * the fingerprint.  The row keeps what its first ask said.  Not for repeatable trades. */
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
+    /* Likewise, each alone or not at all (NULL). */
+    const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
+    const char *traceparent; /* W3C trace context of version 00, in small letters */
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u

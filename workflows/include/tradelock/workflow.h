@@ -90,7 +90,8 @@ typedef struct tl_attempt {
      * currency "": it said nothing, and amount_minor is 0. */
     int64_t amount_minor;
     const char *currency;
-    int64_t created_us; /* of the trade; 0 in the prepare that comes with its making */
+    int64_t created_us;              /* of the trade; 0 in the prepare that comes with its making */
+    const char *batch, *traceparent; /* as currency */
 } tl_attempt;
 
 /*
@@ -310,6 +311,9 @@ typedef struct tl_request {
      * fingerprint.  The trade keeps what its first request said. */
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
+    /* Likewise, each alone or not at all (NULL). */
+    const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
+    const char *traceparent; /* W3C trace context of version 00, in small letters */
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u

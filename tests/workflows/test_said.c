@@ -1,0 +1,260 @@
+/* What a request says of itself (amount, batch, trace context) reaches every callback of its trade:
+ * of the service, of a worker in another process, and of the next epoch. */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include "support/crew.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PREPARED, EXECUTED, QUERIED, APPLIED, FAILED_AND_APPLIED, CALLBACKS };
+
+struct told {
+    int64_t amount_minor[CALLBACKS], created_us[CALLBACKS];
+    char currency[CALLBACKS][TL_CURRENCY + 1];
+    char batch[CALLBACKS][TL_BATCH_MAX + 1], traceparent[CALLBACKS][TL_TRACEPARENT + 1];
+    tl_query answer;
+};
+
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define OTHER_TRACE "00-11111111111111111111111111111111-2222222222222222-00"
+
+/* What callbacks were shown, in memory that processes share. */
+static struct told *said;
+
+static int open_house(void **state)
+{
+    static house self;
+
+    said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(said != MAP_FAILED);
+    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    *state = &self;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    house_close(*state);
+    munmap(said, 4096);
+    return 0;
+}
+
+static void note(int callback, const tl_attempt *attempt)
+{
+    said->amount_minor[callback] = attempt->amount_minor;
+    said->created_us[callback] = attempt->created_us;
+    strcpy(said->currency[callback], attempt->currency);
+    strcpy(said->batch[callback], attempt->batch);
+    strcpy(said->traceparent[callback], attempt->traceparent);
+}
+
+static tl_status note_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                              struct st_mysql *connection)
+{
+    (void)context;
+    (void)reply;
+    (void)connection;
+    note(PREPARED, attempt);
+    return TL_OK;
+}
+
+static tl_execute note_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)reply;
+    note(EXECUTED, attempt);
+    return attempt->epoch == 1 ? TL_EXECUTE_UNKNOWN : TL_EXECUTE_SUCCEEDED;
+}
+
+static tl_query note_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    reply->retryable = 1;
+    note(QUERIED, attempt);
+    return said->answer;
+}
+
+static tl_status note_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                              struct st_mysql *connection)
+{
+    (void)context;
+    (void)reply;
+    (void)connection;
+    note(APPLIED, attempt);
+    return TL_OK;
+}
+
+static tl_status note_failure(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                              tl_proof proof, struct st_mysql *connection)
+{
+    (void)proof;
+    (void)context;
+    (void)reply;
+    (void)connection;
+    note(FAILED_AND_APPLIED, attempt);
+    return TL_OK;
+}
+
+static void register_notes(house *self)
+{
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+
+    workflow.op_code = "PAYOUT";
+    workflow.channel.name = "c";
+    workflow.channel.idempotent = 1;
+    workflow.channel.can_query = 1;
+    workflow.prepare = note_prepare;
+    workflow.execute = note_execute;
+    workflow.query = note_query;
+    workflow.apply_success = note_success;
+    workflow.apply_failure = note_failure;
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+}
+
+struct saying {
+    int64_t amount_minor;
+    const char *currency, *batch, *traceparent;
+};
+
+static void run_saying(house *self, const struct saying *what, uint32_t epoch, tl_status expected)
+{
+    const tl_query found = said->answer;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    request.key = (tl_key){"W1", "C1", "PAYOUT"};
+    request.payload = "x";
+    request.payload_size = 1;
+    request.amount_minor = what->amount_minor;
+    request.currency = what->currency;
+    request.batch = what->batch;
+    request.traceparent = what->traceparent;
+    request.reclaim_epoch = epoch;
+    memset(said, 0, sizeof *said);
+    said->answer = found;
+    assert_status(tl_workflow_run(self->workflows, &request, &answer), expected);
+    tl_answer_clear(&answer);
+}
+
+static void assert_text(const char *found, const char *expected)
+{
+    assert_string_equal(found, expected != NULL ? expected : "");
+}
+
+static void assert_noted(int callback, const struct saying *what, int64_t created_us)
+{
+    assert_text(said->currency[callback], what->currency);
+    assert_text(said->batch[callback], what->batch);
+    assert_text(said->traceparent[callback], what->traceparent);
+    assert_true(said->amount_minor[callback] == what->amount_minor);
+    assert_true(said->created_us[callback] == created_us);
+}
+
+/* A worker in a process of its own. */
+static void work_in_child(void *context, int number)
+{
+    house *self = context;
+
+    (void)number;
+    self->sql = database_connect(self->db);
+    house_reopen(self);
+    register_notes(self);
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_leave(self);
+}
+
+/* What the first request said, in each callback, by the service, a worker in another process and a
+ * trade that is tried anew by a request that says something else. */
+static void tell_all_epochs(house *self, const struct saying *what)
+{
+    static const struct saying other = {3, "USD", "another batch", OTHER_TRACE};
+    int64_t created_us;
+
+    register_notes(self);
+    said->answer = TL_QUERY_FAILED;
+    run_saying(self, what, 0, TL_IN_DOUBT);
+    created_us = database_number(self->sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
+                                            "created_at) FROM trade_lock WHERE op_code = 'PAYOUT'");
+    assert_noted(PREPARED, what, 0);
+    assert_noted(EXECUTED, what, created_us);
+    house_leave(self);
+    assert_int_equal(crew_wait(crew_fork(work_in_child, self, 0)), 0);
+    assert_noted(QUERIED, what, created_us);
+    assert_noted(FAILED_AND_APPLIED, what, created_us);
+    house_reopen(self);
+    register_notes(self);
+    run_saying(self, &other, 1, TL_SUCCEEDED);
+    assert_noted(PREPARED, what, created_us);
+    assert_noted(EXECUTED, what, created_us);
+    assert_noted(APPLIED, what, created_us);
+}
+
+static void every_attempt_is_told_all(void **state)
+{
+    static const struct saying all = {1050, "EUR", "payroll \xc3\xa9t\xc3\xa9 11/2026", TRACE};
+
+    tell_all_epochs(*state, &all);
+}
+
+static void every_attempt_is_told_the_amount(void **state)
+{
+    static const struct saying amount = {1050, "EUR", NULL, NULL};
+
+    tell_all_epochs(*state, &amount);
+}
+
+static void every_attempt_is_told_batch_and_trace(void **state)
+{
+    static const struct saying texts = {0, NULL, "B", TRACE};
+
+    tell_all_epochs(*state, &texts);
+}
+
+static void nothing_is_told_of_what_was_not_said(void **state)
+{
+    static const struct saying nothing = {0, NULL, NULL, NULL};
+
+    tell_all_epochs(*state, &nothing);
+}
+
+static void what_cannot_be_said_is_refused(void **state)
+{
+    static const struct {
+        struct saying what;
+        const char *words;
+    } bad[] = {
+        {{5, NULL, NULL, NULL}, "both, or neither"},
+        {{-5, "EUR", NULL, NULL}, "amount_minor is -5"},
+        {{5, "euro", NULL, NULL}, "three capital letters"},
+        {{0, NULL, "", NULL}, "batch: is empty"},
+        {{0, NULL, "a\nb", NULL}, "batch: byte 2 is a control character (0x0a)"},
+        {{0, NULL, NULL, "00-0af7651916cd43dd8448eb211c80319c"}, "traceparent: has not 55"},
+    };
+    house *self = *state;
+
+    register_notes(self);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        run_saying(self, &bad[i].what, 0, TL_INVALID);
+        if (strstr(tl_error_message(), bad[i].words) == NULL)
+            fail_msg("%zu: %s", i, tl_error_message());
+    }
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_attempt_is_told_all, open_house, close_house),
+        cmocka_unit_test_setup_teardown(every_attempt_is_told_the_amount, open_house, close_house),
+        cmocka_unit_test_setup_teardown(every_attempt_is_told_batch_and_trace, open_house,
+                                        close_house),
+        cmocka_unit_test_setup_teardown(nothing_is_told_of_what_was_not_said, open_house,
+                                        close_house),
+        cmocka_unit_test_setup_teardown(what_cannot_be_said_is_refused, open_house, close_house),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
