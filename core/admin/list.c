@@ -61,7 +61,7 @@ static store_list_filter asked_of(const struct list *list)
     asked.older_ms = asked.idle_ms = 0;
     if (!list_is_of_sync(list->source))
         return asked;
-    asked.lane = asked.channel = asked.log_no = "";
+    asked.lane = asked.channel = asked.log_no = asked.batch = asked.channel_ref = "";
     asked.amount_over = -1;
     asked.since_us = 0;
     asked.until_us = STRETCH_END_US;
@@ -112,6 +112,11 @@ static db_answer read_page(struct list *list, const store_operation *operation,
     case LIST_CUSTOMER_OPEN:
     case LIST_CUSTOMER_REST:
         return store_list_customer(connection, &page, rows);
+    case LIST_BY_REF:
+        return store_list_ref(connection, &page, rows);
+    case LIST_BATCH_OPEN:
+    case LIST_BATCH_REST:
+        return store_list_batch(connection, &page, rows);
     default:
         return store_list_due(connection, &page, op_code,
                               list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
@@ -126,6 +131,9 @@ static void place_first(const struct list *list, const store_operation *operatio
     switch (list->source) {
     case LIST_CONFLICT:
     case LIST_BY_SERIAL:
+    case LIST_BY_REF:
+    case LIST_BATCH_OPEN:
+    case LIST_BATCH_REST:
         text_copy(place->serial_no, sizeof place->serial_no, LAST_TEXT);
         break;
     case LIST_CONFLICT_PARKED:
@@ -496,6 +504,8 @@ static void prepare(struct list *list)
                                       .status = list->status,
                                       .channel = or_empty(f->channel),
                                       .log_no = or_empty(f->log_uuid),
+                                      .batch = or_empty(f->batch),
+                                      .channel_ref = or_empty(f->channel_ref),
                                       .amount_over = f->amount_over > 0 ? f->amount_over : -1,
                                       .since_us = f->since_us,
                                       .until_us = f->until_us != 0 ? f->until_us : STRETCH_END_US,

@@ -24,6 +24,9 @@ enum list_source {
     LIST_CUSTOMER_OPEN,
     LIST_CUSTOMER_REST,
     LIST_BY_SERIAL,
+    LIST_BY_REF,
+    LIST_BATCH_OPEN,
+    LIST_BATCH_REST,
     LIST_SOURCES
 };
 

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <tradelock/layer.h>
+
 #include <string.h>
 
 int list_op_matches(const char *op, const char *op_code)
@@ -33,6 +35,15 @@ static tl_status check_op(const char *op)
 static tl_status check_name(const char *what, const char *value, size_t max)
 {
     return value != NULL ? text_check_name(what, value, max) : TL_OK;
+}
+
+static tl_status check_ref(const char *ref)
+{
+    if (ref[0] == '\0')
+        return error_set(TL_INVALID, "channel reference: is empty");
+    if (strnlen(ref, TL_REF_MAX + 1) > TL_REF_MAX)
+        return error_set(TL_INVALID, "channel reference: is longer than %d bytes", TL_REF_MAX);
+    return text_check_utf8("channel reference", ref);
 }
 
 static tl_status check_letters(const tl_filter *filter)
@@ -72,6 +83,10 @@ static tl_status check_names(const tl_filter *filter)
         status = check_name("channel", filter->channel, TL_CHANNEL_MAX);
     if (status == TL_OK)
         status = check_name("currency", filter->currency, TL_CURRENCY);
+    if (status == TL_OK && filter->batch != NULL)
+        status = tl_batch_check(filter->batch);
+    if (status == TL_OK && filter->channel_ref != NULL)
+        status = check_ref(filter->channel_ref);
     if (status == TL_OK && filter->serial != NULL && filter->serial_prefix != NULL)
         status = error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
     if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
@@ -148,6 +163,15 @@ static int uses_serial(const tl_filter *filter, enum list_source source)
            ((source == LIST_CONFLICT_PARKED || source == LIST_PARKED) && filter->lane != 'S');
 }
 
+/* As of a moment each row is found by what it is now, and so once. */
+static int uses_batch(const tl_filter *filter, enum list_source source)
+{
+    if (filter->lane == 'R')
+        return 0;
+    return (source == LIST_BATCH_OPEN && filter->as_of_us == 0) ||
+           (source == LIST_BATCH_REST && (filter->as_of_us != 0 || !wants_open(filter)));
+}
+
 /* A row is found by where it stands now, whatever it was. */
 static int uses_as_of(const tl_filter *filter, enum list_source source)
 {
@@ -164,8 +188,12 @@ int list_mixes_held(const tl_filter *filter)
 
 int list_filter_uses(const tl_filter *filter, enum list_source source)
 {
+    if (filter->channel_ref != NULL)
+        return source == LIST_BY_REF && filter->lane != 'R';
     if (filter->serial != NULL || filter->serial_prefix != NULL)
         return uses_serial(filter, source);
+    if (filter->batch != NULL)
+        return uses_batch(filter, source);
     if (filter->as_of_us != 0)
         return uses_as_of(filter, source);
     if (filter->cust != NULL)
@@ -200,7 +228,11 @@ static int passes_names(const tl_filter *f, const tl_view *view)
            (f->serial_prefix == NULL ||
             strncmp(f->serial_prefix, view->serial_no, strlen(f->serial_prefix)) == 0) &&
            (f->channel == NULL || strcmp(f->channel, view->channel) == 0) &&
-           (f->currency == NULL || strcmp(f->currency, view->currency) == 0);
+           (f->currency == NULL || strcmp(f->currency, view->currency) == 0) &&
+           (f->batch == NULL || strcmp(f->batch, view->batch) == 0) &&
+           /* At a moment before, it may have had none yet. */
+           (f->channel_ref == NULL || f->as_of_us != 0 ||
+            strcmp(f->channel_ref, view->channel_ref) == 0);
 }
 
 static int passes_times(const tl_filter *f, const tl_view *view)

@@ -48,6 +48,7 @@ static int is_wanted(const struct list *list, const tl_view *view)
     case LIST_WAITING:
     case LIST_HELD_REST:
     case LIST_CUSTOMER_OPEN:
+    case LIST_BATCH_OPEN:
         return list_is_open(view);
     case LIST_RECENT:
         if (list_mixes_held(list->filter) && view->status == 'P' && view->session_id[0] != '\0')
@@ -56,6 +57,7 @@ static int is_wanted(const struct list *list, const tl_view *view)
     case LIST_IDLE:
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_CUSTOMER_REST:
+    case LIST_BATCH_REST:
         return !list_is_open(view);
     default:
         return 1;

@@ -15,6 +15,7 @@
 #define LIST_FILTER(f)                                                                             \
     .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
     .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \
+    .batch = db_text((f)->batch), .channel_ref = db_text((f)->channel_ref),                        \
     .log_no = db_text((f)->log_no), .amount_over = db_int((f)->amount_over),                       \
     .since_us = db_int((f)->since_us), .until_us = db_int((f)->until_us),                          \
     .as_of_us = db_int((f)->as_of_us), .older_ms = db_int((f)->older_ms),                          \
@@ -83,6 +84,20 @@ db_answer store_list_idle(db *connection, const store_list_page *page, const cha
 db_answer store_list_customer(db *connection, const store_list_page *page, db_result *result)
 {
     return SQL_RUN(connection, result, list_customer, LIST_FILTER(page->filter),
+                   LIST_AFTER_KEY(page->after), .after_op = db_text(page->after->op_code),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_batch(db *connection, const store_list_page *page, db_result *result)
+{
+    return SQL_RUN(connection, result, list_batch, LIST_FILTER(page->filter),
+                   LIST_AFTER_KEY(page->after), .after_op = db_text(page->after->op_code),
+                   .most = db_uint(page->most));
+}
+
+db_answer store_list_ref(db *connection, const store_list_page *page, db_result *result)
+{
+    return SQL_RUN(connection, result, list_ref, LIST_FILTER(page->filter),
                    LIST_AFTER_KEY(page->after), .after_op = db_text(page->after->op_code),
                    .most = db_uint(page->most));
 }

@@ -23,7 +23,7 @@ enum store_list_column {
 
 /* What list_columns.sql asks of a row; "" and 0 (amount_over: -1) for whatever is not asked. */
 typedef struct store_list_filter {
-    const char *cust, *op, *retry_op, *lane, *status, *channel, *log_no;
+    const char *cust, *op, *retry_op, *lane, *status, *channel, *log_no, *batch, *channel_ref;
     int64_t amount_over, since_us, until_us, as_of_us, older_ms, idle_ms;
 } store_list_filter;
 
@@ -59,6 +59,9 @@ db_answer store_list_held(db *connection, const store_list_page *page, const cha
 db_answer store_list_idle(db *connection, const store_list_page *page, const char *op_code,
                           db_result *result);
 db_answer store_list_customer(db *connection, const store_list_page *page, db_result *result);
+/* The batch, the reference are the filter's. */
+db_answer store_list_batch(db *connection, const store_list_page *page, db_result *result);
+db_answer store_list_ref(db *connection, const store_list_page *page, db_result *result);
 
 /* These rows, in the columns of view_columns.sql. */
 db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result);

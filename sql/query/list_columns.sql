@@ -7,7 +7,8 @@ cust_no, serial_no, op_code, status, rev,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', logged_at) AS logged_us,
     ((:cust = '' OR cust_no = :cust) AND (:op = '' OR op_code IN (:op, :retry_op))
         AND (:lane = '' OR lane = :lane) AND (:status = '' OR status = :status)
-        AND (:channel = '' OR channel = :channel)
+        AND (:channel = '' OR channel = :channel) AND (:batch = '' OR batch = :batch)
+        AND (:channel_ref = '' OR channel_ref = :channel_ref)
         AND (:log_no = '' OR log_no = :log_no OR first_log_no = :log_no
             OR (rev <= first_rev + 1) IS NOT TRUE)
         AND (:amount_over < 0 OR amount_minor > :amount_over)

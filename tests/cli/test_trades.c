@@ -720,7 +720,9 @@ static void test_fields(void **state)
                           "SELECT cust_no, serial_no, op_code, rev, 'F', 1, fence, epoch, "
                           "'r', 'a', UUID() FROM trade_lock WHERE serial_no = 'DOUBT' "
                           "AND lane = 'S'");
-    expect_fields("ls", (output *const[]){LS("--limit", "50"), NULL});
+    database_run(w.f.sql, "UPDATE trade_lock SET batch = 'B', rev = rev + 1 WHERE serial_no = "
+                          "'PAID' AND lane = 'S'");
+    expect_fields("ls", (output *const[]){LS("--limit", "50"), LS("--batch", "B"), NULL});
     expect_fields("show",
                   (output *const[]){
                       RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW"),

@@ -520,6 +520,24 @@ CALL(tl_list)
     return (int)tl_list(N(1, have.client), N(2, &filter), N(3, each_view), MAY(4, &have));
 }
 
+static int each_part(void *context, const tl_batch_part *part)
+{
+    (void)context, (void)part;
+    return 0;
+}
+
+CALL(tl_batch)
+{
+    return (int)tl_batch(N(1, have.client), N(2, "b"), 0, 0, N(3, each_part), MAY(4, &have));
+}
+
+CALL(tl_batch_part_is_open)
+{
+    tl_batch_part part = {.state = TL_STATE_SUCCEEDED};
+
+    return EMPTY(tl_batch_part_is_open(N(1, &part)));
+}
+
 CALL(tl_list_page)
 {
     tl_filter filter = {.version = TL_FILTER_VERSION};
@@ -1683,6 +1701,8 @@ static const struct entry {
     FUNCTION(tl_holder_unlock, 4),
     FUNCTION(tl_list, 4),
     FUNCTION(tl_list_page, 5),
+    FUNCTION(tl_batch, 4),
+    FUNCTION(tl_batch_part_is_open, 1),
     FUNCTION(tl_lock_arm, 1),
     FUNCTION(tl_lock_ask, 1),
     FUNCTION(tl_lock_ask_book, 2),

@@ -30,6 +30,17 @@ static void prepare_doubtful(scene *s)
     scene_past(s, TL_OUTCOME_UNKNOWN);
 }
 
+/* With an amount and a batch. */
+static void prepare_doubtful_of_batch(scene *s)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_UNKNOWN);
+    tl_lock *lock = scene_granted(s, s->near, TL_LANE_SYNC, SCENE_PRICED);
+
+    if (tl_lock_finish(lock, &ending) != TL_IN_DOUBT)
+        server_panic("the past did not happen: %s", tl_error_message());
+    tl_lock_free(lock);
+}
+
 static void prepare_handle(scene *s)
 {
     s->lock = scene_lock(s, s->far, TL_LANE_SYNC, 0);
@@ -309,6 +320,13 @@ static tl_status call_row(scene *s)
 
 /* ----------------------------------------------------------------- operators -- */
 
+static int each_part(void *context, const tl_batch_part *part)
+{
+    (void)context;
+    (void)part;
+    return 0;
+}
+
 static int each_view(void *context, const tl_view *view)
 {
     (void)context;
@@ -447,6 +465,8 @@ static tl_status call_looks(scene *s)
     filter = (tl_filter){.version = TL_FILTER_VERSION, .serial = s->serial};
     if (status == TL_OK)
         status = tl_list_page(s->far, &filter, each_view, NULL, NULL);
+    if (status == TL_OK)
+        status = tl_batch(s->far, "scene", 0, 0, each_part, NULL);
     filter = (tl_filter){.version = TL_FILTER_VERSION};
     if (status == TL_OK)
         status = tl_list(s->far, &filter, each_view, NULL);
@@ -844,7 +864,7 @@ static const operation operations[] = {
     {"set of mutexes", 0, prepare_nothing, call_set, TL_OK, "-", "-", 0, 0, NULL},
     {"read-write lock", 0, prepare_nothing, call_rw, TL_GRANTED, "-", "-", 0, 0, NULL},
     {"row lock", 0, prepare_nothing, call_row, TL_GRANTED, "-", "-", 0, 0, NULL},
-    {"looks", 0, prepare_doubtful, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
+    {"looks", 0, prepare_doubtful_of_batch, call_looks, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"overview", OPERATION_SPEAKS, prepare_doubtful, call_overview, TL_OK, "P 1 1", "F 1 0", 0, 0,
      NULL},
     {"pause", OPERATION_SPEAKS, prepare_nothing, call_pause, TL_OK, "-", "-", 0, 0, NULL},

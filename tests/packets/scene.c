@@ -142,6 +142,7 @@ tl_lock *scene_lock(scene *s, tl_client *client, tl_lane lane, unsigned flags)
     if (flags & SCENE_PRICED) {
         options.amount_minor = SCENE_AMOUNT;
         options.currency = "EUR";
+        options.batch = "scene";
     }
     if (flags & TL_ASK_RECLAIM)
         options.reclaim_epoch = 1;

@@ -67,10 +67,11 @@
     }
 
 /* The values of list_columns.sql of a list that asks for nothing. */
-#define LIST_ALL                                                                                   \
-    .cust = S(""), .op = S(""), .retry_op = S(""), .lane = S(""), .status = S(""),                 \
-    .channel = S(""), .log_no = S(""), .amount_over = N(-1), .since_us = N(0),                     \
-    .until_us = N(NEVER), .as_of_us = N(0), .older_ms = N(0), .idle_ms = N(0)
+#define LIST_ALL LIST_NAMED("", "")
+#define LIST_NAMED(batch_, ref_)                                                                   \
+    .batch = S(batch_), .channel_ref = S(ref_), .cust = S(""), .op = S(""), .retry_op = S(""),     \
+    .lane = S(""), .status = S(""), .channel = S(""), .log_no = S(""), .amount_over = N(-1),       \
+    .since_us = N(0), .until_us = N(NEVER), .as_of_us = N(0), .older_ms = N(0), .idle_ms = N(0)
 
 /* What a statement by key may read: the row, what is joined to it, and the unique checks and
  * triggers beside it. */
@@ -344,6 +345,18 @@ const plan_case plan_cases[] = {
     {&sql_list_serial, "conflict", 50, 70, PLAN_KEYS,
      VALUES(list_serial, LIST_ALL, .conflict = N(1), .first_serial = S(""),
       .last_serial = S("\x7f"), .after_serial = S("\x7f"), .after_cust = S(""),
+      .after_op = S(""), .most = N(100))},
+    {&sql_list_batch, "", 100, 120, PLAN_KEYS,
+     VALUES(list_batch, LIST_NAMED("B7", ""), .after_serial = S("\x7f"), .after_cust = S(""),
+      .after_op = S(""), .most = N(100))},
+    {&sql_list_batch, "later", 100, 120, PLAN_KEYS,
+     VALUES(list_batch, LIST_NAMED("B7", ""), .after_serial = S("W15"), .after_cust = S("C15"),
+      .after_op = S("WITHDRAW"), .most = N(100))},
+    {&sql_list_ref, "", 1, 10, PLAN_KEYS,
+     VALUES(list_ref, LIST_NAMED("", "ref-777"), .after_serial = S("\x7f"), .after_cust = S(""),
+      .after_op = S(""), .most = N(100))},
+    {&sql_list_ref, "of many", 100, 120, PLAN_KEYS,
+     VALUES(list_ref, LIST_NAMED("", "the same"), .after_serial = S("\x7f"), .after_cust = S(""),
       .after_op = S(""), .most = N(100))},
     {&sql_list_parked, "", 40, 60, PLAN_KEYS,
      VALUES(list_parked, LIST_ALL, .conflict = N(0), .first_serial = S(""),

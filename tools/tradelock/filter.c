@@ -67,6 +67,8 @@ static int set_text(tl_filter *filter, int option)
                          : option == FILTER_SERIAL ? &filter->serial
                          : option == FILTER_PREFIX ? &filter->serial_prefix
                          : option == FILTER_LOG    ? &filter->log_uuid
+                         : option == FILTER_BATCH  ? &filter->batch
+                         : option == FILTER_REF    ? &filter->channel_ref
                                                    : &filter->channel;
 
     *field = optarg;
@@ -215,6 +217,8 @@ void filter_say(char *to, size_t space, const tl_filter *f)
     add_text(to, space, "serial", f->serial);
     add_text(to, space, "prefix", f->serial_prefix);
     add_text(to, space, "log", f->log_uuid);
+    add_text(to, space, "batch", f->batch);
+    add_text(to, space, "ref", f->channel_ref);
     add_text(to, space, "currency", f->currency);
     add_number(to, space, "amount-over", f->amount_over, "");
     add_number(to, space, "older", f->older_ms, "ms");

@@ -13,6 +13,8 @@ enum filter_option {
     FILTER_PREFIX,
     FILTER_LOG,
     FILTER_CHANNEL,
+    FILTER_BATCH,
+    FILTER_REF,
     FILTER_AMOUNT,
     FILTER_CURRENCY,
     FILTER_OLDER,
@@ -32,6 +34,8 @@ enum filter_option {
         {"prefix", required_argument, NULL, FILTER_PREFIX},                                        \
         {"log", required_argument, NULL, FILTER_LOG},                                              \
         {"channel", required_argument, NULL, FILTER_CHANNEL},                                      \
+        {"batch", required_argument, NULL, FILTER_BATCH},                                          \
+        {"ref", required_argument, NULL, FILTER_REF},                                              \
         {"amount-over", required_argument, NULL, FILTER_AMOUNT},                                   \
         {"currency", required_argument, NULL, FILTER_CURRENCY},                                    \
         {"older", required_argument, NULL, FILTER_OLDER},                                          \
@@ -52,6 +56,8 @@ enum filter_option {
     "  --prefix TEXT   only serial numbers that begin so\n"                                        \
     "  --log UUID      only rows with a step under this log UUID\n"                                \
     "  --channel NAME  only trades of this channel\n"                                              \
+    "  --batch NAME    only trades of this batch\n"                                                \
+    "  --ref REFERENCE only trades that the channel calls so\n"                                    \
     "  --amount-over N only trades of more than N minor units\n"                                   \
     "  --currency CUR  only trades in this currency\n"                                             \
     "  --older TIME    only rows made that long ago, or longer\n"                                  \

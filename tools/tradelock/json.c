@@ -162,6 +162,8 @@ json_t *json_view(const tl_view *view)
     set(o, "amount_minor",
         view->currency[0] != '\0' ? json_integer((json_int_t)view->amount_minor) : json_null());
     set(o, "currency", json_text(view->currency));
+    set(o, "batch", json_text(view->batch));
+    set(o, "traceparent", json_text(view->traceparent));
     return o;
 }
 

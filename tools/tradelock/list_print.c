@@ -4,6 +4,7 @@
  */
 #include "list_print.h"
 
+#include "batch_print.h"
 #include "moment.h"
 #include "print.h"
 
@@ -67,6 +68,8 @@ TEXT_CELL(remark, view->remark)
 TEXT_CELL(actor, view->actor)
 TEXT_CELL(log, view->log_no)
 TEXT_CELL(session, view->session_id)
+TEXT_CELL(batch, view->batch)
+TEXT_CELL(traceparent, view->traceparent)
 
 static void cell_state(char to[CELL], const tl_view *view, int raw)
 {
@@ -155,6 +158,8 @@ static const struct column columns[] = {
     {"actor", "ACTOR", cell_actor, 0},
     {"log", "LOG", cell_log, 0},
     {"session", "SESSION", cell_session, 0},
+    {"batch", "BATCH", cell_batch, 0},
+    {"traceparent", "TRACE CONTEXT", cell_traceparent, 0},
 };
 
 #define COLUMNS (sizeof columns / sizeof columns[0])
@@ -166,7 +171,7 @@ static const char *const of_form[] = {
     [LIST_WIDE] = "serial,customer,operation,status,state,conflict,amount,counts,fence,updated,"
                   "next_at,reason",
     [LIST_CSV] = "serial,customer,operation,lane,status,state,conflict,amount,currency,epoch,sends,"
-                 "attempts,fence,created,updated,next_at,parked,holder",
+                 "attempts,fence,created,updated,next_at,parked,holder,batch,traceparent",
 };
 
 static const struct column *find_column(const char *name, size_t size)
@@ -389,12 +394,14 @@ json_t *list_json_money(const tl_list_end *end)
     return money;
 }
 
-static void end_json(const tl_filter *filter, const tl_list_end *end)
+static void end_json(const tl_filter *filter, const tl_list_end *end,
+                     const struct batch_totals *totals)
 {
     json_t *rest =
-        json_pack("{s:I, s:I, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows, "trades",
-                  (json_int_t)end->trades, "money", list_json_money(end), "as_of",
-                  json_time(filter->as_of_us), "more", end->more, "next", json_text(end->next));
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows, "trades",
+                  (json_int_t)end->trades, "money", list_json_money(end), "batch",
+                  batch_totals_json(totals, filter->batch), "as_of", json_time(filter->as_of_us),
+                  "more", end->more, "next", json_text(end->next));
     char *text = rest != NULL ? json_dumps(rest, 0) : NULL;
 
     if (text == NULL)
@@ -475,11 +482,12 @@ static int add_row(void *context, const tl_view *view)
     return ferror(stdout);
 }
 
-static void print_end(struct output *output, const tl_filter *filter, const tl_list_end *end)
+static void print_end(struct output *output, const tl_filter *filter, const tl_list_end *end,
+                      const struct batch_totals *totals)
 {
     begin(output);
     if (output->form == LIST_JSON)
-        end_json(filter, end);
+        end_json(filter, end, totals);
     print_first(output);
     if (output->form == LIST_NARROW || output->form == LIST_WIDE) {
         if (output->rows > 0) {
@@ -488,6 +496,7 @@ static void print_end(struct output *output, const tl_filter *filter, const tl_l
         } else {
             fputs("tradelock: no lock passes these filters\n", stderr);
         }
+        batch_totals_print(totals, filter->batch);
     }
     fflush(stdout);
     say_the_rest(filter, end);
@@ -496,6 +505,7 @@ static void print_end(struct output *output, const tl_filter *filter, const tl_l
 int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options)
 {
     struct output output = {.form = options->form, .options = options};
+    struct batch_totals totals = {0};
     tl_list_end *end = calloc(1, sizeof *end);
     tl_status status;
     int code;
@@ -503,9 +513,12 @@ int list_print(tl_client *client, const tl_filter *filter, const struct list_for
     if (end == NULL)
         out_of_memory();
     status = tl_list_page(client, filter, add_row, &output, end);
+    if (status == TL_OK && filter->batch != NULL)
+        status = batch_totals_read(&totals, client, filter);
     code = status == TL_OK ? EXIT_DONE : report(status);
     if (status == TL_OK || output.rows > 0)
-        print_end(&output, filter, end);
+        print_end(&output, filter, end, &totals);
+    batch_totals_free(&totals);
     free(end);
     return finish_output(code);
 }

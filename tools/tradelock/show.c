@@ -177,6 +177,8 @@ static void print_row(const tl_view *view, const char *by)
                           tl_proof_text((tl_proof)view->proof),
                           view->retryable ? " (retryable)" : "");
     print_pair("minor units", amount_text(amount, view));
+    print_pair("batch", view->batch);
+    print_pair("trace context", view->traceparent);
     print_counts(view);
     print_pair("holder", view->holder);
     print_pair("session", view->session_id);

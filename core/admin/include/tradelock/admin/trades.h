@@ -40,7 +40,9 @@ typedef struct tl_filter {
     /* Stops after so many rows were looked at, or somewhat more, however few of them passed; 0:
      * looks at all.  `next` then names the last of them. */
     unsigned look_most;
-    const char *currency; /* as channel */
+    const char *currency;    /* as channel */
+    const char *batch;       /* as channel */
+    const char *channel_ref; /* as channel: the channel's name of the payment */
     /* Held rows stand among the finished ones, what was asked for last first, and not before them
      * with what hangs first. */
     int newest_first;
@@ -81,8 +83,8 @@ TL_EXPORT void tl_list_end_add(tl_list_end *end, const char *currency, int64_t a
 /*
  * Shows rows: those in conflict and parked ones, then what else is in process, then what is
  * finished, the newest first.  So a limit cuts off what nobody has to look at.  Waiting lanes come
- * in the order in which they are due, held rows by when their hold ends, a customer's rows and
- * those of a prefix by serial number.  TL_OK also when there are none.
+ * in the order in which they are due, held rows by when their hold ends, a customer's rows, those
+ * of a batch and those of a prefix by serial number.  TL_OK also when there are none.
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
@@ -99,6 +101,30 @@ TL_EXPORT tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_
 /* The same without an end. */
 TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
                             void *context);
+
+/* The trades of a batch in one state, with amounts in one currency. */
+typedef struct tl_batch_part {
+    tl_state state;
+    int conflict;   /* of these, operators have to decide first */
+    tl_money money; /* currency "": they told no amount, and sum_minor is "0" */
+} tl_batch_part;
+
+typedef int (*tl_batch_fn)(void *context, const tl_batch_part *part);
+
+/*
+ * Counts the trades of a batch, and their money, by state, conflict and currency, in this order.
+ * The batch is complete when none of them is open: each has succeeded or failed, and none is in
+ * conflict.  It reads every trade, in pages, but at most so many (0: all); as_of_us as in
+ * tl_filter.
+ *
+ *     TL_OK          each() was called for each part.
+ *     TL_NOT_FOUND   No trade names this batch.
+ *     TL_OVERLOADED  More trades than `most` name it; nothing is told.
+ */
+TL_EXPORT tl_status tl_batch(tl_client *client, const char *batch, int64_t as_of_us, unsigned most,
+                             tl_batch_fn each, void *context);
+/* Whether these trades keep their batch from being complete. */
+TL_EXPORT int tl_batch_part_is_open(const tl_batch_part *part);
 
 /*
  * As tl_show(), but as the row was at a moment, by its history.  The view's now_us is that moment.

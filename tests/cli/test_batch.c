@@ -1,0 +1,335 @@
+/* Lists of a batch, with its totals, and by the channel's reference; what trades say of
+ * themselves, in every form. */
+#include "command.h"
+
+#include "trade_lock/fixture.h"
+
+#include <tradelock/admin.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOUR_MS 3600000
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+static fixture f;
+static const char *config;
+
+#define LS(...) RUN("ls", "--json", "--config", config, __VA_ARGS__)
+#define LINES(...) RUN("ls", "--config", config, __VA_ARGS__)
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&f, "janitor=0\ncommit_ms=1s\n");
+    config = database_option_file(f.db);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    database_run(f.sql, "TRUNCATE trade_lock; TRUNCATE trade_lock_past");
+    return 0;
+}
+
+struct trade {
+    const char *serial, *cust, *batch;
+    int64_t minor;
+    const char *currency;
+};
+
+static tl_lock *held(const struct trade *trade)
+{
+    tl_lock_options options = sync_options("pay");
+
+    options.amount_minor = trade->minor;
+    options.currency = trade->currency;
+    options.batch = trade->batch;
+    options.traceparent = TRACE;
+    return granted(f.client, trade->serial, trade->cust, &options);
+}
+
+static void end(tl_lock *lock, const tl_ending *ending, tl_status expected)
+{
+    assert_status(tl_lock_finish(lock, ending), expected);
+    tl_lock_free(lock);
+}
+
+static void make_paid(const struct trade *trade, const char *ref)
+{
+    tl_ending paid = TL_ENDING_INIT;
+
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    paid.channel_ref = ref;
+    end(held(trade), &paid, TL_SUCCEEDED);
+}
+
+static void make_doubtful(const struct trade *trade)
+{
+    tl_ending unknown = TL_ENDING_INIT;
+
+    unknown.next_run_ms = HOUR_MS;
+    end(held(trade), &unknown, TL_IN_DOUBT);
+}
+
+static void make_declined(const struct trade *trade)
+{
+    tl_ending declined = TL_ENDING_INIT;
+
+    declined.outcome = TL_OUTCOME_FAILURE;
+    declined.proof = TL_PROOF_DECLINED;
+    end(held(trade), &declined, TL_FAILED);
+}
+
+/* The serial numbers, in the order in which they are listed. */
+static void expect_rows(output *o, const char *expected)
+{
+    json_t *document, *row;
+    char got[512] = "";
+    size_t i;
+
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    json_array_foreach(json_object_get(document, "rows"), i, row)
+    {
+        assert_string_equal(json_string_value(json_object_get(row, "lane")), "sync");
+        strcat(strcat(got, i > 0 ? " " : ""), json_string_value(json_object_get(row, "serial_no")));
+    }
+    assert_string_equal(got, expected);
+    json_decref(document);
+    output_free(o);
+}
+
+static void make_payroll(void)
+{
+    make_paid(&(struct trade){"W1", "C1", "payroll", 9000000000000000000, "EUR"}, "BANK-1");
+    make_paid(&(struct trade){"W2", "C2", "payroll", 9000000000000000000, "EUR"}, "BANK-2");
+    make_paid(&(struct trade){"W3", "C3", "payroll", 70, "USD"}, NULL);
+    make_declined(&(struct trade){"W4", "C4", "payroll", 5, "EUR"});
+    make_doubtful(&(struct trade){"W5", "C5", "payroll", 12, "EUR"});
+    make_paid(&(struct trade){"W6", "C6", "payroll", 0, NULL}, NULL);
+    make_paid(&(struct trade){"X1", "C1", "Payroll", 1, "EUR"}, NULL);
+    make_paid(&(struct trade){"X2", "C1", "payroll ", 1, "EUR"}, NULL);
+    make_paid(&(struct trade){"X3", "C1", NULL, 1, "EUR"}, NULL);
+}
+
+static void end_the_doubtful(void)
+{
+    tl_lock_options retry = retry_options();
+    tl_ending paid = TL_ENDING_INIT;
+
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6), rev = rev + 1 WHERE "
+                        "serial_no = 'W5' AND lane = 'R'");
+    end(granted(f.client, "W5", "C5", &retry), &paid, TL_SUCCEEDED);
+}
+
+static void test_a_batch_and_its_totals(void **state)
+{
+    output *o;
+
+    (void)state;
+    make_payroll();
+    expect_rows(LS("--batch", "payroll"), "W5 W6 W4 W3 W2 W1");
+    expect_rows(LS("--batch", "Payroll"), "X1");
+    expect_rows(LS("--batch", "payroll "), "X2");
+    expect_rows(LS("--batch", "payroll", "--in-doubt"), "W5");
+    expect_rows(LS("--batch", "payroll", "--status", "Y", "--currency", "EUR"), "W2 W1");
+    expect_rows(LS("--batch", "payroll", "--cust", "C4"), "W4");
+    expect_rows(LS("--batch", "payroll", "--prefix", "W"), "W6 W5 W4 W3 W2 W1");
+    expect_rows(LS("--batch", "payroll", "--serial", "X1"), "");
+    expect_rows(LS("--batch", "no such batch"), "");
+    /* The totals are those of the whole batch, however few rows are listed. */
+    o = LINES("--batch", "payroll", "--limit", "2");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "\nbatch payroll: not complete, 1 of 6 open\n"
+                    "  1 in doubt: 12 EUR (minor units)\n"
+                    "  1 failed: 5 EUR (minor units)\n"
+                    "  2 succeeded: 18000000000000000000 EUR (minor units)\n"
+                    "  1 succeeded: 70 USD (minor units)\n"
+                    "  1 succeeded, no amount told\n");
+    output_free(o);
+    end_the_doubtful();
+    o = LINES("--batch", "payroll");
+    EXPECT_WORDS(o, "\nbatch payroll: complete, 6 trades\n  1 failed: 5 EUR (minor units)\n"
+                    "  3 succeeded: 18000000000000000012 EUR (minor units)\n");
+    output_free(o);
+    database_run(f.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE serial_no = 'W4'");
+    o = LS("--batch", "payroll");
+    EXPECT_WORDS(o, "\"batch\": {\"name\": \"payroll\", \"complete\": false, \"trades\": 6, "
+                    "\"open\": 1, \"parts\": [{\"state\": \"failed\", \"conflict\": true, "
+                    "\"currency\": \"EUR\", \"sum_minor\": \"5\", \"trades\": 1}, ");
+    output_free(o);
+    o = LS("--batch", "none");
+    EXPECT_WORDS(o, "\"batch\": null");
+    output_free(o);
+}
+
+static void now_of_server(char to[64])
+{
+    char *text =
+        database_text(f.sql, "SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%%Y-%%m-%%dT%%T.%%f')");
+
+    snprintf(to, 64, "%s", text);
+    free(text);
+}
+
+static void test_a_batch_as_it_was(void **state)
+{
+    char before[64], then[64];
+    output *o;
+
+    (void)state;
+    now_of_server(before);
+    make_payroll();
+    now_of_server(then);
+    end_the_doubtful();
+    make_paid(&(struct trade){"W7", "C7", "payroll", 1, "EUR"}, NULL);
+    o = LINES("--batch", "payroll", "--as-of", then);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "\nbatch payroll: not complete, 1 of 6 open\n"
+                    "  1 in doubt: 12 EUR (minor units)\n");
+    output_free(o);
+    expect_rows(LS("--batch", "payroll", "--as-of", before), "");
+    expect_rows(LS("--batch", "payroll", "--as-of", then, "--in-doubt"), "W5");
+}
+
+static void test_by_the_channels_reference(void **state)
+{
+    char then[64];
+    output *o;
+
+    (void)state;
+    make_paid(&(struct trade){"R1", "C1", NULL, 0, NULL}, "BANK-1");
+    make_paid(&(struct trade){"R2", "C2", NULL, 0, NULL}, "BANK-1");
+    make_paid(&(struct trade){"R3", "C3", NULL, 0, NULL}, "bank-1");
+    make_paid(&(struct trade){"R4", "C4", NULL, 0, NULL}, "\xe2\x82\xac 4 of 2026");
+    make_doubtful(&(struct trade){"W5", "C5", NULL, 0, NULL});
+    now_of_server(then);
+    expect_rows(LS("--ref", "BANK-1"), "R2 R1");
+    expect_rows(LS("--ref", "BANK-1", "--cust", "C1"), "R1");
+    expect_rows(LS("--ref", "\xe2\x82\xac 4 of 2026"), "R4");
+    expect_rows(LS("--ref", "BANK-"), "");
+    expect_rows(LS("--ref", "BANK-1", "--in-doubt"), "");
+    database_run(f.sql, "UPDATE trade_lock SET channel_ref = 'LATE-5', rev = rev + 1 WHERE "
+                        "serial_no = 'W5' AND lane = 'S'");
+    expect_rows(LS("--ref", "LATE-5"), "W5");
+    /* It is found by the name that it got later. */
+    expect_rows(LS("--ref", "LATE-5", "--as-of", then), "W5");
+    o = LINES("--ref", "BANK-1", "--limit", "1");
+    EXPECT_WORDS(o, "R2");
+    assert_non_null(strstr(o->err, "--after "));
+    output_free(o);
+}
+
+/* Page by page comes what one long list has. */
+static void test_pages_of_a_batch(void **state)
+{
+    char next[TL_NEXT_TEXT] = "";
+    size_t rows = 0, i = 0;
+
+    (void)state;
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, proof, batch, channel_ref, created_at, updated_at) "
+                 "SELECT CONCAT('C', seq), CONCAT('S', seq DIV 3), 'WITHDRAW', 'S', "
+                 "IF(seq MOD 4 = 0, 'P', 'Y'), 'ask', UUID(), seq, seq, seq, '-', 'many', 'same', "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_500");
+    do {
+        output *o = next[0] != '\0' ? LS("--batch", "many", "--limit", "7", "--after", next)
+                                    : LS("--batch", "many", "--limit", "7");
+        json_t *document = output_json(o), *row;
+        const char *on = json_string_value(json_object_get(document, "next"));
+
+        EXPECT_CODE(o, 0);
+        json_array_foreach(json_object_get(document, "rows"), i, row)
+        {
+            /* What is open comes first. */
+            assert_string_equal(json_string_value(json_object_get(row, "status")),
+                                rows + i < 125 ? "P" : "Y");
+        }
+        rows += i;
+        snprintf(next, sizeof next, "%s", on != NULL ? on : "");
+        json_decref(document);
+        output_free(o);
+    } while (next[0] != '\0');
+    assert_int_equal(rows, 500);
+}
+
+static void test_every_form_tells(void **state)
+{
+    output *o;
+
+    (void)state;
+    make_paid(&(struct trade){"W1", "C1", "a, \"b\"", 5, "EUR"}, "BANK-1");
+    o = LINES("--batch", "a, \"b\"", "-o", "csv", "--columns", "serial,batch,traceparent");
+    assert_string_equal(o->out, "serial,batch,traceparent\nW1,\"a, \"\"b\"\"\"," TRACE "\n");
+    output_free(o);
+    o = LINES("-o", "csv");
+    EXPECT_WORDS(o, ",holder,batch,traceparent\n");
+    output_free(o);
+    o = LS("--serial", "W1");
+    EXPECT_WORDS(o, "\"batch\": \"a, \\\"b\\\"\"");
+    EXPECT_WORDS(o, "\"traceparent\": \"" TRACE "\"");
+    output_free(o);
+    o = RUN("show", "W1", "C1", "WITHDRAW", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "a, \"b\"\n");
+    EXPECT_WORDS(o, TRACE "\n");
+    output_free(o);
+}
+
+#define SIXTEEN "0123456789abcdef"
+
+static void test_bad_names(void **state)
+{
+    static const char *const bad[][2] = {
+        {"", "batch: is empty"},
+        {SIXTEEN SIXTEEN SIXTEEN SIXTEEN "x", "batch: is longer than 64 bytes"},
+        {"a\nb", "batch: byte 2 is a control character (0x0a)"},
+        {"a\xff", "batch: byte 2 is not UTF-8 (0xff)"},
+    };
+    output *o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        o = LINES("--batch", bad[i][0]);
+        EXPECT_SENTENCE(o, 2, bad[i][1]);
+        output_free(o);
+    }
+    o = LINES("--ref", "");
+    EXPECT_SENTENCE(o, 2, "channel reference: is empty");
+    output_free(o);
+    o = LINES("--ref", "a\xff");
+    EXPECT_SENTENCE(o, 2, "channel reference: byte 2 is not UTF-8 (0xff)");
+    output_free(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_batch_and_its_totals, clear),
+        cmocka_unit_test_setup(test_a_batch_as_it_was, clear),
+        cmocka_unit_test_setup(test_by_the_channels_reference, clear),
+        cmocka_unit_test_setup(test_pages_of_a_batch, clear),
+        cmocka_unit_test_setup(test_every_form_tells, clear),
+        cmocka_unit_test_setup(test_bad_names, clear),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}
