@@ -9,6 +9,7 @@
 #include "schedule.h"
 
 #include <tradelock/callback.h>
+#include <tradelock/layer.h>
 #include <tradelock/test_hooks.h>
 
 #include <stdlib.h>
@@ -292,6 +293,7 @@ static int look_at_failure(void *context, const tl_view *view)
     reclaim->run->attempt.seen.created_us = view->created_us;
     attempt_show_said(&reclaim->run->attempt, &(attempt_said){view->amount_minor, view->currency,
                                                               view->batch, view->traceparent});
+    tl_work_trace(view->traceparent);
     /* A channel that is paused is not asked either. */
     reclaim->status = workflow_check_paused(reclaim->run->workflow);
     if (reclaim->status != TL_OK)
@@ -409,6 +411,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
     if (status != TL_OK)
         return answer->status = status;
+    tl_work_trace(request->traceparent);
     /* If a callback is left, for instance by an exception, the answer can be settled. */
     answer->run = run;
     answer->status = TL_UNKNOWN;
@@ -430,6 +433,7 @@ struct work {
 
 static void work_over(const struct work *work)
 {
+    tl_work_trace(NULL);
     if (work->began)
         tl_work_end(0);
 }
@@ -459,5 +463,6 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
     work.began = tl_work_begin();
+    tl_work_trace(run->attempt.traceparent);
     return give_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
 }

@@ -3,12 +3,11 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define MESSAGE_MAX 1024
 
 void log_hash_cust(char to[LOG_CUST_HASH], const char *cust_no)
 {
@@ -60,27 +59,26 @@ int log_wanted(const struct logger *logger, tl_level level)
     return logger != NULL && logger->fn != NULL && level >= logger->least;
 }
 
-void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
-              const char *format, ...)
+void log_traced_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                     const char *traceparent, const char *format, va_list arguments)
 {
-    char message[MESSAGE_MAX], hidden[MESSAGE_MAX], hash[LOG_CUST_HASH];
-    tl_log_line line = {.level = level, .fence = fence};
-    va_list arguments;
+    char message[LOG_MESSAGE], hidden[LOG_MESSAGE], hash[LOG_CUST_HASH], trace[TEXT_TRACE + 1];
+    tl_log_line line = {.level = level, .fence = fence, .trace_id = ""};
 
     if (!log_wanted(logger, level))
         return;
-    va_start(arguments, format);
-    int wanted = vsnprintf(message, sizeof(message), format, arguments);
-    va_end(arguments);
-    if (wanted < 0)
+    if (vsnprintf(message, sizeof(message), format, arguments) < 0)
         message[0] = '\0';
-
     line.message = message;
     line.thread_uuid = tl_thread_uuid();
     line.log_uuid = tl_log_uuid();
     line.serial_no = key != NULL && key->serial_no != NULL ? key->serial_no : "";
     line.cust_no = key != NULL && key->cust_no != NULL ? key->cust_no : "";
     line.op_code = key != NULL && key->op_code != NULL ? key->op_code : "";
+    if (key != NULL) {
+        text_trace(trace, traceparent);
+        line.trace_id = trace[0] != '\0' ? trace : thread_context_trace();
+    }
     if (logger->hash_cust && line.cust_no[0] != '\0') {
         log_hash_cust(hash, line.cust_no);
         hide_cust(hidden, sizeof(hidden), message, line.cust_no, hash);
@@ -88,4 +86,24 @@ void log_line(const struct logger *logger, tl_level level, const tl_key *key, ui
         line.cust_no = hash;
     }
     logger->fn(logger->context, &line);
+}
+
+void log_traced(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                const char *traceparent, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    log_traced_list(logger, level, key, fence, traceparent, format, arguments);
+    va_end(arguments);
+}
+
+void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+              const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    log_traced_list(logger, level, key, fence, NULL, format, arguments);
+    va_end(arguments);
 }

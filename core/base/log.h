@@ -10,7 +10,10 @@
 
 #include <tradelock/tradelock.h>
 
+#include <stdarg.h>
+
 #define LOG_CUST_HASH 17 /* 16 digits and the end */
+#define LOG_MESSAGE 1024 /* longer messages are cut */
 
 struct logger {
     tl_log_fn fn; /* NULL: nothing is logged */
@@ -26,6 +29,14 @@ int log_wanted(const struct logger *logger, tl_level level);
  * it is. */
 void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The same with the trace id of a trace context; NULL or "": that of the thread. */
+void log_traced(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                const char *traceparent, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void log_traced_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                     const char *traceparent, const char *format, va_list arguments)
+    __attribute__((format(printf, 6, 0)));
 
 /* What a hashed log shows for a customer number: the first 16 hexadecimal digits of its SHA-256. */
 void log_hash_cust(char to[LOG_CUST_HASH], const char *cust_no);

@@ -172,6 +172,15 @@ tl_status text_check_traceparent(const char *traceparent)
     return TL_OK;
 }
 
+void text_trace(char to[TEXT_TRACE + 1], const char *traceparent)
+{
+    const size_t before = strlen("00-");
+
+    to[0] = '\0';
+    if (traceparent != NULL && strnlen(traceparent, TL_TRACEPARENT) == TL_TRACEPARENT)
+        text_copy(to, TEXT_TRACE + 1, traceparent + before);
+}
+
 int text_copy(char *to, size_t space, const char *from)
 {
     size_t size;

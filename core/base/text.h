@@ -29,6 +29,8 @@ tl_status text_check_utf8(const char *what, const char *value);
  * neither trace nor parent is all zero. */
 #define TEXT_TRACE 32 /* digits of the trace */
 tl_status text_check_traceparent(const char *traceparent);
+/* Copies its trace id; "" if the trace context is NULL or "". */
+void text_trace(char to[TEXT_TRACE + 1], const char *traceparent);
 
 /* Copies what fits, and a NUL.  1: everything fitted; 0: the text was cut, never inside a UTF-8
  * character.  NULL copies as "". */

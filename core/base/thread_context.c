@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/text.h"
+
+#include <tradelock/layer.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -34,6 +37,7 @@ struct thread_context {
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
     char log_prefix[TL_UUID_TEXT + sizeof("<uuid=>")];
+    char trace_id[TEXT_TRACE + 1];
 };
 
 static _Thread_local struct thread_context own;
@@ -136,6 +140,7 @@ void tl_work_end(int renew_thread)
     struct thread_context *context = context_now();
 
     thread_context_work("");
+    context->trace_id[0] = '\0';
     if (renew_thread)
         context->thread_uuid[0] = '\0'; /* the next use makes another */
 }
@@ -148,6 +153,16 @@ const char *tl_log_uuid(void)
 const char *tl_log_prefix(void)
 {
     return context_now()->log_prefix;
+}
+
+void tl_work_trace(const char *traceparent)
+{
+    text_trace(context_now()->trace_id, traceparent);
+}
+
+const char *thread_context_trace(void)
+{
+    return context_now()->trace_id;
 }
 
 /* ------------------------------------------------------- calls out of the library -- */

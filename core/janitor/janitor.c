@@ -14,6 +14,8 @@
 #include "store/rw.h"
 #include "store/sweep.h"
 
+#include <tradelock/layer.h>
+
 #include <assert.h>
 #include <string.h>
 
@@ -91,7 +93,8 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
 
 /* Opens the rows.  Other janitors read the same ones, so each begins at a random row.  One row is
  * tried even when the time is over; otherwise rounds whose reads take all of it would never open
- * anything.  Log lines of a trade carry the log UUID that its row names. */
+ * anything.  Log lines of a trade carry the log UUID and the trace id that its
+ * row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
     uint32_t first;
@@ -105,10 +108,12 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
         lent = thread_context_lend(db_get_text(rows, row, 3));
+        tl_work_trace(db_get_text(rows, row, 5));
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
         if (lent)
             thread_context_work("");
     }
+    tl_work_trace(NULL);
 }
 
 /* Finds the next operation of a sync lane; op_code "" after the last one. */

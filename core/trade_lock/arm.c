@@ -24,8 +24,6 @@ void lock_count_send(tl_lock *lock, uint32_t others, int64_t until_us)
 /* The hold goes on under the arming's token. */
 static void take_over(tl_lock *lock, const step *s)
 {
-    tl_key key = lock_key(lock);
-
     memcpy(lock->grant.token, s->token, STEP_TOKEN);
     lock->grant.fence = s->fence;
     lock->grant.until_ms = lock->armed_until_ms;
@@ -34,9 +32,8 @@ static void take_over(tl_lock *lock, const step *s)
         lock->known_rev++;
     lock_count_send(lock, lock->view.sends++, lock->view.send_until_us);
     client_add(&lock->base.client->counters.armed, 1);
-    log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence,
-             "armed: send %u may leave within %lld ms", lock->view.sends,
-             (long long)clock_left_ms(lock->grant.until_ms));
+    lock_log(lock, TL_INFO, lock->grant.fence, "armed: send %u may leave within %lld ms",
+             lock->view.sends, (long long)clock_left_ms(lock->grant.until_ms));
 }
 
 tl_status arm_settle(tl_lock *lock, int *armed)
@@ -71,7 +68,6 @@ tl_status lock_check_ending(tl_lock *lock)
 /* Answers an arming that changed 0 rows: the hold is lost, or the arming was forbidden. */
 static tl_status arm_refused(tl_lock *lock, uint32_t known_jumps)
 {
-    tl_key key = lock_key(lock);
     int64_t before_us = clock_boottime_us();
     tl_status status = lock_read(lock);
 
@@ -88,8 +84,7 @@ static tl_status arm_refused(tl_lock *lock, uint32_t known_jumps)
     if (lock_still_holds(lock)) {
         status = error_set(TL_EVIDENCE, "a conflict, evidence of success, a tried cancel or "
                                         "the deadline forbids another send");
-        log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence, "not armed: %s",
-                 tl_error_message());
+        lock_log(lock, TL_INFO, lock->grant.fence, "not armed: %s", tl_error_message());
         return status;
     }
     lock_lose(lock);

@@ -223,7 +223,6 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
 
 tl_status ending_applied(tl_lock *lock)
 {
-    tl_key key = lock_key(lock);
     tl_status status = lock->ending_answer;
 
     error_clear();
@@ -236,9 +235,8 @@ tl_status ending_applied(tl_lock *lock)
         client_add(&lock->base.client->counters.parked, 1);
     else if (status == TL_IN_DOUBT || status == TL_QUEUED)
         client_add(&lock->base.client->counters.opened, 1);
-    log_line(&lock->base.client->logger, status == TL_PARKED ? TL_ALARM : TL_INFO, &key,
-             lock->grant.fence, "%s%s%s", tl_status_text(status),
-             lock->park_reason[0] != '\0' ? ": " : "", lock->park_reason);
+    lock_log(lock, status == TL_PARKED ? TL_ALARM : TL_INFO, lock->grant.fence, "%s%s%s",
+             tl_status_text(status), lock->park_reason[0] != '\0' ? ": " : "", lock->park_reason);
     return status;
 }
 

@@ -29,7 +29,7 @@ struct filing {
     tl_client *client;
     const tl_evidence *given;
     tl_evidence evidence; /* with epoch and channel key filled in */
-    char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    char channel_key[TL_CHANNEL_KEY_MAX + 1], traceparent[TL_TRACEPARENT + 1];
     store_gone *gone;        /* of a holder whose row may be gone; NULL */
     const evidence_act *act; /* of an operator; NULL */
     db *connection;
@@ -141,6 +141,7 @@ static db_answer file_statements(struct filing *f)
         answer = find_row(f, &row);
     f->found = answer == DB_DONE && row.rows == 1 && !f->moved;
     if (f->found) {
+        text_copy(f->traceparent, sizeof f->traceparent, db_get_text(&row, 0, 4));
         if (f->evidence.epoch == 0)
             f->evidence.epoch = (uint32_t)db_get_uint(&row, 0, 1);
         if (f->evidence.channel_key == NULL && !db_is_null(&row, 0, 2) &&
@@ -263,10 +264,10 @@ static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, s
         return error_set(TL_NOT_FOUND, "there is no such trade");
     if (!f.conflict)
         return error_over(TL_OK);
-    log_line(&client->logger, TL_ALARM, &evidence->key, 0,
-             "conflict: %s says of epoch %u and channel key %s what the row denies",
-             evidence->source, f.evidence.epoch,
-             f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
+    log_traced(&client->logger, TL_ALARM, &evidence->key, 0, f.traceparent,
+               "conflict: %s says of epoch %u and channel key %s what the row denies",
+               evidence->source, f.evidence.epoch,
+               f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
     return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
                                      "must decide");
 }
@@ -353,7 +354,6 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
         .source = "fenced-out holder",
         .remark = ending->remark,
     };
-    tl_key key = evidence.key;
     store_gone gone = {.evidence = NULL};
     tl_status status;
 
@@ -363,11 +363,11 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
     status = file_evidence(lock->base.client, &evidence,
                            may_have_moved(lock, ending) ? &gone : NULL, NULL);
     if (gone.evidence != NULL && status == TL_OK)
-        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
+        lock_log(lock, TL_ALARM, lock->grant.fence,
                  "the row was gone, though it was in process: it was restored away, and "
                  "is made anew as one in doubt");
     if (status != TL_OK && status != TL_IN_CONFLICT)
-        log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
+        lock_log(lock, TL_ALARM, lock->grant.fence,
                  "the evidence '%s' of a fenced-out holder could not be filed: %s",
                  evidence.outcome, tl_error_message());
 }

@@ -73,10 +73,9 @@ static void in_doubt(lock_handle *h, const void *granting)
  * trade's, which the row names. */
 static void log_grant(const tl_lock *lock)
 {
-    tl_key key = lock_key(lock);
     int lent = thread_context_lend(lock->view.log_no);
 
-    log_line(&lock->base.client->logger, TL_INFO, &key, lock->grant.fence, "%s lock granted",
+    lock_log(lock, TL_INFO, lock->grant.fence, "%s lock granted",
              lock->options.lane == TL_LANE_RETRY ? "retry-compensation" : "trade-sync");
     if (lent)
         thread_context_work("");

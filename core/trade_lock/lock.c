@@ -10,6 +10,7 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* ------------------------------------------------------------- what it knows -- */
@@ -143,14 +144,22 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     s->name = step_name(kind);
 }
 
+void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)
+{
+    const char *trace = lock->traceparent[0] != '\0' ? lock->traceparent : lock->view.traceparent;
+    tl_key key = lock_key(lock);
+    va_list arguments;
+
+    va_start(arguments, format);
+    log_traced_list(&lock->base.client->logger, level, &key, fence, trace, format, arguments);
+    va_end(arguments);
+}
+
 void lock_lose(tl_lock *lock)
 {
-    tl_key key = lock_key(lock);
-
     handle_become(&lock->base, LOCK_LOST);
     client_add(&lock->base.client->counters.lost, 1);
-    log_line(&lock->base.client->logger, TL_WARNING, &key, lock->grant.fence,
-             "the lock was taken over: nothing was written");
+    lock_log(lock, TL_WARNING, lock->grant.fence, "the lock was taken over: nothing was written");
 }
 
 tl_status lock_failed(const step_task *t)
@@ -169,24 +178,20 @@ void lock_not_done(tl_lock *lock, lock_state state, const step_task *t)
 
 tl_status lock_went_alone(tl_lock *lock, lock_state state, const step_task *t)
 {
-    tl_key key = lock_key(lock);
-
     client_lose_track(lock->base.client);
     lock->base.doubt.is_open = 0;
     handle_become(&lock->base, state);
-    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
-             "'%s' was committed without its business rows", step_name(t->step.kind));
+    lock_log(lock, TL_ALARM, lock->grant.fence, "'%s' was committed without its business rows",
+             step_name(t->step.kind));
     return error_set(TL_CALLBACK_FAILED, "'%s' was committed without its business rows",
                      step_name(t->step.kind));
 }
 
 tl_status lock_unknown(tl_lock *lock, lock_state state, const step_task *t)
 {
-    tl_key key = lock_key(lock);
-
     assert(t->task.doubt.is_open);
     handle_unknown(&lock->base, state, &t->task.doubt);
-    log_line(&lock->base.client->logger, TL_ALARM, &key, lock->grant.fence,
+    lock_log(lock, TL_ALARM, lock->grant.fence,
              "the answer to '%s' was lost and could not be settled yet", step_name(t->step.kind));
     /* Where a group was settled, its leader has the sentence and this thread has none. */
     return error_set(TL_UNKNOWN,

@@ -98,6 +98,10 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
 
 void lock_lose(tl_lock *lock);
 
+/* Logs a line about this lock's trade, with the trace id that its ask named, or else its row. */
+void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
 /* Notes in clock_jumps whether the server told the view, after that moment of CLOCK_BOOTTIME, by a

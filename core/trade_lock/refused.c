@@ -136,18 +136,16 @@ static const char *fingerprint_text(char to[FINGERPRINT_TEXT], int has,
 }
 
 /* Other contents under one key are a program's mistake, or fraud. */
-static void log_mismatch(const tl_lock *lock, const tl_key *key)
+static void log_mismatch(const tl_lock *lock)
 {
     char own[FINGERPRINT_TEXT], other[FINGERPRINT_TEXT];
 
     if (lock->view.repeatable || lock_repeats(lock)) {
-        log_line(&lock->base.client->logger, TL_WARNING, key, 0, "refused, TL_MISMATCH: %s",
-                 tl_error_message());
+        lock_log(lock, TL_WARNING, 0, "refused, TL_MISMATCH: %s", tl_error_message());
         return;
     }
-    log_line(&lock->base.client->logger, TL_WARNING, key, 0,
-             "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)", tl_error_message(),
-             fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
+    lock_log(lock, TL_WARNING, 0, "refused, TL_MISMATCH: %s (fingerprint %s%s%s, the trade has %s)",
+             tl_error_message(), fingerprint_text(own, lock->has_fingerprint, lock->fingerprint),
              lock->actor[0] != '\0' ? " of " : "", lock->actor,
              fingerprint_text(other, lock->inside.has_fingerprint, lock->view.fingerprint));
 }
@@ -155,14 +153,12 @@ static void log_mismatch(const tl_lock *lock, const tl_key *key)
 tl_status ask_explain(lock_handle *h, tl_status status)
 {
     const tl_lock *lock = (const tl_lock *)h;
-    tl_key key = lock_key(lock);
 
     if (status == TL_MISMATCH)
-        log_mismatch(lock, &key);
+        log_mismatch(lock);
     else if (status == TL_ALREADY_DONE) /* which leaves no sentence */
-        log_line(&lock->base.client->logger, TL_DEBUG, &key, 0, "refused, TL_ALREADY_DONE");
+        lock_log(lock, TL_DEBUG, 0, "refused, TL_ALREADY_DONE");
     else
-        log_line(&lock->base.client->logger, TL_DEBUG, &key, 0, "refused, %s: %s",
-                 tl_status_name(status), tl_error_message());
+        lock_log(lock, TL_DEBUG, 0, "refused, %s: %s", tl_status_name(status), tl_error_message());
     return status;
 }

@@ -237,10 +237,9 @@ static db_answer run(task *t, db *connection)
 static void tell_of_changes(task *t, db *connection)
 {
     const struct with *w = t->context;
-    tl_key key = lock_key(w->lock);
 
     if (db_changed(connection)[0] != '\0')
-        log_line(&w->lock->base.client->logger, TL_WARNING, &key, w->lock->grant.fence,
+        lock_log(w->lock, TL_WARNING, w->lock->grant.fence,
                  "the database callback of '%s' changed the session (%s): its connection "
                  "is closed",
                  step_name(w->t->step.kind), db_changed(connection));

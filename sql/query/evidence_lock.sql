@@ -1,5 +1,5 @@
 -- Filing evidence locks the sync row first, so it comes wholly before or wholly after an ending.
-SELECT status, epoch, channel_key, fence
+SELECT status, epoch, channel_key, fence, traceparent
 FROM trade_lock
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 FOR UPDATE

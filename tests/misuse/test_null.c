@@ -1314,6 +1314,12 @@ CALL(tl_work_adopt)
     return (int)tl_work_adopt(N(1, tl_thread_uuid()));
 }
 
+CALL(tl_work_trace)
+{
+    tl_work_trace(MAY(1, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
+    return NEUTRAL;
+}
+
 CALL(tl_work_begin)
 {
     return EMPTY(tl_work_begin() - 1);
@@ -1812,6 +1818,7 @@ static const struct entry {
     FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
+    FUNCTION(tl_work_trace, 1),
     FUNCTION(tl_work_begin, 0),
     FUNCTION(tl_work_end, 0),
     FUNCTION(tl_worker_count, 2),

@@ -135,6 +135,7 @@ tl_status house_run(house *self, const char *serial, const char *cust, int64_t a
     request.payload = payload;
     request.payload_size = strlen(payload);
     request.amount_minor = amount_minor;
+    request.traceparent = self->traceparent;
     request.currency = "EUR";
     request.reclaim_epoch = reclaim_epoch;
     request.wait_ms = self->wait_ms;

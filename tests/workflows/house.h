@@ -36,7 +36,8 @@ typedef struct house {
     withdraw *withdraw;
     withdraw_kind kind;
     int exclusive;
-    int64_t wait_ms; /* of house_run() */
+    int64_t wait_ms;         /* of house_run() */
+    const char *traceparent; /* likewise; NULL: none */
     char url[64];
     pthread_mutex_t mutex;
     /* Under the mutex. */

@@ -26,7 +26,7 @@ struct site {
     struct line {
         tl_level level;
         char message[300], log_uuid[TL_UUID_TEXT], serial_no[TL_SERIAL_MAX + 1];
-        char cust_no[TL_CUST_MAX + 1];
+        char cust_no[TL_CUST_MAX + 1], trace_id[40];
     } lines[LINES_MAX];
     unsigned count;
 };
@@ -47,6 +47,7 @@ static void keep(void *context, const tl_log_line *from)
         snprintf(to->log_uuid, sizeof to->log_uuid, "%s", from->log_uuid);
         snprintf(to->serial_no, sizeof to->serial_no, "%s", from->serial_no);
         snprintf(to->cust_no, sizeof to->cust_no, "%s", from->cust_no);
+        snprintf(to->trace_id, sizeof to->trace_id, "%s", from->trace_id);
     }
     pthread_mutex_unlock(&site->mutex);
 }
@@ -243,6 +244,76 @@ static void each_trade_has_its_own(void **state)
     house_books(&self, 8);
 }
 
+#define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
+#define TRACE "00-" TRACE_ID "-b7ad6b7169203331-01"
+
+/* How many lines the site has about the trade; all of them, and no others, have this trace id. */
+static unsigned traced(struct site *site, const char *serial, const char *trace_id)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&site->mutex);
+    for (unsigned i = 0; i < site->count; i++) {
+        const struct line *line = &site->lines[i];
+
+        if (line->serial_no[0] == '\0')
+            assert_string_equal(line->trace_id, "");
+        if (strcmp(line->serial_no, serial) != 0)
+            continue;
+        count++;
+        if (strcmp(line->trace_id, trace_id) != 0)
+            fail_msg("'%s' is of trace '%s', not '%s'", line->message, line->trace_id, trace_id);
+    }
+    pthread_mutex_unlock(&site->mutex);
+    return count;
+}
+
+/* Each line about a trade, in the service and in the worker, has its trace id; about another trade
+ * it has that one's, or none.  Whoever asks again under another trace is told under that. */
+static void one_trace_through_a_trade(void **state)
+{
+    static const char other[] = "00-11111111111111111111111111111111-2222222222222222-00";
+
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":3}");
+    self.traceparent = TRACE;
+    withdraw_at(&service, "W1", TL_IN_DOUBT);
+    self.traceparent = NULL;
+    withdraw_at(&service, "W2", TL_IN_DOUBT);
+    self.traceparent = other;
+    withdraw_at(&service, "W3", TL_IN_DOUBT);
+    work();
+    self.traceparent = NULL;
+    withdraw_at(&service, "W1", TL_ALREADY_DONE);
+    assert_true(traced(&service, "W1", TRACE_ID) >= 3);
+    assert_true(traced(&office, "W1", TRACE_ID) >= 5);
+    assert_true(traced(&service, "W2", "") >= 3);
+    assert_true(traced(&office, "W2", "") >= 5);
+    assert_true(traced(&service, "W3", "11111111111111111111111111111111") >= 3);
+    assert_true(traced(&office, "W3", "11111111111111111111111111111111") >= 5);
+}
+
+/* A janitor of any process tells of a dead holder under the trade's trace. */
+static void the_janitor_tells_the_trace(void **state)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_key key = {"DEAD", CUSTOMER, WITHDRAW_OP};
+    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_lock *lock = NULL;
+
+    (void)state;
+    house_leave(&self);
+    options.max_hold_ms = 1;
+    options.traceparent = TRACE;
+    assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    tl_lock_free(lock);
+    while (traced(&service, "DEAD", TRACE_ID) + traced(&office, "DEAD", TRACE_ID) < 2) {
+        assert_true(now_ms() < end_ms);
+        usleep(10000);
+    }
+}
+
 static void pay_in_vain(void *context, int number)
 {
     char serial[16];
@@ -272,6 +343,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled, open_plain,
                                         close_sites),
         cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(one_trace_through_a_trade, open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(the_janitor_tells_the_trace, open_idempotent, close_sites),
         cmocka_unit_test_setup_teardown(a_channel_fails_five_threads_at_once, open_idempotent,
                                         close_sites),
     };

@@ -23,12 +23,13 @@ static void print_line(void *context, const tl_log_line *line)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s]\n", when, now.tv_nsec / 1000000,
-            options->program, levels[line->level], line->message,
+    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s%s%s]\n", when,
+            now.tv_nsec / 1000000, options->program, levels[line->level], line->message,
             line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
             line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
             line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,
-            line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid);
+            line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid,
+            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id);
 }
 
 tl_status host_open(host *self, const host_options *options)

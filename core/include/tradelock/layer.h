@@ -24,6 +24,10 @@ TL_EXPORT size_t tl_utf8_size(const char *character);
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
+/* From now on this thread's log lines about a key have the trace id of this trace context; NULL or
+ * "": none.  Lines of a lock have its trade's in any case.  tl_work_end() ends it, too. */
+TL_EXPORT void tl_work_trace(const char *traceparent);
+
 /* Counts one kind of call of a channel, for tl_metrics_write(). */
 typedef struct tl_calls tl_calls;
 

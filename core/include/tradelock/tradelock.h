@@ -296,6 +296,8 @@ typedef struct tl_log_line {
     const char *cust_no;   /* hashed when the settings say so */
     const char *op_code;
     uint64_t fence; /* 0 when there is none */
+    /* Of a line about a trade whose request named a trace context: the trace id in it; else "". */
+    const char *trace_id;
 } tl_log_line;
 
 /* Called from any thread, also from the library's own.  It must not call the library.  The library
