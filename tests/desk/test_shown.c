@@ -347,6 +347,59 @@ static void test_a_busy_service(void **state)
     visitor_leave(&v);
 }
 
+static void make_batch(const char *batch, char status, int count, const char *ref)
+{
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, proof, created_at, updated_at, amount_minor, "
+                 "currency, batch, channel_ref) SELECT 'CUSTOMER-9', CONCAT('BT-%c', seq), "
+                 "'BATCHED', 'S', '%c', 'ask', UUID(), 'x', 1, 1, 'D', UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6), 105, 'EUR', '%s', '%s' FROM seq_1_to_%d",
+                 status, status, batch, ref, count);
+}
+
+/* A search by batch shows how far all of it is; the address names neither batch nor reference. */
+static void test_a_batch_and_a_reference(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_batch("payroll <b>", 'Y', 120, "REF-Y");
+    make_batch("payroll <b>", 'F', 3, "REF-F");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    search_for(&v, "batch", "payroll <b>", "all");
+    assert_null(strstr(v.headers, "payroll"));
+    EXPECT_PAGE(&v, 200, ">BT-Y99</a>");
+    EXPECT_PAGE(&v, 200, "Batch payroll &lt;b&gt;</h2>");
+    EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
+    EXPECT_PAGE(&v, 200, "<td>succeeded</td><td class=\"number\">120</td>");
+    EXPECT_PAGE(&v, 200, ">126.00&nbsp;EUR<");
+    EXPECT_PAGE(&v, 200, "<td>failed</td><td class=\"number\">3</td>");
+    EXPECT_NONE(&v, "payroll <b>");
+    follow(&v, "next");
+    EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
+    database_run(operators.h.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE "
+                                  "serial_no = 'BT-F2'");
+    search_for(&v, "batch", "payroll <b>", "failed");
+    EXPECT_PAGE(&v, 200, "Not complete: 1 of 123 are open.");
+    EXPECT_PAGE(&v, 200, ">BT-F1</a>");
+    EXPECT_NONE(&v, ">BT-Y99</a>");
+    search_for(&v, "batch", "no such batch", "all");
+    EXPECT_PAGE(&v, 200, "No trade is like that");
+    /* Found by its index, however many others there are. */
+    make_finished("RARE", "RARE-Y", 'Y', 5000);
+    search_for(&v, "ref", "REF-F", "all");
+    EXPECT_PAGE(&v, 200, ">BT-F1</a>");
+    EXPECT_NONE(&v, "BT-Y");
+    EXPECT_NONE(&v, "Look further");
+    make_batch("large", 'P', 5001, "REF-P");
+    search_for(&v, "batch", "large", "all");
+    EXPECT_PAGE(&v, 200, "More than 5000 trades are of it.");
+    EXPECT_PAGE(&v, 200, "tradelock ls --batch large");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'BATCHED')");
+    visitor_leave(&v);
+}
+
 /* -------------------------------------------------------------------- a trade -- */
 
 /* Its rows, its history, its evidence, its decisions and its channel are read once each. */
@@ -445,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_pages_of_a_list),
         cmocka_unit_test(test_a_page_looks_at_few),
         cmocka_unit_test(test_a_busy_service),
+        cmocka_unit_test(test_a_batch_and_a_reference),
         cmocka_unit_test(test_a_trade_is_read_once),
         cmocka_unit_test(test_any_past_moment),
     };

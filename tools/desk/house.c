@@ -38,18 +38,11 @@ int rows_add(void *context, const tl_view *view)
     return 0;
 }
 
-struct taking {
-    struct rows *rows;
-    const char *channel_ref; /* "": any */
-};
-
 static int take(void *context, const tl_view *view)
 {
-    const struct taking *taking = context;
+    struct rows *rows = context;
 
-    if (taking->channel_ref[0] != '\0' && strcmp(view->channel_ref, taking->channel_ref) != 0)
-        return 0;
-    return rows_add(taking->rows, view) || taking->rows->count == PAGE_ROWS;
+    return rows_add(rows, view) || rows->count == PAGE_ROWS;
 }
 
 static const char *or_null(const char *text)
@@ -74,7 +67,6 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
 {
     tl_filter filter = TL_FILTER_INIT;
     tl_list_end end = TL_LIST_END_INIT;
-    struct taking taking = {.rows = rows, .channel_ref = search->channel_ref};
     tl_status status;
 
     filter.lane = 'S';
@@ -83,16 +75,49 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.op = or_null(search->op_code);
     filter.log_uuid = or_null(search->log_no);
     filter.after = or_null(search->after);
-    filter.limit = PAGE_LOOKS;
+    filter.batch = or_null(search->batch);
+    filter.channel_ref = or_null(search->channel_ref);
+    filter.limit = PAGE_ROWS;
     filter.look_most = PAGE_LOOKS;
     filter.newest_first = 1;
-    if (search->channel_ref[0] == '\0')
-        filter.limit = PAGE_ROWS;
     set_show(&filter, show);
-    status = tl_list_page(client, &filter, take, &taking, &end);
+    status = tl_list_page(client, &filter, take, rows, &end);
     rows->more = end.more;
     snprintf(rows->next, sizeof rows->next, "%s", end.next);
     return status == TL_OK ? rows->failed : status;
+}
+
+static int take_part(void *context, const tl_batch_part *part)
+{
+    struct batch *batch = context;
+    tl_batch_part *larger = realloc(batch->part, (batch->count + 1) * sizeof *larger);
+
+    if (larger == NULL) {
+        batch->status = TL_NO_MEMORY;
+        return 1;
+    }
+    batch->part = larger;
+    batch->part[batch->count++] = *part;
+    batch->trades += part->money.trades;
+    if (tl_batch_part_is_open(part))
+        batch->open += part->money.trades;
+    return 0;
+}
+
+void house_batch(tl_client *client, const char *name, struct batch *batch)
+{
+    tl_status status;
+
+    memset(batch, 0, sizeof *batch);
+    status = tl_batch(client, name, 0, BATCH_MOST, take_part, batch);
+    if (status != TL_OK)
+        batch->status = status;
+}
+
+void batch_free(struct batch *batch)
+{
+    free(batch->part);
+    memset(batch, 0, sizeof *batch);
 }
 
 tl_status house_open(tl_client *client, unsigned most, struct rows *rows)

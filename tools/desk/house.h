@@ -43,6 +43,17 @@ enum show {
 /* Reads the page of what is looked for behind search->after. */
 tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);
+/* The totals of a batch of at most so many trades. */
+#define BATCH_MOST 5000u
+struct batch {
+    tl_batch_part *part;
+    size_t count;
+    uint64_t trades, open;
+    tl_status status; /* of the call; TL_OVERLOADED: there are more */
+};
+
+void house_batch(tl_client *client, const char *name, struct batch *batch);
+void batch_free(struct batch *batch);
 /* Now looks at about so many rows at most for what is held. */
 #define OPEN_LOOKS 10000u
 /* Every trade that is not finished, at most `most`. */

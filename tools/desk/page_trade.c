@@ -98,6 +98,8 @@ static void facts(struct page *page, const tl_view *view)
     fact(page, "Channel", view->channel);
     fact(page, "Channel key", view->channel_key);
     fact(page, "Channel reference", view->channel_ref);
+    fact(page, "Batch", view->batch);
+    fact(page, "Trace context", view->traceparent);
     fact(page, "Remark", view->remark);
     if (view->proof != TL_PROOF_NONE)
         fact(page, "Proof", tl_proof_text((tl_proof)view->proof));

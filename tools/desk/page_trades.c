@@ -45,7 +45,8 @@ void page_search(struct visit *visit)
         !copy(search.cust_no, sizeof search.cust_no, form_get(form, "cust")) ||
         !copy(search.op_code, sizeof search.op_code, form_get(form, "op")) ||
         !copy(search.log_no, sizeof search.log_no, form_get(form, "log")) ||
-        !copy(search.channel_ref, sizeof search.channel_ref, form_get(form, "ref"))) {
+        !copy(search.channel_ref, sizeof search.channel_ref, form_get(form, "ref")) ||
+        !copy(search.batch, sizeof search.batch, form_get(form, "batch"))) {
         layout_sentence(visit, 400, "Not to be found",
                         "What you look for is longer than any such name can be.");
         return;
@@ -77,6 +78,7 @@ static void search_form(struct visit *visit, const struct ref *search)
     field(page, "serial", "Serial number", search->serial_no, TL_SERIAL_MAX);
     field(page, "cust", "Customer", search->cust_no, TL_CUST_MAX);
     field(page, "op", "Operation", search->op_code, TL_OP_MAX);
+    field(page, "batch", "Batch", search->batch, TL_BATCH_MAX);
     field(page, "ref", "Channel reference", search->channel_ref, TL_REF_MAX);
     field(page, "log", "Log UUID", search->log_no, TL_UUID_TEXT - 1);
     page_put(page, "<div class=\"field\"><button class=\"button main\">Search</button></div>\n"
@@ -84,6 +86,59 @@ static void search_form(struct visit *visit, const struct ref *search)
 }
 
 /* -------------------------------------------------------------------- list -- */
+
+/* Of at most 38 digits, which an __int128 holds. */
+static void put_money(struct page *page, const tl_money *money)
+{
+    __int128 minor = 0;
+
+    for (const char *digit = money->sum_minor; *digit != '\0'; digit++)
+        minor = minor * 10 + (*digit - '0');
+    page_money(page, minor, money->currency);
+}
+
+static void batch_part(struct page *page, const tl_batch_part *part)
+{
+    page_format(page, "<tr><td>%s%s</td><td class=\"number\">%llu</td><td class=\"number\">",
+                tl_state_name(part->state), part->conflict ? ", in conflict" : "",
+                (unsigned long long)part->money.trades);
+    put_money(page, &part->money);
+    page_put(page, "</td></tr>\n");
+}
+
+/* How far the whole batch is, whatever of it is listed. */
+static void batch_totals(struct visit *visit, const struct ref *search)
+{
+    struct page *page = &visit->answer->page;
+    struct batch batch = {.count = 0};
+
+    if (search->batch[0] == '\0')
+        return;
+    house_batch(visit->session->client, search->batch, &batch);
+    page_format(page, "<section class=\"card\"><h2>Batch %s</h2>\n", search->batch);
+    if (batch.status == TL_OVERLOADED)
+        page_format(page, "<p>More than %u trades are of it. They are counted by:</p>\n",
+                    BATCH_MOST);
+    else if (batch.status != TL_OK)
+        page_format(page, "<p>%s</p>\n", said_by(batch.status));
+    else if (batch.open == 0)
+        page_format(page, "<p class=\"lead\">Complete: none of %llu is open.</p>\n",
+                    (unsigned long long)batch.trades);
+    else
+        page_format(page, "<p class=\"lead\">Not complete: %llu of %llu are open.</p>\n",
+                    (unsigned long long)batch.open, (unsigned long long)batch.trades);
+    if (batch.count > 0) {
+        page_put(page, "<table><thead><tr><th scope=\"col\">State</th>"
+                       "<th scope=\"col\" class=\"number\">Trades</th>"
+                       "<th scope=\"col\" class=\"number\">Money</th></tr></thead><tbody>\n");
+        for (size_t i = 0; i < batch.count; i++)
+            batch_part(page, &batch.part[i]);
+        page_put(page, "</tbody></table>\n");
+    }
+    part_command(page, "tradelock", "ls", "--batch", search->batch, NULL);
+    page_put(page, "</section>\n");
+    batch_free(&batch);
+}
 
 /* Links that keep what is looked for, which stands behind their reference. */
 static void tabs(struct visit *visit, const struct ref *search)
@@ -167,6 +222,7 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     layout_begin(visit, 200, "Trades", PLACE_TRADES, 0);
     page_put(page, "<div class=\"title\"><h1>Trades</h1></div>\n");
     search_form(visit, search);
+    batch_totals(visit, search);
     tabs(visit, search);
     page_put(page, "<section class=\"card\">\n");
     if (rows->count > 0)
