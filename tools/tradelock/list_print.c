@@ -264,7 +264,8 @@ static char *make_cells(const struct output *output, const tl_view *view)
         output->chosen[i]->cell(end, view, output->form == LIST_CSV);
         end += strlen(end) + 1;
     }
-    smaller = realloc(block, (size_t)(end - block));
+    /* Never to nothing: that may free it. */
+    smaller = realloc(block, (size_t)(end - block) + 1);
     return smaller != NULL ? smaller : block;
 }
 
