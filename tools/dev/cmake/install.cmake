@@ -1,5 +1,5 @@
-# Installed: libraries, public headers, programs, the SQL an administrator applies, and
-# what CMake and pkg-config need to find them.
+# Installed: libraries, public headers, programs, pages, and what CMake and pkg-config need to find
+# them.  The SQL is inside the libraries; `tradelock migrate` applies it.
 set(TL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tradelock)
 
 set(exported tradelock tradelock-admin)
@@ -11,8 +11,18 @@ endif()
 install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
 install(DIRECTORY core/include/tradelock core/admin/include/tradelock
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY sql/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tradelock/sql
-  FILES_MATCHING PATTERN "*.sql")
+
+# The pages keep their folders, so that they find each other.
+foreach(page
+    README.md CHANGELOG.md GLOSSARY.md LICENSE SECURITY.md
+    config/METRICS.md config/grafana-dashboard.json config/prometheus-alerts.yml
+    config/tradelock.cnf core/README.md core/lock/README.md sql/README.md
+    tests/README.md tools/README.md tools/RESTORE.md tools/RUNBOOK.md
+    tools/bench/HISTORY.md tools/bench/README.md tools/bench/throughput.svg
+    tools/desk/README.md tools/desk/now.png tools/simulator/README.md workflows/README.md)
+  get_filename_component(folder ${page} DIRECTORY)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
 
 install(EXPORT tradelock-targets NAMESPACE tradelock:: DESTINATION ${TL_CMAKE_DIR})
 configure_package_config_file(
