@@ -147,7 +147,7 @@ static void test_the_doctor_misses_what_a_worker_needs(void **state)
     operators_grant();
     database_run(operators.h.sql, "REVOKE UPDATE (amount_minor) ON trade_lock FROM "
                                   "tradelock_application");
-    expect_doctor(5, "may not write the amount");
+    expect_doctor(5, "may not write what a request says of itself");
     operators_grant();
     expect_doctor(0, "a probe was recorded");
     database_run(operators.h.sql, "DROP TRIGGER trade_resolution_inserted");
