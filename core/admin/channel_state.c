@@ -50,6 +50,7 @@ struct channel {
 struct reading {
     struct channel *channels;
     size_t count, space, first; /* first: of the operation that is read now */
+    int cut;                    /* of that operation more was there than was looked at */
     unsigned minutes;
     tl_pace pace;
     db_result rows;
@@ -75,7 +76,7 @@ static struct channel *channel_of(struct reading *reading, const char *op_code, 
         reading->space = space;
     }
     one = &reading->channels[reading->count++];
-    *one = (struct channel){.name = ""};
+    *one = (struct channel){.state.cut = reading->cut};
     text_copy(one->name, sizeof one->name, name);
     text_copy(one->op_code, sizeof one->op_code, op_code);
     return one;
@@ -83,6 +84,7 @@ static struct channel *channel_of(struct reading *reading, const char *op_code, 
 
 static void cut(struct reading *reading)
 {
+    reading->cut = 1;
     for (size_t i = reading->first; i < reading->count; i++)
         reading->channels[i].state.cut = 1;
 }
@@ -133,11 +135,11 @@ static tl_status take_working(struct reading *reading, const char *op_code)
 static tl_status read_waits(struct reading *reading, db *connection, const char *op_code)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    tl_status status =
-        read_status(connection,
-                    SQL_RUN(connection, &reading->rows, channel_waits, .op_code = db_text(op_code),
-                            .most = db_uint(METRICS_OVERDUE_ROWS)),
-                    "reading what waits for the channels");
+    tl_status status = read_status(
+        connection,
+        SQL_RUN(connection, &reading->rows, channel_waits, .op_code = db_text(op_code),
+                .minutes = db_uint(TL_RATE_MINUTES), .most = db_uint(METRICS_OVERDUE_ROWS)),
+        "reading what waits for the channels");
 
     snprintf(retry_op, sizeof retry_op, "%s%s", op_code, TL_RETRY_SUFFIX);
     if (status == TL_OK)
@@ -227,6 +229,7 @@ static tl_status read_channels(struct reading *reading, db *connection)
         if (text_is_retry_op(next.op_code))
             continue;
         reading->first = reading->count;
+        reading->cut = 0;
         status = read_waits(reading, connection, next.op_code);
         if (status == TL_OK)
             status = read_ended(reading, connection, next.op_code);

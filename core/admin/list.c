@@ -465,7 +465,8 @@ static tl_status read_held_end(struct list *list)
     tl_status status = TL_OK;
 
     list->held_end_us = STRETCH_END_US;
-    if (!list->filter->in_doubt || !list_filter_uses(list->filter, LIST_HELD))
+    if (!list->filter->in_doubt || list->filter->look_most == 0 ||
+        !list_filter_uses(list->filter, LIST_HELD))
         return TL_OK;
     READ_REPEATED(status, read_status(list->connection, store_list_doubt(list->connection, &end),
                                       "reading until when held trades may be in doubt"));

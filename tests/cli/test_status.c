@@ -277,6 +277,22 @@ static void test_a_channel_without_a_connection(void **state)
     assert_true(down);
 }
 
+/* What was asked hours ago, and by nobody since, says nothing of the channel. */
+static void test_an_old_attempt_says_nothing(void **state)
+{
+    json_int_t before;
+    int down;
+
+    (void)state;
+    before = unanswered(&down);
+    assert_true(down);
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 HOUR, rev = rev + 1, "
+                 "step = step");
+    assert_int_equal(unanswered(&down), before);
+    assert_false(down);
+}
+
 static void test_inbox(void **state)
 {
     unsigned long long fence;
@@ -473,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_a_channel_without_a_connection),
+        cmocka_unit_test(test_an_old_attempt_says_nothing),
         cmocka_unit_test(test_a_restore),
         cmocka_unit_test(test_fields),
     };

@@ -308,6 +308,22 @@ static void make_held(const char *op, const char *serial, const char *session)
                  serial, op, session);
 }
 
+/* A list that is read while a janitor opens the trade may miss it; the next one does not. */
+static void expect_in_doubt(struct visitor *v, const char *op, const char *link)
+{
+    for (int lists = 0; lists < 3; lists++) {
+        search_for(v, "op", op, "doubt");
+        for (int pages = 0;
+             pages < 10 && strstr(v->body, link) == NULL && strstr(v->body, "rel=\"next\"") != NULL;
+             pages++)
+            follow(v, "next");
+        if (strstr(v->body, link) != NULL)
+            return;
+        usleep(100000);
+    }
+    EXPECT_PAGE(v, 200, link);
+}
+
 static void test_a_busy_service(void **state)
 {
     struct visitor v;
@@ -339,10 +355,7 @@ static void test_a_busy_service(void **state)
         "timeout_ms, started_at, alive_until, ended_at) SELECT session_id, 'dead', 'host', "
         "1, UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
         "FROM trade_lock WHERE serial_no = 'BUSY-DEAD'");
-    search_for(&v, "op", "BUSY", "doubt");
-    for (int pages = 0; strstr(v.body, ">BUSY-DEAD</a>") == NULL && pages < 10; pages++)
-        follow(&v, "next");
-    EXPECT_PAGE(&v, 200, ">BUSY-DEAD</a>");
+    expect_in_doubt(&v, "BUSY", ">BUSY-DEAD</a>");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code LIKE 'BUSY%%'");
     visitor_leave(&v);
 }

@@ -561,7 +561,7 @@ const plan_case plan_cases[] = {
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
     {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
     {&sql_channel_waits, "", 1, 4100, PLAN_KEYS,
-     VALUES(channel_waits, .op_code = OP, .most = N(1000))},
+     VALUES(channel_waits, .op_code = OP, .minutes = N(60), .most = N(1000))},
     {&sql_overview_sessions, "", 28, 120, PLAN_KEYS, .values = NULL},
     /* walks what operators decided */
     {&sql_overview_inbox, "", 1000, 21100, PLAN_WALK, .values = NULL},

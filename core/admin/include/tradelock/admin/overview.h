@@ -79,8 +79,10 @@ typedef struct tl_channel_state {
     uint64_t waits; /* trades without an end that nobody holds, or a compensating attempt does */
     /* Of those that nobody holds: their last attempt got an answer, or none. */
     uint64_t answered, silent;
-    int64_t answered_us;   /* the last answer, an end of a trade or not; 0: none */
-    int64_t down_since_us; /* since when none came any more; 0: the last one was answered */
+    int64_t answered_us; /* the last answer, an end of a trade or not; 0: none */
+    /* Since when none came any more; 0: the last attempt was answered, or longer ago than
+     * TL_RATE_MINUTES. */
+    int64_t down_since_us;
     int cut; /* there is more than was counted: these are the newest 20,000 that ended, and 10,000
               * that wait, of the operation */
 } tl_channel_state;

@@ -38,13 +38,15 @@ typedef struct tl_filter {
     int64_t as_of_us;
     const char *after; /* the `next` of a list with the same filter, which goes on behind it */
     /* Stops after so many rows were looked at, or somewhat more, however few of them passed; 0:
-     * looks at all.  `next` then names the last of them. */
+     * looks at all.  `next` then names the last of them.  With in_doubt, held rows are then looked
+     * at if their hold is over, and others only while a session that ended is not cleared up: not
+     * found is what a process wrote after its session was. */
     unsigned look_most;
     const char *currency;    /* as channel */
     const char *batch;       /* as channel */
     const char *channel_ref; /* as channel: the channel's name of the payment */
-    /* Held rows stand among the finished ones, what was asked for last first, and not before them
-     * with what hangs first. */
+    /* Held rows stand among the finished ones, where these are shown too, and what was asked for
+     * last comes first, not what hangs.  in_doubt ignores it. */
     int newest_first;
 } tl_filter;
 
