@@ -31,12 +31,13 @@ struct rule {
 };
 
 struct tap {
-    char directory[64], path[80], server[108];
+    char directory[64], path[80];
     int listener;
     pthread_t thread;
     atomic_int stop, down, cuts, armed, released;
     /* Under the mutex. */
     pthread_mutex_t mutex;
+    char server[108];
     struct rule rules[TAP_RULES];
     struct serving *servings; /* of the listening thread */
 };
@@ -52,6 +53,16 @@ static int dial(const char *path)
         return -1;
     }
     return fd;
+}
+
+static int dial_server(tap *self)
+{
+    char path[sizeof self->server];
+
+    pthread_mutex_lock(&self->mutex);
+    memcpy(path, self->server, sizeof path);
+    pthread_mutex_unlock(&self->mutex);
+    return dial(path);
 }
 
 static int send_all(int fd, const char *data, size_t size)
@@ -189,7 +200,7 @@ static void *serve(void *argument)
     struct serving *one = argument;
     tap *self = one->owner;
     char *data = malloc(CHUNK);
-    struct pollfd both[2] = {{one->client, POLLIN, 0}, {dial(self->server), POLLIN, 0}};
+    struct pollfd both[2] = {{one->client, POLLIN, 0}, {dial_server(self), POLLIN, 0}};
     int over = data == NULL || both[1].fd < 0;
 
     while (!over && !is_cut(one) && !atomic_load(&self->down))
@@ -321,6 +332,13 @@ void tap_clear(tap *self)
 void tap_release(tap *self)
 {
     atomic_store(&self->released, 1);
+}
+
+void tap_lead(tap *self, const char *server_socket)
+{
+    pthread_mutex_lock(&self->mutex);
+    snprintf(self->server, sizeof self->server, "%s", server_socket);
+    pthread_mutex_unlock(&self->mutex);
 }
 
 void tap_down(tap *self, int down)

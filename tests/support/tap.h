@@ -36,6 +36,10 @@ int tap_left(const tap *self);
 void tap_clear(tap *self);
 void tap_release(tap *self);
 
+/* Connections that come from now on lead to this server; those that there are stay where they
+ * are. */
+void tap_lead(tap *self, const char *server_socket);
+
 /* Down: all connections are cut and new ones are cut at once. */
 void tap_down(tap *self, int down);
 /* All that there are are cut, stalled ones too; new ones are served. */
