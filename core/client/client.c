@@ -59,6 +59,7 @@ void client_release(tl_client *client)
     assert(before > 0);
     if (before == 1) {
         calls_free(atomic_load(&client->calls));
+        restored_free(&client->servers);
         memory_free(client);
     }
 }
@@ -270,8 +271,7 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
-        status = task_engine_new(&client->engine, client->connections, &client->logger,
-                                 &client->restored);
+        status = task_engine_new(&client->engine, client->connections, &client->logger);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
@@ -324,7 +324,7 @@ static void close_parts(tl_client *client)
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
     pauses_end(&client->pauses);
-    pthread_mutex_destroy(&client->witness.mutex);
+    restored_end(&client->servers);
     client_release(client);
 }
 
@@ -346,7 +346,7 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
     pauses_init(&client->pauses);
-    pthread_mutex_init(&client->witness.mutex, NULL);
+    restored_init(&client->servers);
     status = open_parts(client, options);
     if (status != TL_OK) {
         if (error_is_interrupted())

@@ -70,7 +70,6 @@ struct tl_client {
     _Atomic(client_part *) leases;
     /* Freed when no connection is left: connections know statements of theirs. */
     _Atomic(client_part *) books;
-    atomic_int restored; /* restored.h */
     clock_watch clock;
     channel_pauses pauses; /* under its own mutex */
     /* The memory stays until the last handle is freed, so that calls with a handle are answered
@@ -80,7 +79,7 @@ struct tl_client {
         attached; /* registries, mutexes, read-write locks: they are freed before it is closed */
     atomic_int closed;
     atomic_int_fast64_t accepted_us;
-    restored_witness witness; /* under its own mutex */
+    restored_servers servers; /* under its own mutex */
 };
 
 /* TL_OK; TL_WRONG_PROCESS: in the child of a fork; TL_WRONG_STATE: the client was closed;

@@ -1,9 +1,10 @@
-/* Finds out whether the database may have lost commits, and writes that down.  Touches tl_schema,
- * and what the client remembers of it. */
+/* Finds out whether a database may have lost commits, and writes that down.  Touches tl_schema, and
+ * what the client remembers of the servers that it met. */
 #include "client/restored.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "client/client.h"
 #include "client/schema.h"
@@ -17,58 +18,175 @@
 
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
+/* As tl_identity(): 255 characters. */
+#define IDENTITY_SPACE (255 * 4 + 1)
 
-void restored_confirmed(void *context, const char *session_no, uint64_t beat, int64_t before_ms)
+/* A server that this process met.  It stays until the client is freed. */
+struct met_server {
+    db_server server; /* first: what connections to it know */
+    struct met_server *next;
+    char identity[IDENTITY_SPACE];
+    /* Under the mutex. */
+    restored_term term;
+    int may_lack;
+    uint64_t looked;      /* the number of the last look that counted */
+    uint64_t found_at;    /* what looks was when one last found a restore */
+    db_server_state told; /* of what the log has its last line */
+};
+
+/* ------------------------------------------------------------------- the servers met -- */
+
+void restored_init(restored_servers *all)
 {
-    restored_witness *w = &((struct tl_client *)context)->witness;
+    pthread_mutex_init(&all->mutex, NULL);
+}
 
-    pthread_mutex_lock(&w->mutex);
-    /* A beat that does not rise does not become the witness, so the next look finds the restore. */
-    if (strcmp(w->session, session_no) != 0 || beat > w->beat) {
+void restored_end(restored_servers *all)
+{
+    pthread_mutex_destroy(&all->mutex);
+}
+
+void restored_free(restored_servers *all)
+{
+    while (all->met != NULL) {
+        struct met_server *first = all->met;
+
+        all->met = first->next;
+        memory_free(first);
+    }
+}
+
+/* NULL when out of memory.  Needs: all->mutex held. */
+static struct met_server *meet(restored_servers *all, const char *identity)
+{
+    struct met_server *one = all->met;
+
+    while (one != NULL && strcmp(one->identity, identity) != 0)
+        one = one->next;
+    if (one != NULL)
+        return one;
+    one = memory_new(sizeof *one);
+    if (one == NULL)
+        return NULL;
+    text_copy(one->identity, sizeof one->identity, identity);
+    one->told = DB_SERVER_WHOLE;
+    one->next = all->met;
+    all->met = one;
+    return one;
+}
+
+static int is_earlier(restored_term a, restored_term b)
+{
+    return a.number < b.number && a.accepted_us < b.accepted_us;
+}
+
+/* Needs: all->mutex held. */
+static db_server_state what_it_is(const restored_servers *all, const struct met_server *one)
+{
+    if (is_earlier(one->term, all->newest))
+        return DB_SERVER_LEFT;
+    return one->may_lack ? DB_SERVER_MAY_LACK : DB_SERVER_WHOLE;
+}
+
+/* After a look at one of them.  Needs: all->mutex held. */
+static void judge_all(restored_servers *all, struct met_server *looked)
+{
+    const db_server_state here = what_it_is(all, looked);
+
+    atomic_store(&looked->server.state, here);
+    for (struct met_server *one = all->met; one != NULL; one = one->next) {
+        db_server_state state = what_it_is(all, one);
+
+        if (state == DB_SERVER_MAY_LACK && here == DB_SERVER_WHOLE)
+            state = DB_SERVER_LEFT; /* until the next connection has looked anew */
+        if (one != looked)
+            atomic_store(&one->server.state, state);
+    }
+}
+
+/* -------------------------------------------------------------------------- a witness -- */
+
+/* A beat that does not rise does not become the witness, so the next look finds the restore.  And
+ * what a server confirmed that nobody had accepted takes no other server's word away.  Needs:
+ * the mutex held. */
+static int replaces(const restored_witness *w, const db_server *only, const db_server *server,
+                    const char *session_no, uint64_t beat)
+{
+    if (w->session[0] == '\0')
+        return 1;
+    if (w->only != NULL && w->only != server)
+        return only == NULL;
+    if (w->only == NULL && only != NULL)
+        return 0;
+    return strcmp(w->session, session_no) != 0 || beat > w->beat;
+}
+
+void restored_confirmed(void *context, const db_server *server, const char *session_no,
+                        uint64_t beat, int64_t before_ms)
+{
+    restored_servers *all = &((struct tl_client *)context)->servers;
+    const db_server *only = db_state_of(server) == DB_SERVER_WHOLE ? NULL : server;
+    restored_witness *w = &all->witness;
+
+    pthread_mutex_lock(&all->mutex);
+    if (replaces(w, only, server, session_no, beat)) {
         text_copy(w->session, sizeof w->session, session_no);
         w->beat = beat;
         w->confirmed_ms = before_ms;
+        w->only = only;
     }
-    pthread_mutex_unlock(&w->mutex);
+    pthread_mutex_unlock(&all->mutex);
 }
+
+/* A look under way, with the witness of the moment at which it began. */
+struct look {
+    struct tl_client *client;
+    db *connection;
+    uint64_t number;
+    restored_witness witness;
+    int64_t age_ms;
+    const db_result *seen;
+    struct met_server *here;
+};
 
 /* Copies the witness before the database is asked, since a beat may be confirmed meanwhile.  A
  * witness that is too old says nothing. */
-static void call_witness(struct tl_client *client, restored_witness *to, int64_t *age_ms)
+static void begin(struct look *l)
 {
-    restored_witness *w = &client->witness;
+    restored_servers *all = &l->client->servers;
 
-    pthread_mutex_lock(&w->mutex);
-    to->looks = ++w->looks;
-    text_copy(to->session, sizeof to->session, w->session);
-    to->beat = w->beat;
-    to->confirmed_ms = w->confirmed_ms;
-    pthread_mutex_unlock(&w->mutex);
-    *age_ms = clock_boottime_ms() - to->confirmed_ms;
-    if (*age_ms > WITNESS_MOST_MS)
-        to->session[0] = '\0';
+    pthread_mutex_lock(&all->mutex);
+    l->number = ++all->looks;
+    l->witness = all->witness;
+    pthread_mutex_unlock(&all->mutex);
+    l->age_ms = clock_boottime_ms() - l->witness.confirmed_ms;
+    if (l->age_ms > WITNESS_MOST_MS)
+        l->witness.session[0] = '\0';
 }
 
 /* Forgets the witness once it is written down: it belongs to the time before. */
-static void dismiss_witness(struct tl_client *client, const restored_witness *called)
+static void dismiss_witness(const struct look *l)
 {
-    restored_witness *w = &client->witness;
+    restored_servers *all = &l->client->servers;
+    restored_witness *w = &all->witness;
 
-    pthread_mutex_lock(&w->mutex);
-    if (w->beat == called->beat && strcmp(w->session, called->session) == 0)
+    pthread_mutex_lock(&all->mutex);
+    if (w->beat == l->witness.beat && strcmp(w->session, l->witness.session) == 0)
         w->session[0] = '\0';
-    pthread_mutex_unlock(&w->mutex);
+    pthread_mutex_unlock(&all->mutex);
 }
 
-/* Whether this database has lost a beat that it confirmed, and no restore was accepted since; *why
+/* Whether this database has lost a beat that was confirmed, and no restore was accepted since; *why
  * says which. */
-static int witness_speaks(const restored_witness *w, const db_result *seen, char *why, size_t space)
+static int witness_speaks(const struct look *l, char *why, size_t space)
 {
-    uint64_t beat = db_get_uint(seen, 0, RESTORED_BEAT);
+    const restored_witness *w = &l->witness;
+    uint64_t beat = db_get_uint(l->seen, 0, RESTORED_BEAT);
 
-    if (w->session[0] == '\0' || db_get_int(seen, 0, RESTORED_ACCEPTED_SINCE))
+    if (w->session[0] == '\0' || (w->only != NULL && w->only != &l->here->server) ||
+        db_get_int(l->seen, 0, RESTORED_ACCEPTED_SINCE))
         return 0;
-    if (db_is_null(seen, 0, RESTORED_BEAT))
+    if (db_is_null(l->seen, 0, RESTORED_BEAT))
         snprintf(why, space, "the row of session %s is gone", w->session);
     else if (beat < w->beat)
         snprintf(why, space, "session %s has beat %" PRIu64 ", and %" PRIu64 " had been confirmed",
@@ -78,63 +196,101 @@ static int witness_speaks(const restored_witness *w, const db_result *seen, char
     return 1;
 }
 
-static tl_status write_down(struct tl_client *client, db *connection, const db_result *seen,
-                            const char *why)
+/* --------------------------------------------------------------------- what was found -- */
+
+static tl_status write_down(const struct look *l, const char *why)
 {
     db_answer answer =
-        store_restore_found(connection, db_get_uint(seen, 0, RESTORED_ACCEPTED), why);
+        store_restore_found(l->connection, db_get_uint(l->seen, 0, RESTORED_ACCEPTED), why);
     tl_status status;
 
     if (answer == DB_DONE)
         return TL_OK;
-    status = db_error_status(connection, answer, "writing down that it was restored");
-    log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    status = db_error_status(l->connection, answer, "writing down that it was restored");
+    log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     return status;
 }
 
-static void take(struct tl_client *client, int now, const restored_witness *called)
+/* Takes what was seen of the server that it was seen on. */
+static db_server_state take(const struct look *l, int may_lack)
 {
-    restored_witness *w = &client->witness;
-    int was = now;
+    restored_servers *all = &l->client->servers;
+    struct met_server *here = l->here;
+    db_server_state is;
 
-    pthread_mutex_lock(&w->mutex);
-    if (now)
-        w->found_at = w->looks;
-    if (now || called->looks > w->found_at)
-        was = atomic_exchange(&client->restored, now);
-    pthread_mutex_unlock(&w->mutex);
-    if (was == now || !now)
+    pthread_mutex_lock(&all->mutex);
+    if (may_lack)
+        here->found_at = all->looks;
+    if (may_lack || l->number > here->found_at)
+        here->may_lack = may_lack;
+    if (l->number > here->looked) {
+        here->looked = l->number;
+        here->term = (restored_term){db_get_uint(l->seen, 0, RESTORED_ACCEPTED),
+                                     db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
+        if (is_earlier(all->newest, here->term))
+            all->newest = here->term;
+    }
+    judge_all(all, here);
+    is = atomic_load(&here->server.state);
+    pthread_mutex_unlock(&all->mutex);
+    if (is != DB_SERVER_LEFT)
+        atomic_store(&l->client->accepted_us, db_get_int(l->seen, 0, RESTORED_ACCEPTED_US));
+    return is;
+}
+
+/* Tells the log once of each server. */
+static void tell(const struct look *l, db_server_state is)
+{
+    restored_servers *all = &l->client->servers;
+    int is_told;
+
+    pthread_mutex_lock(&all->mutex);
+    is_told = l->here->told == is;
+    l->here->told = is;
+    pthread_mutex_unlock(&all->mutex);
+    if (is_told || is == DB_SERVER_WHOLE)
         return;
     /* An ending that was confirmed may be missing here. */
-    client_lose_track(client);
-    log_line(&client->logger, TL_ALARM, NULL, 0,
-             "this server is not the one that was accepted, or was restored: nothing is "
-             "granted or failed until operators accept it");
+    client_lose_track(l->client);
+    log_line(&l->client->logger, TL_ALARM, NULL, 0,
+             is == DB_SERVER_LEFT
+                 ? "this server is of an earlier term than one that was accepted: it is not used"
+                 : "this server is not the one that was accepted, or was restored: nothing is "
+                   "granted or failed until operators accept it");
 }
 
 /* Judges what was seen.  Anybody can see that the server is another one, written down or not; what
- * the witness says, nobody else knows. */
-static tl_status judge(struct tl_client *client, db *connection, const db_result *seen,
-                       const restored_witness *witness)
+ * the witness says, nobody else knows, nor which servers this process met. */
+static tl_status judge(const struct look *l)
 {
     char why[160] = "it is another server than the one that was accepted";
-    int now = db_get_int(seen, 0, RESTORED_NOW) != 0;
+    const int is_restored = db_get_int(l->seen, 0, RESTORED_NOW) != 0;
+    const int is_heard = witness_speaks(l, why, sizeof why);
+    const db_server_state is = take(l, is_restored || is_heard);
     tl_status status = TL_OK;
 
-    atomic_store(&client->accepted_us, db_get_int(seen, 0, RESTORED_ACCEPTED_US));
-    if (witness_speaks(witness, seen, why, sizeof why)) {
-        take(client, 1, witness);
-        status = write_down(client, connection, seen, why);
+    db_set_server(l->connection, &l->here->server);
+    if (is != DB_SERVER_WHOLE && db_get_int(l->seen, 0, RESTORED_READ_ONLY))
+        return error_set(TL_READ_ONLY, "the server is read-only, and not the one that was "
+                                       "accepted: perhaps a replica");
+    tell(l, is);
+    if (is == DB_SERVER_LEFT && !is_restored && !is_heard)
+        text_copy(why, sizeof why, "a later restore was accepted on another server");
+    if (is_heard) {
+        status = write_down(l, why);
         if (status == TL_OK)
-            dismiss_witness(client, witness);
-    } else if (now && !db_get_int(seen, 0, RESTORED_ON_RECORD)) {
-        take(client, 1, witness);
-        (void)write_down(client, connection, seen, why);
-    } else {
-        take(client, now, witness);
+            dismiss_witness(l);
+    } else if (is != DB_SERVER_WHOLE && !db_get_int(l->seen, 0, RESTORED_ON_RECORD)) {
+        (void)write_down(l, why);
     }
+    if (status == TL_OK && is == DB_SERVER_LEFT)
+        return error_set(TL_UNREACHABLE,
+                         "the server is of an earlier term than one that was accepted: it is not "
+                         "used before it is accepted anew");
     return status;
 }
+
+/* ---------------------------------------------------------------------------- looking -- */
 
 /* A database without the schema, or with an old one, has its own sentence. */
 static tl_status cannot_look(db *connection, db_answer answer)
@@ -154,24 +310,31 @@ static tl_status cannot_look(db *connection, db_answer answer)
     return error_set(status, "%s", sentence);
 }
 
+static tl_status judge_here(struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+
+    if (l->seen->rows != 1)
+        return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run `tradelock migrate`");
+    pthread_mutex_lock(&all->mutex);
+    l->here = meet(all, db_get_text(l->seen, 0, RESTORED_IDENTITY));
+    pthread_mutex_unlock(&all->mutex);
+    if (l->here == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the server");
+    return judge(l);
+}
+
 tl_status restored_look(struct tl_client *client, db *connection)
 {
     db_result seen = DB_RESULT_INIT;
-    restored_witness witness;
-    int64_t age_ms;
+    struct look l = {.client = client, .connection = connection, .seen = &seen};
     db_answer answer;
-    tl_status status = TL_OK;
+    tl_status status;
 
-    call_witness(client, &witness, &age_ms);
-    answer = store_server_restored(connection, witness.session[0] != '\0' ? witness.session : NULL,
-                                   age_ms, &seen);
-    if (answer != DB_DONE)
-        status = cannot_look(connection, answer);
-    else if (seen.rows != 1)
-        status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run "
-                                         "`tradelock migrate`");
-    else
-        status = judge(client, connection, &seen, &witness);
+    begin(&l);
+    answer = store_server_restored(
+        connection, l.witness.session[0] != '\0' ? l.witness.session : NULL, l.age_ms, &seen);
+    status = answer == DB_DONE ? judge_here(&l) : cannot_look(connection, answer);
     db_result_free(&seen);
     return status;
 }
@@ -180,33 +343,16 @@ void restored_look_again(struct tl_client *client)
 {
     db *connection = NULL;
 
-    /* If the look fails, the last result stands: the connection looked when it was made. */
-    if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) == TL_OK)
-        (void)restored_look(client, connection);
+    if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
+        return;
+    /* If the look fails, the last result stands: the connection looked when it was made.  But a
+     * replica is not used. */
+    if (restored_look(client, connection) == TL_READ_ONLY)
+        db_spoil(connection);
     pool_put(client->connections, connection);
 }
 
 int64_t tl_restore_accepted_us(const tl_client *client)
 {
     return client_check(client) == TL_OK ? atomic_load(&client->accepted_us) : 0;
-}
-
-tl_status restored_check(const struct tl_client *client)
-{
-    if (!atomic_load(&client->restored))
-        return TL_OK;
-    return error_set(TL_ASK_CHANNEL,
-                     "the server was restored or replaced, and payments may be missing "
-                     "in it: ask the channel first; an operator accepts the server with "
-                     "`tradelock restore accept`");
-}
-
-tl_status restored_check_resource(const struct tl_client *client)
-{
-    if (!atomic_load(&client->restored))
-        return TL_OK;
-    return error_set(TL_ASK_CHANNEL,
-                     "the server was restored or replaced, and who holds what may be "
-                     "missing in it: nothing is locked until an operator accepts the "
-                     "server with `tradelock restore accept`");
 }

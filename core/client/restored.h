@@ -1,20 +1,34 @@
 /*
- * Whether the database may have lost commits: it was restored, or a copy of it was promoted.  Then
+ * Whether a database may have lost commits: it was restored, or a copy of it was promoted.  Then
  * "there is no such row" and "nothing was sent" prove nothing.  So nothing is granted or armed
  * until two operators accept the server; the retry lane goes on asking the channel.
  *
+ * One address may lead to several servers, one after the other or at the same time.  So what a look
+ * finds belongs to the server that the connection leads to, by its identity, and never to the
+ * process.  Each connection knows its server; a task asks that, once it has its connection
+ * (transition/task.h).  The rule stands in what_it_is():
+ *
+ *   left      The process has met a server whose last accepted restore has both a higher number and
+ *             a later moment.  So this one is of an earlier term: a primary that was replaced, or an
+ *             old backup.  No connection to it is used any more, until it is accepted anew.
+ *   may lack  It is another server than the accepted one.  Or a restore of it is open.  Or its data
+ *             directory is an earlier one: this process's own session row is gone, or its beat is
+ *             lower than one that was confirmed a short while ago (the witness).
+ *   whole     Else.  It grants.
+ *
+ * Both have to be lower, so that neither a clock nor a backup alone makes a server an earlier one.
+ * A process that begins later has met nobody, and cannot know which of two servers is the earlier.
+ *
  * Every new connection looks, since a failover breaks the old ones, and every heartbeat, since a
- * restore can be declared at any time.  A connection on which the look failed is not used.  A step
- * checks the result once it has its connection (transition/step_task.h), since the first ask after
- * a failover is the one that makes the new connection.
+ * restore can be declared at any time.  A connection on which the look failed is not used.  Nor is
+ * one to a read-only server that was not accepted: that is a replica, and nothing is written there.
+ * Where the process has a whole server, its connections to others that may lack commits are closed:
+ * the next ones look anew, and hear of it when those are accepted.
  *
- * A look finds a restore in two cases.  The server is another one than the accepted one.  Or its
- * data directory is an earlier one: this process's own session row is gone, or its beat is lower
- * than one that was confirmed a short while ago (the witness).
- *
- * Whoever finds a restore writes it down (tl_restore_found), so that a copy of this database knows
- * it too.  Until that is done the witness is kept, and no connection is used.  A look that began
- * before another one found a restore does not deny it.
+ * Whoever finds a restore, or an earlier term, writes it down there (tl_restore_found), so that
+ * everybody who connects knows it, and a copy of that database too.  Until that is done the witness
+ * is kept, and no connection is used.  A look that began before another one found a restore does
+ * not deny it.
  */
 #ifndef TL_CLIENT_RESTORED_H
 #define TL_CLIENT_RESTORED_H
@@ -25,28 +39,47 @@
 #include <pthread.h>
 
 struct tl_client;
+struct met_server;
 
-/* The last beat of this process that the database confirmed. */
+/* The last beat of this process that a database confirmed. */
 typedef struct restored_witness {
-    pthread_mutex_t mutex;
     char session[RANDOM_UUID]; /* "" when there is none */
     uint64_t beat;
     int64_t confirmed_ms; /* boot time, from before the beat was sent */
-    uint64_t looks;       /* how many were begun */
-    uint64_t found_at;    /* what looks was when one last found a restore */
+    /* NULL: a whole server confirmed it, and every server has to know it.  Else the one that did,
+     * which nobody had accepted: it says nothing of others. */
+    const db_server *only;
 } restored_witness;
 
-/* Keeps a confirmed beat as the witness; context: the client. */
-void restored_confirmed(void *context, const char *session_no, uint64_t beat, int64_t before_ms);
+/* The last restore that was accepted; zeroes: none. */
+typedef struct restored_term {
+    uint64_t number;
+    int64_t accepted_us;
+} restored_term;
 
-/* Looks on a connection that nobody else uses now.  TL_OK: the result is known. */
+/* The servers that this process met. */
+typedef struct restored_servers {
+    pthread_mutex_t mutex;
+    /* Under the mutex. */
+    struct met_server *met;
+    restored_term newest;
+    restored_witness witness;
+    uint64_t looks; /* how many were begun */
+} restored_servers;
+
+void restored_init(restored_servers *all);
+void restored_end(restored_servers *all);
+/* Frees the servers, which rows that handles keep still name after the end. */
+void restored_free(restored_servers *all);
+
+/* Keeps a confirmed beat as the witness; context: the client. */
+void restored_confirmed(void *context, const db_server *server, const char *session_no,
+                        uint64_t beat, int64_t before_ms);
+
+/* Looks on a connection that nobody else uses now, and tells it its server.  TL_OK: it may be used.
+ * TL_UNREACHABLE: that server is left; TL_READ_ONLY: it is a replica. */
 tl_status restored_look(struct tl_client *client, db *connection);
 /* The same on a connection of the pool. */
 void restored_look_again(struct tl_client *client);
-
-/* TL_OK, or TL_ASK_CHANNEL with a sentence. */
-tl_status restored_check(const struct tl_client *client);
-/* The same for a lock of a resource: a holder of the lost hours may still act on it. */
-tl_status restored_check_resource(const struct tl_client *client);
 
 #endif

@@ -79,7 +79,7 @@ static void drop_if_idle(key_bucket *bucket, struct reading *reading)
 
 static void read_row(struct counted_row *row, shared_read_fn read, void *context)
 {
-    row->row.status = read(context, &row->row.rows);
+    row->row.status = read(context, &row->row);
     if (row->row.status != TL_OK)
         text_copy(row->row.message, sizeof row->row.message, tl_error_message());
 }

@@ -14,11 +14,12 @@ typedef struct shared_reads shared_reads;
 typedef struct shared_row {
     tl_status status; /* of the reading; TL_OK: rows holds what was found */
     db_result rows;
-    char message[160]; /* the sentence of a failure, for callers whose thread did not read */
+    const db_server *server; /* where it was read; NULL: by the caller who made it */
+    char message[160];       /* the sentence of a failure, for callers whose thread did not read */
 } shared_row;
 
-/* Reads into the row; called by one of those who wait, on its thread. */
-typedef tl_status (*shared_read_fn)(void *context, db_result *rows);
+/* Reads into the row's rows and server; called by one of those who wait, on its thread. */
+typedef tl_status (*shared_read_fn)(void *context, shared_row *row);
 
 shared_reads *shared_reads_new(void); /* NULL when out of memory */
 void shared_reads_free(shared_reads *reads);

@@ -79,10 +79,27 @@ void db_spoil(db *connection)
     connection->broken = 1;
 }
 
+void db_set_server(db *connection, const db_server *server)
+{
+    connection->server = server;
+}
+
+const db_server *db_server_of(const db *connection)
+{
+    return connection->server;
+}
+
+db_server_state db_state_of(const db_server *server)
+{
+    return server != NULL ? atomic_load(&server->state) : DB_SERVER_MAY_LACK;
+}
+
 int db_usable(const db *connection)
 {
-    return !connection->broken && !db_wrong_process(connection) && connection->mysql->net.pvio &&
-           connection->mysql->status == MYSQL_STATUS_READY && !db_in_transaction(connection);
+    return !connection->broken && !connection->read_only &&
+           db_state_of(connection->server) != DB_SERVER_LEFT && !db_wrong_process(connection) &&
+           connection->mysql->net.pvio && connection->mysql->status == MYSQL_STATUS_READY &&
+           !db_in_transaction(connection);
 }
 
 int db_server_in_transaction(const db *connection)

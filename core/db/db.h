@@ -17,10 +17,22 @@
 
 #include <tradelock/tradelock.h>
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct db db;
+
+/* What is known of the server that a connection leads to.  Whoever finds it out keeps one for each
+ * server, and all connections to that server point to it (client/restored.h). */
+typedef enum db_server_state {
+    DB_SERVER_MAY_LACK, /* commits may be missing there, or nobody has looked */
+    DB_SERVER_WHOLE,    /* it was accepted */
+    DB_SERVER_LEFT      /* it is used no more, nor is any connection to it */
+} db_server_state;
+typedef struct db_server {
+    _Atomic db_server_state state;
+} db_server;
 
 typedef enum db_answer { DB_DONE, DB_ERROR, DB_NOT_SENT, DB_UNANSWERED, DB_NO_MEMORY } db_answer;
 
@@ -125,7 +137,15 @@ void db_abandon(db *connection);
 /* The UUID of the connection's name; its GET_LOCK name is "tl:" and this. */
 const char *db_name(const db *connection);
 uint64_t db_thread_id(const db *connection);
-int db_usable(const db *connection); /* open, clean, not in a transaction */
+/* Open, clean, not in a transaction; and it leads to a server that is not left, and that has not
+ * refused a write here as read-only. */
+int db_usable(const db *connection);
+/* Which server it leads to; `server` outlives the connection. */
+void db_set_server(db *connection, const db_server *server);
+/* NULL: nobody has looked. */
+const db_server *db_server_of(const db *connection);
+/* NULL may lack commits. */
+db_server_state db_state_of(const db_server *server);
 /* Tells what the server said last or, in a callback transaction (below), what was asked of it;
  * on a caller's connection it also says yes if autocommit is off.  It still says yes after an
  * error that rolled the transaction back (1213, 1020).  So a statement that must not commit by

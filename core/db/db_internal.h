@@ -75,7 +75,9 @@ struct db_told {
 struct db {
     MYSQL *mysql;
     int borrowed;
-    int broken;      /* never used again */
+    int broken;    /* never used again */
+    int read_only; /* the server refused a write as read-only: not lent again */
+    const db_server *server;
     int rolled_back; /* the last error may have rolled back */
     int in_block;    /* the statement under way is one */
     enum db_callback_tx callback_tx;
@@ -186,6 +188,8 @@ void *db_bind_arrays(MYSQL_BIND *binds, const db_value *values, size_t rows, siz
 /* Whether the connection's last error leaves open whether the request was committed: a COMMIT, a
  * block, or a statement that commits by itself. */
 int db_error_is_doubtful(const db *connection, int is_commit);
+/* Whether the last error says that the server takes no writes. */
+int db_error_is_read_only(const db *connection);
 /* Whether the server closes the connection with this error. */
 int db_error_ends_connection(unsigned number);
 tl_status db_connect_status(MYSQL *mysql);

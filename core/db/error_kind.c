@@ -92,6 +92,12 @@ static int says_read_only(const db *connection)
     return connection->error_number != 1290 || strstr(connection->error_text, "read-only");
 }
 
+int db_error_is_read_only(const db *connection)
+{
+    return db_error_kind_of(connection->error_number) == DB_KIND_READ_ONLY &&
+           says_read_only(connection);
+}
+
 static int commit_is_doubtful(const db *connection)
 {
     unsigned number = connection->error_number;

@@ -164,6 +164,9 @@ static db_answer judge(db *connection, fault_kind kind, int commits)
         connection->rolled_back = 1;
     if (db_error_ends_connection(number))
         connection->broken = 1;
+    /* Another server may take writes now, and this connection would never lead there. */
+    if (db_error_is_read_only(connection))
+        connection->read_only = 1;
     if (connection->only_reads && number == ERROR_INTERRUPTED)
         return DB_ERROR;
     if (connection->preparing)

@@ -7,7 +7,6 @@
 #include "lease_mutex/mutex.h"
 
 #include "base/error.h"
-#include "client/restored.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -224,11 +223,6 @@ static tl_status explain(lock_handle *h, tl_status status)
     return error_set(status, "%s is just changing hands", resource);
 }
 
-static tl_status check_restored(const lock_handle *h)
-{
-    return h->state != LOCK_HELD ? restored_check_resource(h->client) : TL_OK;
-}
-
 static const resource_method statements = {
     .ask = {.check = task_check_lock,
             .run = run_ask,
@@ -248,7 +242,6 @@ const lock_method mutex_method = {
     .lost = "the lock was taken over or taken away",
     .ask_unknown = "whether the lock was granted is not known yet: ask again first, or free the "
                    "handle",
-    .check_restored = check_restored,
     .look = resource_look,
     .gone = resource_gone,
     .granted = granted,

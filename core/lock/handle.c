@@ -100,7 +100,7 @@ tl_status handle_check_asking(const lock_handle *h)
 
     if ((status == TL_UNREACHABLE || status == TL_SESSION_LOST) && h->state == LOCK_ASK_UNKNOWN)
         status = error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
-    return status == TL_OK ? h->method->check_restored(h) : status;
+    return status;
 }
 
 tl_status handle_check_wait(int64_t wait_ms)

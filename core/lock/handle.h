@@ -99,9 +99,6 @@ struct lock_method {
      * a lock counts as not granted. */
     const char *lost, *ask_unknown;
 
-    /* TL_OK, or TL_ASK_CHANNEL while a restore forbids grants. */
-    tl_status (*check_restored)(const lock_handle *h);
-
     /* The late check: reads whether the row still carries the handle's next token and is worth
      * something (*mine).  It may fill in the offer. */
     tl_status (*look)(lock_handle *h, void *asking, lock_offer *offer, int *mine);

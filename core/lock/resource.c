@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "client/caller.h"
-#include "client/restored.h"
 
 #include <string.h>
 
@@ -50,11 +49,6 @@ tl_status resource_check_lease(int64_t lease_ms)
         return TL_OK;
     return error_set(TL_INVALID, "lease_ms is %lld; it must be 1 to %lld", (long long)lease_ms,
                      (long long)TL_HOLD_MAX_MS);
-}
-
-tl_status resource_check_restored(const lock_handle *h)
-{
-    return restored_check_resource(h->client);
 }
 
 /* -------------------------------------------------------------------------- asking -- */
@@ -104,6 +98,8 @@ db_answer resource_read_ask(task *t, db *connection)
     a->offer.before_ms = clock_boottime_ms();
     for (size_t i = 0; i < a->lock->grant->count && answer == DB_DONE; i++)
         answer = read_one(a, connection, i, &committed);
+    if (task_check_server(db_server_of(connection), t->name) != TL_OK)
+        a->taken = 0;
     if (answer == DB_DONE && committed)
         t->verdict = VERDICT_APPLIED;
     return answer;
@@ -119,6 +115,8 @@ tl_status resource_look(lock_handle *h, void *ask, lock_offer *offer, int *mine)
     tl_status status =
         pool_get(h->client->connections, POOL_QUICK, h->client->config.pool_wait_ms, &connection);
 
+    if (status == TL_OK)
+        status = task_check_server(db_server_of(connection), "lock");
     *mine = !offer->by_session || life_left_ms(h->life) > 0;
     for (size_t i = 0; i < h->grant->count && status == TL_OK && *mine; i++) {
         db_answer answer = h->method->resource->now(a, connection, i, &result);

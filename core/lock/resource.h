@@ -62,7 +62,6 @@ db_answer resource_read_ask(task *t, db *connection);
 void resource_give_back(lock_handle *h, const void *ask);
 
 /* For the kind's lock_method. */
-tl_status resource_check_restored(const lock_handle *h);
 tl_status resource_look(lock_handle *h, void *ask, lock_offer *offer, int *mine);
 tl_status resource_gone(lock_handle *h, void *ask);
 

@@ -384,7 +384,7 @@ static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
 
 static int still_there(const struct place *place)
 {
-    if (!db_alive(place->connection))
+    if (!db_usable(place->connection) || !db_alive(place->connection))
         return 0;
     return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS || db_ping(place->connection);
 }

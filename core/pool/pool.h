@@ -39,8 +39,8 @@ unsigned pool_lent(pool *p);
  * TL_ACCESS_DENIED: connecting failed; TL_WRONG_PROCESS: after a fork. */
 tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out);
 
-/* Gives a connection back.  One that is in a transaction is rolled back, a broken one is closed.
- * Accepts NULL. */
+/* Gives a connection back.  One that is in a transaction is rolled back; one that is broken, or not
+ * usable for another reason (db_usable()), is closed.  Accepts NULL. */
 void pool_put(pool *p, db *connection);
 
 /* Closes a connection that must not be lent again, which ends what is under way on it. */

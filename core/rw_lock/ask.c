@@ -329,7 +329,6 @@ const lock_method rw_method = {
     .lost = "the lock was freed before it was unlocked",
     .ask_unknown = "whether the lock was granted is not known yet: ask again first, or free the "
                    "handle",
-    .check_restored = resource_check_restored,
     .look = resource_look,
     .gone = resource_gone,
     .granted = granted,

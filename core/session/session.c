@@ -83,13 +83,22 @@ static void close_connection(session *s)
     s->connection = NULL;
 }
 
+/* Its server may have been left since the last beat. */
+static tl_status have_connection(session *s)
+{
+    if (s->connection != NULL && !db_usable(s->connection))
+        close_connection(s);
+    return s->connection != NULL ? TL_OK : open_connection(s);
+}
+
 /* Extends the life, counted from before the request left: no observer can have begun to count
  * earlier, however long the answer took. */
 static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
 {
     life_confirm(of, before_ms + s->options.timeout_ms);
     if (s->options.confirmed != NULL)
-        s->options.confirmed(s->options.confirmed_context, of->session_id, number, before_ms);
+        s->options.confirmed(s->options.confirmed_context, db_server_of(s->connection),
+                             of->session_id, number, before_ms);
 }
 
 /* Logs that a request failed. */
@@ -136,7 +145,7 @@ static enum beat beat(session *s, life *mine)
     db_answer sent;
 
     error_clear();
-    if (s->connection == NULL && open_connection(s) != TL_OK)
+    if (have_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
@@ -224,13 +233,12 @@ static tl_status insert_row(session *s, life *of)
 static tl_status begin(session *s, life **out)
 {
     life *of = memory_new(sizeof *of);
-    tl_status status = TL_OK;
+    tl_status status;
 
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
     random_uuid(of->session_id);
-    if (s->connection == NULL)
-        status = open_connection(s);
+    status = have_connection(s);
     if (status == TL_OK && s->options.before != NULL)
         status = s->options.before(s->options.before_context, s->connection);
     if (status == TL_OK)

@@ -38,9 +38,11 @@ typedef struct session_options {
     void *loss_context;
     session_round_fn round; /* or NULL */
     void *round_context;
-    /* Called with each confirmed beat, on the thread that sent it.  id: the session; beat: its
-     * number in the database; before_ms: the moment before it was sent.  May be NULL. */
-    void (*confirmed)(void *context, const char *id, uint64_t beat, int64_t before_ms);
+    /* Called with each confirmed beat, on the thread that sent it.  server: where it was sent; id:
+     * the session; beat: its number in the database; before_ms: the moment before it was sent.  May
+     * be NULL. */
+    void (*confirmed)(void *context, const db_server *server, const char *id, uint64_t beat,
+                      int64_t before_ms);
     void *confirmed_context;
     /* Tells what the session's row says of the server's clock, when it begins and with each
      * beat. */

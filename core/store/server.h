@@ -15,7 +15,9 @@ enum store_restored_column {
     RESTORED_ACCEPTED,
     RESTORED_ACCEPTED_US,
     RESTORED_BEAT,
-    RESTORED_ACCEPTED_SINCE
+    RESTORED_ACCEPTED_SINCE,
+    RESTORED_IDENTITY,
+    RESTORED_READ_ONLY
 };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result);

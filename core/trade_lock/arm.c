@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/pauses.h"
-#include "client/restored.h"
 
 #include <tradelock/lane.h>
 
@@ -159,8 +158,6 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = error_set(TL_WRONG_STATE, "only compensating attempts are armed");
     if (status == TL_OK && lock->base.state == LOCK_END_UNKNOWN)
         status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
-    if (status == TL_OK)
-        status = restored_check(lock->base.client);
     if (status == TL_OK)
         status = clock_watch_check(lock->base.client);
     if (status == TL_OK)

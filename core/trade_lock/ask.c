@@ -144,10 +144,10 @@ static int would_be_granted(const tl_lock *lock)
  * that may be made later. */
 static tl_status refuse_paused(tl_lock *lock, const char *sentence)
 {
-    tl_status status = trade_method.check_restored(&lock->base);
+    tl_status status = lock_read(lock);
 
     if (status == TL_OK)
-        status = lock_read(lock);
+        status = lock_check_row(lock);
     if (status != TL_OK)
         return status;
     if (would_be_granted(lock))
@@ -270,10 +270,12 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     /* A restore may have been noticed meanwhile, by a new connection or during the wait.  What the
      * row says may then be older than what was lost. */
     if (class_ == TL_CLASS_CONFLICT || status == TL_FAILED) {
-        tl_status restored = trade_method.check_restored(&lock->base);
+        tl_status believed = lock_check_row(lock);
 
-        if (restored != TL_OK)
-            return restored;
+        if (believed != TL_OK) {
+            client_lose_track(lock->base.client); /* the row may still be this handle's */
+            return believed;
+        }
     }
     return status;
 }

@@ -286,11 +286,11 @@ static void read_rows(struct batch *b)
 
 /* ------------------------------------------------------------------- as a task -- */
 
-static tl_status check_begin(const task_engine *engine, const task *t)
+static tl_status check_begin(const task *t, const db *connection)
 {
     const struct batch *b = t->context;
 
-    (void)engine;
+    (void)connection;
     return life_check(session_life(b->client->session));
 }
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread_context.h"
-#include "client/restored.h"
 
 #include <string.h>
 
@@ -19,7 +18,7 @@ static int is_last_here(const tl_lock *lock)
 
 int ask_is_mine(const tl_lock *lock)
 {
-    return is_last_here(lock) && lock->inside.alive;
+    return is_last_here(lock) && lock->inside.alive && lock_check_row(lock) == TL_OK;
 }
 
 /* A grant under way. */
@@ -45,7 +44,8 @@ static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mi
         return status;
     g->was_read = 1;
     g->before_ms = before_ms;
-    *mine = ask_is_mine(lock) || (is_last_here(lock) && life_left_ms(h->life) > 0);
+    *mine = is_last_here(lock) && (lock->inside.alive || life_left_ms(h->life) > 0) &&
+            lock_check_row(lock) == TL_OK;
     offer->before_ms = before_ms;
     offer->left_ms = (lock->view.max_hold_until_us - lock->view.now_us) / 1000;
     offer->fence = lock->view.fence;
@@ -120,21 +120,10 @@ static tl_status granted(lock_handle *h, void *granting)
     return TL_GRANTED;
 }
 
-/* A repeatable operation guards no money, and a claim only asks. */
-static tl_status check_restored(const lock_handle *h)
-{
-    const tl_lock *lock = (const tl_lock *)h;
-
-    if (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock))
-        return TL_OK;
-    return restored_check(h->client);
-}
-
 const lock_method trade_method = {
     .wait_prefix = "",
     .is_swept = 1,
     .lost = "the lock was taken over; nothing was written",
-    .check_restored = check_restored,
     .look = look,
     .gone = gone,
     .granted = granted,

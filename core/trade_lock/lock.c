@@ -207,7 +207,7 @@ int tl_lock_on_file(const tl_lock *lock)
 
 struct reading {
     const tl_lock *lock;
-    db_result *rows;
+    shared_row *row;
 };
 
 static db_answer run_reading(task *t, db *connection)
@@ -215,13 +215,14 @@ static db_answer run_reading(task *t, db *connection)
     const struct reading *r = t->context;
     const tl_lock *lock = r->lock;
 
-    return store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), r->rows);
+    r->row->server = db_server_of(connection);
+    return store_view(connection, lock->cust_no, lock->serial_no, lock_row_op(lock), &r->row->rows);
 }
 
-static tl_status read_row(void *context, db_result *rows)
+static tl_status read_row(void *context, shared_row *row)
 {
     static const task_kind kind = {.reads = 1, .run = run_reading};
-    struct reading r = {.lock = context, .rows = rows};
+    struct reading r = {.lock = context, .row = row};
     const tl_client *client = r.lock->base.client;
     task t = {.kind = &kind, .name = "reading the row", .context = &r};
 
@@ -243,6 +244,14 @@ tl_status lock_read(tl_lock *lock)
     if (row->rows.rows == 1)
         view_read(&lock->view, &lock->inside, &row->rows, 0);
     return TL_OK;
+}
+
+tl_status lock_check_row(const tl_lock *lock)
+{
+    if (lock->row == NULL || lock->row->server == NULL || lock->options.lane != TL_LANE_SYNC ||
+        lock_is_repeatable(lock))
+        return TL_OK;
+    return task_check_server(lock->row->server, "reading the row");
 }
 
 int lock_view_fits(tl_lock *lock, int64_t before_us)

@@ -104,6 +104,10 @@ void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *f
 
 /* Reads the deciding row into the view; a row that is absent leaves TL_STATE_ABSENT. */
 tl_status lock_read(tl_lock *lock);
+/* Whether the row that was read is believed: TL_ASK_CHANNEL where it was read on a server of which
+ * is known by now that it may lack commits.  A repeatable operation guards no money, and a claim
+ * only asks: they believe it. */
+tl_status lock_check_row(const tl_lock *lock);
 /* Notes in clock_jumps whether the server told the view, after that moment of CLOCK_BOOTTIME, by a
  * clock that is believed.  What it says of moments is good for a failure only then. */
 int lock_view_fits(tl_lock *lock, int64_t before_us);

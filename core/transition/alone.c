@@ -23,13 +23,28 @@ void task_fail(task *t, tl_status status)
     t->status = t->doubt.is_open ? TL_UNKNOWN : status;
 }
 
-tl_status task_check_lock(const task_engine *engine, const task *t)
+tl_status task_check_server(const db_server *server, const char *name)
 {
-    if (transition_is_restored(engine))
-        return error_set(TL_ASK_CHANNEL,
-                         "the server was restored or replaced, and who holds what may be "
-                         "missing in it: nothing is locked");
-    return t->life != NULL ? life_check(t->life) : TL_OK;
+    switch (db_state_of(server)) {
+    case DB_SERVER_WHOLE:
+        return TL_OK;
+    case DB_SERVER_LEFT:
+        return error_set(TL_UNREACHABLE, "'%s': another server than this one is used now", name);
+    case DB_SERVER_MAY_LACK:
+        break;
+    }
+    return error_set(TL_ASK_CHANNEL,
+                     "'%s': the server was restored or replaced, and payments and locks may be "
+                     "missing in it: ask the channel first; operators accept the server with "
+                     "`tradelock restore accept`",
+                     name);
+}
+
+tl_status task_check_lock(const task *t, const db *connection)
+{
+    tl_status status = task_check_server(db_server_of(connection), t->name);
+
+    return status == TL_OK && t->life != NULL ? life_check(t->life) : status;
 }
 
 int task_judge_passing(task *t, const db *connection)
@@ -112,12 +127,15 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
         return;
     }
     if (t->kind->check != NULL && !t->doubt.is_open)
-        status = t->kind->check(engine, t);
+        status = t->kind->check(t, connection);
     if (status == TL_OK) {
         t->verdict = VERDICT_APPLIED;
         conclude(t, connection, t->kind->run(t, connection));
     } else {
         task_fail(t, status);
+        /* Another connection leads elsewhere. */
+        if (db_state_of(db_server_of(connection)) == DB_SERVER_LEFT)
+            t->stage = TASK_AGAIN;
     }
     pool_put(engine->connections, connection);
 }

@@ -113,10 +113,10 @@ static void settle_lost(task_engine *engine, task **tasks, size_t count, int64_t
             send_back(&tasks[i], 1);
 }
 
-static int may_begin(const task_engine *engine, task *const *tasks, size_t count)
+static int may_begin(task *const *tasks, size_t count, const db *connection)
 {
     for (size_t i = 0; i < count; i++)
-        if (tasks[i]->kind->check != NULL && tasks[i]->kind->check(engine, tasks[i]) != TL_OK)
+        if (tasks[i]->kind->check != NULL && tasks[i]->kind->check(tasks[i], connection) != TL_OK)
             return 0;
     return 1;
 }
@@ -148,7 +148,7 @@ static void run_sorted(task_engine *engine, const batch_kind *kind, task **tasks
     }
     for (size_t i = 0; i < count; i++)
         tasks[i]->verdict = VERDICT_UNKNOWN;
-    if (may_begin(engine, tasks, count))
+    if (may_begin(tasks, count, connection))
         answer = run_split(engine, kind, connection, tasks, count, deadline_ms);
     count = undecided(tasks, count, left);
     for (; answer == DB_UNANSWERED && lost < count; lost++)

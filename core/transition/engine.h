@@ -10,7 +10,6 @@ struct task_engine {
     /* Fixed after start. */
     pool *connections;
     const struct logger *logger;
-    const atomic_int *restored;
     group_queue *groups;
     sem_t settlers; /* members of a lost batch that may settle for themselves at once */
     /* Atomic. */

@@ -30,18 +30,12 @@ static int is_failure(const step *s)
            (s->kind == STEP_FINISH_RETRY || (s->kind == STEP_FINISH_SYNC && s->once));
 }
 
-static tl_status check_restored(const task_engine *engine, const step *s)
+/* A claim only asks the channel, and a repeatable operation guards no money. */
+static tl_status check_server(const step *s, const db *connection)
 {
-    const int forbidden =
-        s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s);
-
-    if (!forbidden || !transition_is_restored(engine))
-        return TL_OK;
-    return error_set(TL_ASK_CHANNEL,
-                     "'%s': the server was restored or replaced, and payments may be "
-                     "missing in it: ask the channel first%s",
-                     step_name(s->kind),
-                     is_failure(s) ? "; nothing fails before it is accepted" : "");
+    if (s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s))
+        return task_check_server(db_server_of(connection), step_name(s->kind));
+    return TL_OK;
 }
 
 tl_status step_check_life(const step *s)
@@ -53,9 +47,9 @@ tl_status step_check_life(const step *s)
     return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
 }
 
-tl_status step_task_check(const task_engine *engine, const task *t)
+tl_status step_task_check(const task *t, const db *connection)
 {
-    tl_status status = check_restored(engine, const_step_of(t));
+    tl_status status = check_server(const_step_of(t), connection);
 
     return status == TL_OK ? step_check_life(const_step_of(t)) : status;
 }
@@ -94,12 +88,13 @@ int step_task_judge(task *t, const db *connection)
 }
 
 /* The row carries our token.  A grant counts only while the row is still P under this living
- * session. */
-static void read_own(task *t, const db_result *row)
+ * session, and only where it could be made. */
+static void read_own(task *t, const db *connection, const db_result *row)
 {
     step *s = step_of(t);
-    const int worth = !step_is_grant(s->kind) || (db_get_text(row, 0, 1)[0] == 'P' &&
-                                                  db_get_int(row, 0, 4) && db_get_int(row, 0, 5));
+    const int worth =
+        !step_is_grant(s->kind) || (db_get_text(row, 0, 1)[0] == 'P' && db_get_int(row, 0, 4) &&
+                                    db_get_int(row, 0, 5) && check_server(s, connection) == TL_OK);
 
     t->verdict = worth ? VERDICT_APPLIED : VERDICT_LOST;
     s->changed = worth;
@@ -117,7 +112,7 @@ db_answer step_task_read(task *t, db *connection)
     db_answer answer = store_token_now(connection, s, &result);
 
     if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0) {
-        read_own(t, &result);
+        read_own(t, connection, &result);
     } else if (answer == DB_DONE) {
         answer = store_token_seen(connection, s, &result);
         if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0)

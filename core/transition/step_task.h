@@ -29,7 +29,7 @@ task *step_task_of(step_task *t);
 /* Whether the step may be begun: not while commits may be missing in the database (TL_ASK_CHANNEL),
  * and not without its session: TL_SESSION_LOST or TL_UNREACHABLE of what asks, TL_LOST of a hold
  * whose session is over. */
-tl_status step_task_check(const task_engine *engine, const task *t);
+tl_status step_task_check(const task *t, const db *connection);
 tl_status step_check_life(const step *s);
 /* The step's statement, alone. */
 db_answer step_task_run(task *t, db *connection);

@@ -20,8 +20,7 @@
 /* How many members of lost batches may settle at once: each opens a connection. */
 #define SETTLERS 4
 
-tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
-                          const atomic_int *restored)
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger)
 {
     task_engine *engine = memory_new(sizeof *engine);
 
@@ -29,7 +28,6 @@ tl_status task_engine_new(task_engine **out, pool *connections, const struct log
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     engine->connections = connections;
     engine->logger = logger;
-    engine->restored = restored;
     if (group_queue_new(&engine->groups, pool_size(connections, POOL_QUICK), GROUP_ALONE) !=
         TL_OK) {
         memory_free(engine);
@@ -57,11 +55,6 @@ transition_counters *transition_count(task_engine *engine)
 pool *transition_pool(const task_engine *engine)
 {
     return engine->connections;
-}
-
-int transition_is_restored(const task_engine *engine)
-{
-    return atomic_load(engine->restored);
 }
 
 static void begin(task *t)

@@ -108,10 +108,10 @@ typedef struct batch_kind {
 typedef struct task_kind {
     pool_kind pool; /* 0 is POOL_QUICK */
     int reads;      /* writes nothing: after a lost answer it is simply run again */
-    /* Whether it may begin now: on this server, which may have been restored, and under its
-     * session.  Called directly before each run, with the connection open, unless the task is in
-     * doubt.  TL_OK, or why not.  NULL: always. */
-    tl_status (*check)(const task_engine *engine, const task *t);
+    /* Whether it may begin now: on the server of this connection, which may have been restored, and
+     * under its session.  Called directly before each run, unless the task is in doubt.  TL_OK, or
+     * why not.  NULL: always. */
+    tl_status (*check)(const task *t, const db *connection);
     /* Runs the statements and their commit.  DB_DONE: the verdict is APPLIED, unless this set
      * another.  It may also set FAILED with TASK_AGAIN, or call task_doubt().  A transaction that
      * it leaves open is rolled back. */
@@ -143,15 +143,10 @@ typedef struct transition_counters {
     histogram group_tasks;
 } transition_counters;
 
-/* restored: not 0 while commits may be missing in the database; each new connection updates it.
- * Then TL_ASK_CHANNEL answers each step after which money may be sent, each ending as failed, and
- * each lock of a resource. */
-tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
-                          const atomic_int *restored);
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger);
 void task_engine_free(task_engine *engine);
 transition_counters *transition_count(task_engine *engine);
 pool *transition_pool(const task_engine *engine);
-int transition_is_restored(const task_engine *engine);
 
 /* Carries the task out within the budget, alone or together with tasks of other threads. */
 void task_run(task_engine *engine, task *t, int64_t budget_ms);
@@ -176,7 +171,10 @@ int task_end(task_engine *engine, doubt *d, int64_t budget_ms);
 /* -- for kinds -- */
 
 /* A `check` for tasks that lock a resource. */
-tl_status task_check_lock(const task_engine *engine, const task *t);
+tl_status task_check_lock(const task *t, const db *connection);
+/* TL_OK on a server that was accepted.  On one that may lack commits TL_ASK_CHANNEL is the answer to
+ * each step after which money may be sent, each ending as failed, and each lock of a resource. */
+tl_status task_check_server(const db_server *server, const char *name);
 /* A `judge` for tasks that may wait: tries again, as after an outage, when the server ended the
  * connection or is overloaded. */
 int task_judge_passing(task *t, const db *connection);

@@ -1,10 +1,12 @@
 -- Whether this server may have lost commits, and whether that is written down for it; which restore
 -- was accepted last, and when; and the witness.  The witness is a session of which this process had
 -- a beat confirmed, a given number of milliseconds ago: its beat in this database (NULL: the
--- session is gone), and whether a restore was accepted since that beat.
+-- session is gone), and whether a restore was accepted since that beat.  Last: which server this is,
+-- and whether it takes no writes.
 SELECT tl_restored(), r.restore_no IS NOT NULL, s.accepted_no,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), x.beat,
-    COALESCE(s.accepted_at > UTC_TIMESTAMP(6) - INTERVAL :age_ms * 1000 MICROSECOND, 0)
+    COALESCE(s.accepted_at > UTC_TIMESTAMP(6) - INTERVAL :age_ms * 1000 MICROSECOND, 0),
+    tl_identity(), @@read_only
 FROM tl_schema s
 LEFT JOIN tl_restore r ON r.restore_no = s.restore_no AND s.restore_no <> s.accepted_no
     AND r.step IN ('declared', 'found') AND r.identity = tl_identity()

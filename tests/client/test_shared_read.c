@@ -26,7 +26,7 @@ struct asked {
 };
 
 /* What a server does: looks at the truth while it works, and takes its time. */
-static tl_status look(void *context, db_result *rows)
+static tl_status look(void *context, shared_row *row)
 {
     const struct asked *asked = context;
     long seen = atomic_load(&truth[asked->key]);
@@ -34,7 +34,7 @@ static tl_status look(void *context, db_result *rows)
     if (!shared_read_under_way(reads, asked->name))
         atomic_fetch_add(&unseen, 1);
     usleep(200);
-    rows->affected = (uint64_t)seen;
+    row->rows.affected = (uint64_t)seen;
     atomic_fetch_add(&taken[asked->key], 1);
     return seen % 7 == 3 ? TL_UNREACHABLE : TL_OK;
 }

@@ -590,6 +590,41 @@ static void test_a_session_bears_witness(void **state)
     witness("UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)", NULL);
 }
 
+static void await_beats_of_another(tl_client *client, const char *first)
+{
+    tl_stats before = {.version = TL_STATS_VERSION}, now = {.version = TL_STATS_VERSION};
+
+    while (strcmp(tl_client_session(client), first) == 0)
+        usleep(10 * 1000);
+    assert_status(tl_client_stats(client, &before), TL_OK);
+    do {
+        usleep(10 * 1000);
+        assert_status(tl_client_stats(client, &now), TL_OK);
+    } while (now.beats < before.beats + 3);
+}
+
+/* Monday's backup was found to be one, and then Sunday's is restored: what Monday's confirmed,
+ * although nobody had accepted it, bears witness of the same server. */
+static void test_restored_twice(void **state)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    const char *const first = tl_client_session(client);
+
+    (void)state;
+    database_run(f.sql, "DELETE FROM tl_session WHERE session_id = '%s'", first);
+    await_restored();
+    await_beats_of_another(client, first);
+    database_run(f.sql,
+                 "DELETE FROM tl_restore WHERE restore_no = (SELECT restore_no FROM tl_schema); "
+                 "UPDATE tl_schema SET restore_no = accepted_no, restored_at = NULL; "
+                 "DELETE FROM tl_session WHERE session_id = '%s'",
+                 tl_client_session(client));
+    await_restored();
+    accept_now();
+    await_answer("twice", TL_GRANTED);
+    tl_client_close(client);
+}
+
 /* What it knows and could not be written down is not forgotten, and the process takes no new
  * session before that. */
 static void test_a_witness_is_heard_out(void **state)
@@ -1132,6 +1167,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_neighbours_of_a_failure),
         cmocka_unit_test(test_it_is_remembered),
         cmocka_unit_test(test_a_session_bears_witness),
+        cmocka_unit_test(test_restored_twice),
         cmocka_unit_test(test_a_witness_is_heard_out),
         cmocka_unit_test(test_a_look_that_failed),
         cmocka_unit_test(test_a_killed_look),

@@ -1,0 +1,498 @@
+/* One address and two servers behind it: a primary, and a copy of it that is promoted.  What a
+ * process knows belongs to the server that a connection leads to, and not to the process. */
+#include "fixture.h"
+
+#include "client/client.h"
+#include "client/restored.h"
+#include "support/crew.h"
+#include "support/tap.h"
+
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Nothing here is expected to take long; machines are slow sometimes. */
+#define PATIENCE_MS 60000
+/* No beat comes meanwhile, or many do. */
+#define SILENT "beat_ms=1m\nsession_ms=10m\n"
+#define BEATING "beat_ms=100\nsession_ms=10m\n"
+
+/* The sql and the other client of the fixture are the primary's. */
+static fixture f;
+static server *primary, *copy;
+static tap *line;
+static char *at_line, *at_copy;
+static MYSQL *sql_copy;
+static tl_client *ops; /* at the copy, once it was accepted */
+
+/* ------------------------------------------------------------------- the two servers -- */
+
+/* One that nobody listens on now. */
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        server_panic("no port is free");
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void start_pair(void)
+{
+    static const char *const second[] = {"--server-id=2", NULL};
+    const unsigned port = free_port();
+    char at[64];
+    const char *const first[] = {"--log-bin=binlog",
+                                 "--sync-binlog=1",
+                                 "--server-id=1",
+                                 "--skip-networking=0",
+                                 at,
+                                 "--bind-address=127.0.0.1",
+                                 NULL};
+    MYSQL *sql;
+
+    snprintf(at, sizeof at, "--port=%u", port);
+    primary = server_start(first);
+    sql = server_connect(primary);
+    database_run(sql, "CREATE USER replica@'127.0.0.1'; "
+                      "GRANT REPLICATION SLAVE ON *.* TO replica@'127.0.0.1'");
+    mysql_close(sql);
+    copy = server_start(second);
+    sql = server_connect(copy);
+    database_run(sql,
+                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
+                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE",
+                 port);
+    mysql_close(sql);
+}
+
+static void await_copy(void)
+{
+    char *position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+
+    assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
+                                     PATIENCE_MS / 1000),
+                     0);
+    free(position);
+}
+
+/* The service's account may not write where the server is read-only; an administrator may. */
+static char *option_file_of_service(const char *settings)
+{
+    char *path = database_option_file_at(f.db, tap_socket(line), settings);
+    FILE *file = fopen(path, "ae");
+
+    assert_non_null(file);
+    fputs("[tradelock-client]\nuser=plain\npassword=plain\n", file);
+    fclose(file);
+    return path;
+}
+
+static tl_client *open_at(const char *option_file)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = option_file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    return client;
+}
+
+/* Notes in the schema which server was accepted. */
+static void note_identity(void)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
+    tl_migrated migrated;
+
+    assert_status(tl_migrate(client, &migrated), TL_OK);
+    tl_client_close(client);
+}
+
+/* The process is at the primary, and the copy has all that the primary has. */
+static void open_pair(const char *settings)
+{
+    start_pair();
+    f.db = database_new(primary, SILENT);
+    note_identity();
+    f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
+    f.sql = database_connect(f.db);
+    database_run(f.sql,
+                 "CREATE USER plain@localhost IDENTIFIED BY 'plain'; "
+                 "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@localhost",
+                 database_name(f.db));
+    line = tap_start(server_socket(primary));
+    at_line = option_file_of_service(settings);
+    at_copy = database_option_file_at(f.db, server_socket(copy), SILENT);
+    f.client = open_at(at_line);
+    sql_copy = server_connect(copy);
+    await_copy();
+    database_run(sql_copy, "USE %s", database_name(f.db));
+}
+
+static void remove_file(char *path)
+{
+    remove(path);
+    free(path);
+}
+
+static void close_pair(void)
+{
+    assert_log_whole(&f);
+    tl_client_close(ops);
+    ops = NULL;
+    mysql_close(sql_copy);
+    fixture_close(&f);
+    tap_free(line);
+    remove_file(at_line);
+    remove_file(at_copy);
+    server_free(copy);
+    server_free(primary);
+}
+
+static void promote(void)
+{
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE; RESET SLAVE ALL");
+}
+
+static void accept_copy(void)
+{
+    ops = open_at(at_copy);
+    database_propose(sql_copy);
+    assert_status(tl_restore_accept(ops, "bob", "nothing is missing", NULL), TL_OK);
+    assert_int_equal(database_number(sql_copy, "SELECT tl_restored()"), 0);
+}
+
+/* Until the process has no connection there. */
+static void await_nobody_at(MYSQL *sql)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_number(sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                "WHERE USER = 'plain'") > 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* The address leads there, for those who connect from now on. */
+static void lead(server *to)
+{
+    tap_lead(line, server_socket(to));
+}
+
+/* And for those who were connected, too. */
+static void lead_all(server *to)
+{
+    lead(to);
+    tap_cut(line);
+    await_nobody_at(to == copy ? f.sql : sql_copy);
+}
+
+/* --------------------------------------------------------------------- what they do -- */
+
+static int has_row(MYSQL *sql, const char *serial)
+{
+    return (int)database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'",
+                                serial);
+}
+
+static tl_status ask_now(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    tl_lock_free(ask(f.client, serial, "c1", &options, &status));
+    return status;
+}
+
+/* The same handle until it is granted, as a service does that is told to try again. */
+static void await_grant(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_status status;
+
+    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_GRANTED);
+    tl_lock_free(lock);
+}
+
+static tl_status prepare_nothing(void *context, struct st_mysql *connection)
+{
+    (void)context;
+    (void)connection;
+    return TL_OK;
+}
+
+/* An ask with business rows uses connections of another kind. */
+static tl_status ask_with_rows(const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
+    tl_status status = tl_lock_ask_with(lock, prepare_nothing, NULL, 0);
+
+    tl_lock_free(lock);
+    return status;
+}
+
+static uint64_t beats(void)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(f.client, &stats), TL_OK);
+    return stats.beats;
+}
+
+static uint64_t beat_at(MYSQL *sql)
+{
+    return (uint64_t)database_number(sql, "SELECT beat FROM tl_session WHERE session_id = '%s'",
+                                     tl_client_session(f.client));
+}
+
+static void await_beats(uint64_t count)
+{
+    const uint64_t least = beats() + count;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (beats() < least && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_true(beats() >= least);
+}
+
+/* ----------------------------------------------------------------------------- tests -- */
+
+/* Who has met the accepted copy does not go back: the old primary lacks what was paid there. */
+static void test_the_old_primary_comes_back(void **state)
+{
+    tl_client *late;
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    (void)state;
+    open_pair(SILENT);
+    assert_status(ask_now("before"), TL_GRANTED);
+    promote();
+    accept_copy();
+    lead_all(copy);
+    await_grant("copy");
+    lead_all(primary);
+    assert_status(ask_now("copy"), TL_UNREACHABLE);
+    assert_status(ask_with_rows("rows"), TL_UNREACHABLE);
+    assert_int_equal(has_row(f.sql, "copy"), 0);
+    assert_int_equal(has_row(f.sql, "rows"), 0);
+    /* It is told there, so whoever begins later hears it. */
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    late = client_new(&f, TL_CLIENT_NO_JANITOR);
+    tl_lock_free(ask(late, "late", "c1", &options, &status));
+    assert_status(status, TL_ASK_CHANNEL);
+    tl_client_close(late);
+    lead_all(copy);
+    await_grant("after");
+    assert_int_equal(has_row(sql_copy, "after"), 1);
+    close_pair();
+}
+
+/* Neither does a connection that had stayed at the old primary. */
+static void test_a_connection_to_the_old_primary(void **state)
+{
+    (void)state;
+    open_pair(SILENT);
+    assert_status(ask_now("before"), TL_GRANTED);
+    promote();
+    accept_copy();
+    lead(copy);
+    assert_status(ask_with_rows("met"), TL_GRANTED);
+    assert_int_equal(has_row(sql_copy, "met"), 1);
+    await_grant("after");
+    assert_int_equal(has_row(f.sql, "after"), 0);
+    assert_int_equal(has_row(sql_copy, "after"), 1);
+    close_pair();
+}
+
+/* A backup from before the last accepting is of an earlier term, until it is accepted: later by the
+ * clock, although not by its number. */
+static void test_an_old_backup_is_accepted(void **state)
+{
+    (void)state;
+    open_pair(SILENT);
+    promote();
+    database_run(f.sql, "UPDATE tl_schema SET restore_no = 5, accepted_no = 5, "
+                        "accepted_at = UTC_TIMESTAMP(6)");
+    tap_cut(line);
+    await_nobody_at(f.sql);
+    await_grant("primary");
+    lead_all(copy);
+    assert_status(ask_now("early"), TL_UNREACHABLE);
+    assert_int_equal(has_row(sql_copy, "early"), 0);
+    accept_copy();
+    await_grant("accepted");
+    assert_int_equal(has_row(sql_copy, "accepted"), 1);
+    /* One has the higher number, the other the later moment: neither is known as the earlier. */
+    lead(primary);
+    assert_status(ask_with_rows("rows"), TL_GRANTED);
+    assert_int_equal(has_row(f.sql, "rows"), 1);
+    assert_status(ask_now("still"), TL_GRANTED);
+    assert_int_equal(has_row(sql_copy, "still"), 1);
+    close_pair();
+}
+
+/* A grant is of one server: that another one was not accepted takes nothing from it, and gives the
+ * other one nothing. */
+static void test_each_answers_for_itself(void **state)
+{
+    (void)state;
+    open_pair(SILENT);
+    assert_status(ask_now("before"), TL_GRANTED);
+    promote();
+    lead(copy);
+    assert_status(ask_with_rows("rows"), TL_ASK_CHANNEL);
+    assert_status(ask_now("primary"), TL_GRANTED);
+    assert_status(ask_with_rows("again"), TL_ASK_CHANNEL);
+    assert_int_equal(has_row(f.sql, "primary"), 1);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
+                                               "('rows', 'primary', 'again')"),
+                     0);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 0);
+    close_pair();
+}
+
+static db *borrow(void)
+{
+    db *connection = NULL;
+
+    assert_status(pool_get(f.client->connections, POOL_QUICK, PATIENCE_MS, &connection), TL_OK);
+    return connection;
+}
+
+static void give_back(db *connection)
+{
+    pool_put(f.client->connections, connection);
+}
+
+static db_server_state state_of(const db *connection)
+{
+    return db_state_of(db_server_of(connection));
+}
+
+/* A connection that met the copy before it was accepted is closed as soon as a look shows that the
+ * process has a whole server.  The next one hears of the accepting, and that the primary is the
+ * earlier one. */
+static void test_accepting_is_heard(void **state)
+{
+    db *first, *second;
+
+    (void)state;
+    open_pair(SILENT);
+    promote();
+    first = borrow();
+    lead(copy);
+    second = borrow();
+    assert_int_equal(state_of(first), DB_SERVER_WHOLE);
+    assert_int_equal(state_of(second), DB_SERVER_MAY_LACK);
+    assert_true(db_usable(second));
+    accept_copy();
+    assert_status(restored_look(f.client, first), TL_OK);
+    assert_false(db_usable(second));
+    give_back(second);
+    second = borrow();
+    assert_int_equal(state_of(second), DB_SERVER_WHOLE);
+    assert_int_equal(state_of(first), DB_SERVER_LEFT);
+    assert_false(db_usable(first));
+    give_back(first);
+    give_back(second);
+    close_pair();
+}
+
+/* The server behind the address takes no writes any more, and another one does. */
+static void test_a_demotion_and_a_promotion(void **state)
+{
+    uint64_t at_copy_before;
+
+    (void)state;
+    open_pair(BEATING);
+    assert_status(ask_now("before"), TL_GRANTED);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    assert_status(ask_now("demoted"), TL_READ_ONLY);
+    promote();
+    accept_copy();
+    lead(copy);
+    await_grant("promoted");
+    assert_int_equal(has_row(sql_copy, "promoted"), 1);
+    at_copy_before = beat_at(sql_copy);
+    await_beats(3);
+    assert_true(beat_at(sql_copy) > at_copy_before);
+    database_run(f.sql, "SET GLOBAL read_only = 0");
+    close_pair();
+}
+
+/* A replica is no server that was restored: whoever meets it tries again, and writes nothing. */
+static void test_a_replica(void **state)
+{
+    (void)state;
+    open_pair(SILENT);
+    promote();
+    database_run(sql_copy, "SET GLOBAL read_only = 1");
+    lead_all(copy);
+    assert_status(ask_now("replica"), TL_READ_ONLY);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 0);
+    lead_all(primary);
+    await_grant("primary");
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    close_pair();
+}
+
+/* What the copy confirmed while nobody had accepted it says nothing about the primary. */
+static void test_a_beat_that_the_copy_confirmed(void **state)
+{
+    (void)state;
+    open_pair(BEATING);
+    await_beats(1);
+    promote();
+    lead_all(copy);
+    await_beats(5);
+    assert_true(beat_at(sql_copy) > beat_at(f.sql));
+    lead_all(primary);
+    await_grant("primary");
+    await_beats(3);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 0);
+    assert_int_equal(has_row(f.sql, "primary"), 1);
+    close_pair();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_old_primary_comes_back),
+        cmocka_unit_test(test_a_connection_to_the_old_primary),
+        cmocka_unit_test(test_an_old_backup_is_accepted),
+        cmocka_unit_test(test_each_answers_for_itself),
+        cmocka_unit_test(test_accepting_is_heard),
+        cmocka_unit_test(test_a_demotion_and_a_promotion),
+        cmocka_unit_test(test_a_replica),
+        cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
+    };
+
+    return server_run_tests(tests, NULL, NULL);
+}
