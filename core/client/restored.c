@@ -134,6 +134,7 @@ void restored_confirmed(void *context, const db_server *server, const char *sess
         w->beat = beat;
         w->confirmed_ms = before_ms;
         w->only = only;
+        w->by = server;
     }
     pthread_mutex_unlock(&all->mutex);
 }
@@ -164,14 +165,17 @@ static void begin(struct look *l)
         l->witness.session[0] = '\0';
 }
 
-/* Forgets the witness once it is written down: it belongs to the time before. */
+/* Forgets the witness once it is written down: it belongs to the time before.  Only where it was
+ * confirmed: that another server lacks the beat says nothing of what this one will have when it is
+ * back. */
 static void dismiss_witness(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
     restored_witness *w = &all->witness;
 
     pthread_mutex_lock(&all->mutex);
-    if (w->beat == l->witness.beat && strcmp(w->session, l->witness.session) == 0)
+    if (w->by == &l->here->server && w->beat == l->witness.beat &&
+        strcmp(w->session, l->witness.session) == 0)
         w->session[0] = '\0';
     pthread_mutex_unlock(&all->mutex);
 }
@@ -265,6 +269,7 @@ static tl_status judge(const struct look *l)
 {
     char why[160] = "it is another server than the one that was accepted";
     const int is_restored = db_get_int(l->seen, 0, RESTORED_NOW) != 0;
+    const int is_on_record = db_get_int(l->seen, 0, RESTORED_ON_RECORD) != 0;
     const int is_heard = witness_speaks(l, why, sizeof why);
     const db_server_state is = take(l, is_restored || is_heard);
     tl_status status = TL_OK;
@@ -276,11 +281,12 @@ static tl_status judge(const struct look *l)
     tell(l, is);
     if (is == DB_SERVER_LEFT && !is_restored && !is_heard)
         text_copy(why, sizeof why, "a later restore was accepted on another server");
-    if (is_heard) {
+    /* The witness of another server is heard at each look. */
+    if (is_heard && (l->witness.by == &l->here->server || !is_on_record)) {
         status = write_down(l, why);
         if (status == TL_OK)
             dismiss_witness(l);
-    } else if (is != DB_SERVER_WHOLE && !db_get_int(l->seen, 0, RESTORED_ON_RECORD)) {
+    } else if (is != DB_SERVER_WHOLE && !is_on_record) {
         (void)write_down(l, why);
     }
     if (status == TL_OK && is == DB_SERVER_LEFT)

@@ -49,6 +49,7 @@ typedef struct restored_witness {
     /* NULL: a whole server confirmed it, and every server has to know it.  Else the one that did,
      * which nobody had accepted: it says nothing of others. */
     const db_server *only;
+    const db_server *by; /* the one that confirmed it: only a look there dismisses it */
 } restored_witness;
 
 /* The last restore that was accepted; zeroes: none. */

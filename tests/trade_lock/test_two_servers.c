@@ -481,6 +481,46 @@ static void test_a_beat_that_the_copy_confirmed(void **state)
     close_pair();
 }
 
+static int count_restores(MYSQL *sql)
+{
+    return (int)database_number(sql, "SELECT COUNT(*) FROM tl_restore");
+}
+
+/* What the primary confirmed is forgotten by no look at another server: the primary comes back with
+ * yesterday's data, and what was paid since is missing there. */
+static void test_the_witness_of_another_server(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *old;
+    tl_status status;
+
+    (void)state;
+    open_pair(BEATING);
+    assert_status(ask_now("paid"), TL_GRANTED);
+    promote();
+    await_beats(3);
+    assert_true(beat_at(f.sql) > beat_at(sql_copy));
+    old = strdup(tl_client_session(f.client));
+    lead_all(copy);
+    await_beats(5);
+    assert_status(ask_now("other"), TL_ASK_CHANNEL);
+    assert_int_equal(count_restores(sql_copy), 1);
+    assert_int_equal(count_restores(f.sql), 0);
+    database_run(f.sql,
+                 "DELETE FROM trade_lock WHERE serial_no = 'paid'; "
+                 "DELETE FROM trade_lock_past WHERE serial_no = 'paid'; "
+                 "DELETE FROM tl_session WHERE session_id = '%s'",
+                 old);
+    free(old);
+    lead_all(primary);
+    while ((status = ask_now("paid")) != TL_ASK_CHANNEL && status != TL_GRANTED &&
+           crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_ASK_CHANNEL);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_a_demotion_and_a_promotion),
         cmocka_unit_test(test_a_replica),
         cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
+        cmocka_unit_test(test_the_witness_of_another_server),
     };
 
     return server_run_tests(tests, NULL, NULL);
