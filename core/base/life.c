@@ -51,3 +51,20 @@ tl_status life_check(const life *l)
                          "time-out; nothing was asked");
     return TL_OK;
 }
+
+int life_is_at(const life *l, const struct db_server *server)
+{
+    return l != NULL && l->server == server;
+}
+
+tl_status life_check_at(const life *l, const struct db_server *server)
+{
+    tl_status status = life_check(l);
+
+    if (status != TL_OK || life_is_at(l, server))
+        return status;
+    l->seek(l->seeker, server);
+    return error_set(TL_UNREACHABLE,
+                     "the session of this process is at another server than this connection leads "
+                     "to, and here it may be ended; nothing was asked");
+}

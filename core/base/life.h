@@ -5,6 +5,9 @@
  * A process whose session was ended goes on under a new one.  Each handle keeps the life under
  * which it asked, so that what an old session held never looks alive because a new one lives.  Only
  * the heartbeat writes a life; anybody may read it, without a lock, until the client is closed.
+ *
+ * A life is of one server: the one where its session's row is renewed.  Elsewhere that row says
+ * nothing, and others may end it there.  So nothing is granted under it on another server.
  */
 #ifndef TL_BASE_LIFE_H
 #define TL_BASE_LIFE_H
@@ -15,10 +18,17 @@
 
 #include <stdatomic.h>
 
+struct db_server;
+
 typedef struct life {
     /* Fixed once others can see it. */
     char session_id[RANDOM_UUID];
     struct life *before; /* the one before it in this process, or NULL */
+    const struct db_server *server;
+    /* Tells the heartbeat that a connection leads to another server than its own, perhaps since the
+     * address does. */
+    void (*seek)(void *seeker, const struct db_server *server);
+    void *seeker;
     /* Atomic. */
     atomic_int_fast64_t certain_until_ms; /* boot time */
     atomic_int over;
@@ -40,5 +50,10 @@ int life_is_over(const life *l);
 /* TL_OK: locks may be asked for under it.  TL_SESSION_LOST: it is over.  TL_UNREACHABLE: it is not
  * certain any more, since no beat was confirmed for too long. */
 tl_status life_check(const life *l);
+/* The same for a lock of that server.  TL_UNREACHABLE, too: the life is of another one; then the
+ * heartbeat looks where the address leads. */
+tl_status life_check_at(const life *l, const struct db_server *server);
+/* NULL is at no server. */
+int life_is_at(const life *l, const struct db_server *server);
 
 #endif

@@ -98,7 +98,9 @@ db_answer resource_read_ask(task *t, db *connection)
     a->offer.before_ms = clock_boottime_ms();
     for (size_t i = 0; i < a->lock->grant->count && answer == DB_DONE; i++)
         answer = read_one(a, connection, i, &committed);
-    if (task_check_server(db_server_of(connection), t->name) != TL_OK)
+    /* Elsewhere others may end the session. */
+    if (task_check_server(db_server_of(connection), t->name) != TL_OK ||
+        (t->life != NULL && !life_is_at(t->life, db_server_of(connection))))
         a->taken = 0;
     if (answer == DB_DONE && committed)
         t->verdict = VERDICT_APPLIED;

@@ -24,6 +24,8 @@
 /* If beats are further apart than so many beat times, the observer starts anew. */
 #define INTERRUPTED_BEATS 3
 #define ROW_TAKEN_MS 2
+/* Between two looks where the address leads. */
+#define SEEK_MS 1000
 
 struct session {
     /* Fixed after start. */
@@ -44,11 +46,13 @@ struct session {
     pthread_cond_t wake;      /* of the beating thread */
     pthread_cond_t round_due; /* of the following thread */
     int stop_beating, stop_following, round_is_due;
+    int seeks;                 /* some connection leads to another server than the heartbeat's */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
     /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
+    int64_t may_seek_ms;
     int was_refused;       /* a new session could not be begun, and the log says so */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
@@ -57,6 +61,7 @@ enum beat {
     BEAT_CONFIRMED,
     BEAT_ENDED, /* somebody ended the session */
     BEAT_GONE,  /* its row, which was there at the last beat, is not */
+    BEAT_MOVED, /* the connection leads to another server than the session's */
     BEAT_UNREACHABLE
 };
 
@@ -147,6 +152,8 @@ static enum beat beat(session *s, life *mine)
     error_clear();
     if (have_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
+    if (!life_is_at(mine, db_server_of(s->connection)))
+        return BEAT_MOVED;
     before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
     while ((sent = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
@@ -169,13 +176,16 @@ static enum beat beat(session *s, life *mine)
 /* Ends the life for good, before anybody is told. */
 static void lose(session *s, life *mine, enum beat how)
 {
+    static const char *const words[] = {
+        [BEAT_ENDED] = "was declared dead",
+        [BEAT_GONE] = "has no row any more, by hand or by a restored database",
+        [BEAT_MOVED] = "is of another server than this process is led to now",
+    };
     uint64_t one = 1;
 
     life_end(mine);
     log_line(s->options.logger, TL_ALARM, NULL, 0, "session %s %s: all its locks are lost",
-             mine->session_id,
-             how == BEAT_GONE ? "has no row any more, by hand or by a restored database"
-                              : "was declared dead");
+             mine->session_id, words[how]);
     if (write(s->loss_fd, &one, sizeof one) != (ssize_t)sizeof one)
         log_line(s->options.logger, TL_WARNING, NULL, 0,
                  "the loss descriptor could not be written");
@@ -229,6 +239,34 @@ static tl_status insert_row(session *s, life *of)
     return TL_OK;
 }
 
+/* Any thread: a connection leads to another server than the session's. */
+static void seek(void *seeker, const struct db_server *server)
+{
+    session *s = seeker;
+
+    if (life_is_at(atomic_load(&s->now), server))
+        return; /* it has moved there meanwhile */
+    pthread_mutex_lock(&s->mutex);
+    s->seeks = 1;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* The heartbeat goes where the address leads: its own connection may have stayed elsewhere.  Keeps
+ * that one if no other can be had. */
+static void seek_connection(session *s)
+{
+    db *next = NULL;
+
+    if (pool_open_extra(s->connections, POOL_BEAT, &next) == TL_OK) {
+        close_connection(s);
+        s->connection = next;
+        set_witness(s, db_name(next));
+    }
+    error_clear();
+    s->may_seek_ms = clock_deadline(SEEK_MS);
+}
+
 /* Makes a session of a new name, which nobody sees yet. */
 static tl_status begin(session *s, life **out)
 {
@@ -244,6 +282,9 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = insert_row(s, of);
     if (status == TL_OK) {
+        of->server = db_server_of(s->connection);
+        of->seek = seek;
+        of->seeker = s;
         *out = of;
         return TL_OK;
     }
@@ -322,6 +363,7 @@ static void round_once(session *s)
         break;
     case BEAT_ENDED:
     case BEAT_GONE:
+    case BEAT_MOVED:
         lose(s, mine, answer);
         go_on_anew(s);
         break;
@@ -336,15 +378,21 @@ static void round_once(session *s)
 static void *beat_on(void *argument)
 {
     session *s = argument;
-    int64_t next_ms = clock_deadline(s->options.beat_ms);
+    int64_t next_ms = clock_deadline(s->options.beat_ms), due_ms;
+    int seeks;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_beating) {
-        if (clock_left_ms(next_ms) > 0) {
-            clock_wait(&s->wake, &s->mutex, next_ms);
+        due_ms = s->seeks && s->may_seek_ms < next_ms ? s->may_seek_ms : next_ms;
+        if (clock_left_ms(due_ms) > 0) {
+            clock_wait(&s->wake, &s->mutex, due_ms);
             continue;
         }
+        seeks = s->seeks;
+        s->seeks = 0;
         pthread_mutex_unlock(&s->mutex);
+        if (seeks)
+            seek_connection(s);
         round_once(s);
         next_ms = clock_deadline(s->options.beat_ms);
         pthread_mutex_lock(&s->mutex);

@@ -8,6 +8,11 @@
  * session of a new name, as often as that happens.  What was held under the old one keeps its life
  * (base/life.h), which is over.
  *
+ * A session is of the server where it began.  When the heartbeat's connection leads to another one,
+ * the session is lost, and the process goes on under one of that server.  A grant that meets
+ * another server than the session's is refused, and has the heartbeat look at once where the
+ * address leads: wherever that is, heart and grants meet there.
+ *
  * Each session observes the others.  It ends one whose beat stood still at all of the observer's
  * own confirmed beats for a whole time-out of the observer's clock; a transaction of its own does
  * that, before any of the dead session's locks is touched.  An observer whose own beats are

@@ -290,8 +290,7 @@ static tl_status check_begin(const task *t, const db *connection)
 {
     const struct batch *b = t->context;
 
-    (void)connection;
-    return life_check(session_life(b->client->session));
+    return life_check_at(session_life(b->client->session), db_server_of(connection));
 }
 
 static db_answer run(task *t, db *connection)

@@ -44,7 +44,8 @@ tl_status task_check_lock(const task *t, const db *connection)
 {
     tl_status status = task_check_server(db_server_of(connection), t->name);
 
-    return status == TL_OK && t->life != NULL ? life_check(t->life) : status;
+    return status == TL_OK && t->life != NULL ? life_check_at(t->life, db_server_of(connection))
+                                              : status;
 }
 
 int task_judge_passing(task *t, const db *connection)
@@ -111,6 +112,16 @@ static void conclude(task *t, db *connection, db_answer answer)
         t->kind->after(t, connection);
 }
 
+/* Whether it was refused since the connection leads to a server where the process is not, or is no
+ * more.  Another connection may lead elsewhere. */
+static int is_elsewhere(const task *t, const db *connection)
+{
+    const db_server *server = db_server_of(connection);
+
+    return t->status == TL_UNREACHABLE && (db_state_of(server) == DB_SERVER_LEFT ||
+                                           (t->life != NULL && !life_is_at(t->life, server)));
+}
+
 void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
 {
     db *connection;
@@ -133,9 +144,10 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
         conclude(t, connection, t->kind->run(t, connection));
     } else {
         task_fail(t, status);
-        /* Another connection leads elsewhere. */
-        if (db_state_of(db_server_of(connection)) == DB_SERVER_LEFT)
+        if (is_elsewhere(t, connection)) {
+            db_spoil(connection);
             t->stage = TASK_AGAIN;
+        }
     }
     pool_put(engine->connections, connection);
 }

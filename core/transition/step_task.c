@@ -49,9 +49,14 @@ tl_status step_check_life(const step *s)
 
 tl_status step_task_check(const task *t, const db *connection)
 {
-    tl_status status = check_server(const_step_of(t), connection);
+    const step *s = const_step_of(t);
+    tl_status status = check_server(s, connection);
 
-    return status == TL_OK ? step_check_life(const_step_of(t)) : status;
+    if (status == TL_OK)
+        status = step_check_life(s);
+    if (status == TL_OK && s->life != NULL && step_is_grant(s->kind))
+        status = life_check_at(s->life, db_server_of(connection));
+    return status;
 }
 
 /* ----------------------------------------------------------------------------- alone -- */
@@ -87,14 +92,21 @@ int step_task_judge(task *t, const db *connection)
     return 1;
 }
 
+/* Elsewhere others end the session, whatever its own server says. */
+static int is_at_home(const step *s, const db *connection)
+{
+    return s->life == NULL || life_is_at(s->life, db_server_of(connection));
+}
+
 /* The row carries our token.  A grant counts only while the row is still P under this living
  * session, and only where it could be made. */
 static void read_own(task *t, const db *connection, const db_result *row)
 {
     step *s = step_of(t);
     const int worth =
-        !step_is_grant(s->kind) || (db_get_text(row, 0, 1)[0] == 'P' && db_get_int(row, 0, 4) &&
-                                    db_get_int(row, 0, 5) && check_server(s, connection) == TL_OK);
+        !step_is_grant(s->kind) ||
+        (db_get_text(row, 0, 1)[0] == 'P' && db_get_int(row, 0, 4) && db_get_int(row, 0, 5) &&
+         check_server(s, connection) == TL_OK && is_at_home(s, connection));
 
     t->verdict = worth ? VERDICT_APPLIED : VERDICT_LOST;
     s->changed = worth;

@@ -9,6 +9,7 @@
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
+#include <tradelock/resource.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -257,6 +258,17 @@ static tl_status ask_with_rows(const char *serial)
     return status;
 }
 
+/* Until the process has moved to the server where the address leads. */
+static void await_grant_with_rows(const char *serial)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_status status;
+
+    while ((status = ask_with_rows(serial)) != TL_GRANTED && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_GRANTED);
+}
+
 static uint64_t beats(void)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
@@ -323,7 +335,7 @@ static void test_a_connection_to_the_old_primary(void **state)
     promote();
     accept_copy();
     lead(copy);
-    assert_status(ask_with_rows("met"), TL_GRANTED);
+    await_grant_with_rows("met");
     assert_int_equal(has_row(sql_copy, "met"), 1);
     await_grant("after");
     assert_int_equal(has_row(f.sql, "after"), 0);
@@ -349,10 +361,11 @@ static void test_an_old_backup_is_accepted(void **state)
     accept_copy();
     await_grant("accepted");
     assert_int_equal(has_row(sql_copy, "accepted"), 1);
-    /* One has the higher number, the other the later moment: neither is known as the earlier. */
+    /* One has the higher number, the other the later moment: neither is known as the earlier.  But
+     * the process has a session at one, of which the other one knows nothing. */
     lead(primary);
-    assert_status(ask_with_rows("rows"), TL_GRANTED);
-    assert_int_equal(has_row(f.sql, "rows"), 1);
+    assert_status(ask_with_rows("rows"), TL_ASK_CHANNEL);
+    assert_int_equal(has_row(f.sql, "rows"), 0);
     assert_status(ask_now("still"), TL_GRANTED);
     assert_int_equal(has_row(sql_copy, "still"), 1);
     close_pair();
@@ -521,6 +534,58 @@ static void test_the_witness_of_another_server(void **state)
     close_pair();
 }
 
+static tl_status mutex_lock(tl_client *client, tl_mutex **out)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+
+    options.max_hold_ms = 600000;
+    assert_status(tl_mutex_new(out, client, "account", &options), TL_OK);
+    return tl_mutex_lock(*out, 0);
+}
+
+/* A session is of one server.  The heart is led to another one, and others end the session where it
+ * was: what it held there is lost, and no connection that stayed there is granted anything. */
+static void test_the_heart_leads_elsewhere(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
+    tl_mutex *mine, *theirs = NULL;
+    char *old, *heart;
+    db *stayed;
+
+    (void)state;
+    open_pair(BEATING);
+    await_beats(1);
+    old = strdup(tl_client_session(f.client));
+    assert_status(mutex_lock(f.client, &mine), TL_GRANTED);
+    stayed = borrow();
+    promote();
+    lead(copy);
+    heart = database_text(f.sql,
+                          "SELECT IS_USED_LOCK(CONCAT('tl:', connection_name)) FROM tl_session "
+                          "WHERE session_id = '%s'",
+                          old);
+    database_run(f.sql, "KILL %s", heart);
+    free(heart);
+    while (strcmp(tl_client_session(f.client), old) == 0 && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_string_not_equal(tl_client_session(f.client), old);
+    assert_int_equal(tl_mutex_remaining_ms(mine), 0);
+    assert_int_equal(state_of(stayed), DB_SERVER_WHOLE);
+    give_back(stayed);
+    assert_status(ask_now("stayed"), TL_ASK_CHANNEL);
+    assert_int_equal(has_row(f.sql, "stayed"), 0);
+    await_nobody_at(f.sql);
+    /* Others end it there, by their own observing. */
+    database_run(f.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id = '%s'",
+                 old);
+    free(old);
+    assert_status(mutex_lock(f.other, &theirs), TL_GRANTED);
+    assert_int_equal(tl_mutex_remaining_ms(mine), 0);
+    tl_mutex_free(theirs);
+    tl_mutex_free(mine);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_a_replica),
         cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
         cmocka_unit_test(test_the_witness_of_another_server),
+        cmocka_unit_test(test_the_heart_leads_elsewhere),
     };
 
     return server_run_tests(tests, NULL, NULL);
