@@ -233,12 +233,12 @@ static db_server_state take(const struct look *l, int may_lack)
                                      db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
         if (is_earlier(all->newest, here->term))
             all->newest = here->term;
+        if (what_it_is(all, here) != DB_SERVER_LEFT)
+            atomic_store(&l->client->accepted_us, here->term.accepted_us);
     }
     judge_all(all, here);
     is = atomic_load(&here->server.state);
     pthread_mutex_unlock(&all->mutex);
-    if (is != DB_SERVER_LEFT)
-        atomic_store(&l->client->accepted_us, db_get_int(l->seen, 0, RESTORED_ACCEPTED_US));
     return is;
 }
 

@@ -9,6 +9,7 @@
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
+#include <tradelock/lane.h>
 #include <tradelock/resource.h>
 
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -586,6 +588,53 @@ static void test_the_heart_leads_elsewhere(void **state)
     close_pair();
 }
 
+/* A look on a connection of its own. */
+struct late_look {
+    db *connection;
+    tl_status status;
+};
+
+static void *look_late(void *argument)
+{
+    struct late_look *late = argument;
+
+    late->status = restored_look(f.client, late->connection);
+    return NULL;
+}
+
+/* The answer of an earlier look, which arrives last, does not take back when a restore was
+ * accepted. */
+static void test_a_late_answer(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    struct late_look late = {.status = TL_UNKNOWN};
+    pthread_t thread;
+    int64_t accepted_us;
+    db *second;
+
+    (void)state;
+    open_pair(SILENT);
+    late.connection = borrow();
+    assert_true(tl_restore_accepted_us(f.client) == 0);
+    tap_rule(line, tl_client_session(f.client), 0, TAP_DELAY_ANSWER, 0);
+    assert_int_equal(pthread_create(&thread, NULL, look_late, &late), 0);
+    while (!tap_done(line) && crew_now_ms() < end_ms)
+        usleep(1000);
+    assert_true(tap_done(line));
+    database_run(f.sql, "UPDATE tl_schema SET restore_no = 1, accepted_no = 1, "
+                        "accepted_at = UTC_TIMESTAMP(6)");
+    second = borrow();
+    accepted_us = tl_restore_accepted_us(f.client);
+    assert_true(accepted_us > 0);
+    tap_release(line);
+    pthread_join(thread, NULL);
+    assert_status(late.status, TL_OK);
+    assert_true(tl_restore_accepted_us(f.client) == accepted_us);
+    give_back(late.connection);
+    give_back(second);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -599,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
         cmocka_unit_test(test_the_witness_of_another_server),
         cmocka_unit_test(test_the_heart_leads_elsewhere),
+        cmocka_unit_test(test_a_late_answer),
     };
 
     return server_run_tests(tests, NULL, NULL);
