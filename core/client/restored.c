@@ -28,7 +28,7 @@ struct met_server {
     char identity[IDENTITY_SPACE];
     /* Under the mutex. */
     restored_term term;
-    int may_lack;
+    int may_lack, takes_no_writes;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -85,7 +85,9 @@ static db_server_state what_it_is(const restored_servers *all, const struct met_
 {
     if (is_earlier(one->term, all->newest))
         return DB_SERVER_LEFT;
-    return one->may_lack ? DB_SERVER_MAY_LACK : DB_SERVER_WHOLE;
+    if (!one->may_lack)
+        return DB_SERVER_WHOLE;
+    return one->takes_no_writes ? DB_SERVER_REPLICA : DB_SERVER_MAY_LACK;
 }
 
 /* After a look at one of them.  Needs: all->mutex held. */
@@ -97,7 +99,7 @@ static void judge_all(restored_servers *all, struct met_server *looked)
     for (struct met_server *one = all->met; one != NULL; one = one->next) {
         db_server_state state = what_it_is(all, one);
 
-        if (state == DB_SERVER_MAY_LACK && here == DB_SERVER_WHOLE)
+        if (state != DB_SERVER_WHOLE && here == DB_SERVER_WHOLE)
             state = DB_SERVER_LEFT; /* until the next connection has looked anew */
         if (one != looked)
             atomic_store(&one->server.state, state);
@@ -229,6 +231,7 @@ static db_server_state take(const struct look *l, int may_lack)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
         here->looked = l->number;
+        here->takes_no_writes = db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0;
         here->term = (restored_term){db_get_uint(l->seen, 0, RESTORED_ACCEPTED),
                                      db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
         if (is_earlier(all->newest, here->term))
@@ -254,6 +257,12 @@ static void tell(const struct look *l, db_server_state is)
     pthread_mutex_unlock(&all->mutex);
     if (is_told || is == DB_SERVER_WHOLE)
         return;
+    if (is == DB_SERVER_REPLICA) {
+        log_line(&l->client->logger, TL_WARNING, NULL, 0,
+                 "this server is read-only, and not the one that was accepted, perhaps a replica: "
+                 "it is only read, and may lack what was done last");
+        return;
+    }
     /* An ending that was confirmed may be missing here. */
     client_lose_track(l->client);
     log_line(&l->client->logger, TL_ALARM, NULL, 0,
@@ -275,14 +284,13 @@ static tl_status judge(const struct look *l)
     tl_status status = TL_OK;
 
     db_set_server(l->connection, &l->here->server);
-    if (is != DB_SERVER_WHOLE && db_get_int(l->seen, 0, RESTORED_READ_ONLY))
-        return error_set(TL_READ_ONLY, "the server is read-only, and not the one that was "
-                                       "accepted: perhaps a replica");
     tell(l, is);
     if (is == DB_SERVER_LEFT && !is_restored && !is_heard)
         text_copy(why, sizeof why, "a later restore was accepted on another server");
     /* The witness of another server is heard at each look. */
-    if (is_heard && (l->witness.by == &l->here->server || !is_on_record)) {
+    if (is != DB_SERVER_WHOLE && db_get_int(l->seen, 0, RESTORED_READ_ONLY)) {
+        /* Nothing is written there, and the witness is kept. */
+    } else if (is_heard && (l->witness.by == &l->here->server || !is_on_record)) {
         status = write_down(l, why);
         if (status == TL_OK)
             dismiss_witness(l);
@@ -351,9 +359,10 @@ void restored_look_again(struct tl_client *client)
 
     if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
         return;
-    /* If the look fails, the last result stands: the connection looked when it was made.  But a
-     * replica is not used. */
-    if (restored_look(client, connection) == TL_READ_ONLY)
+    /* If the look fails, the last result stands: the connection looked when it was made.  A process
+     * with a session does not stay at a replica. */
+    (void)restored_look(client, connection);
+    if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA)
         db_spoil(connection);
     pool_put(client->connections, connection);
 }

@@ -28,6 +28,7 @@ typedef struct db db;
 typedef enum db_server_state {
     DB_SERVER_MAY_LACK, /* commits may be missing there, or nobody has looked */
     DB_SERVER_WHOLE,    /* it was accepted */
+    DB_SERVER_REPLICA,  /* the same, and it takes no writes: it is only read */
     DB_SERVER_LEFT      /* it is used no more, nor is any connection to it */
 } db_server_state;
 typedef struct db_server {

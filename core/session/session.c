@@ -88,12 +88,31 @@ static void close_connection(session *s)
     s->connection = NULL;
 }
 
+static int is_at_replica(const db *connection)
+{
+    return db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA;
+}
+
+/* Nobody lives at a replica, whatever its account may write there. */
+static tl_status check_replica(session *s)
+{
+    if (!is_at_replica(s->connection))
+        return TL_OK;
+    close_connection(s);
+    return error_set(TL_READ_ONLY, "the server is read-only, and not the one that was accepted: "
+                                   "perhaps a replica");
+}
+
 /* Its server may have been left since the last beat. */
 static tl_status have_connection(session *s)
 {
+    tl_status status = TL_OK;
+
     if (s->connection != NULL && !db_usable(s->connection))
         close_connection(s);
-    return s->connection != NULL ? TL_OK : open_connection(s);
+    if (s->connection == NULL)
+        status = open_connection(s);
+    return status == TL_OK ? check_replica(s) : status;
 }
 
 /* Extends the life, counted from before the request left: no observer can have begun to count
@@ -258,7 +277,9 @@ static void seek_connection(session *s)
 {
     db *next = NULL;
 
-    if (pool_open_extra(s->connections, POOL_BEAT, &next) == TL_OK) {
+    if (pool_open_extra(s->connections, POOL_BEAT, &next) == TL_OK && is_at_replica(next)) {
+        pool_close_extra(s->connections, next);
+    } else if (next != NULL) {
         close_connection(s);
         s->connection = next;
         set_witness(s, db_name(next));
@@ -279,6 +300,8 @@ static tl_status begin(session *s, life **out)
     status = have_connection(s);
     if (status == TL_OK && s->options.before != NULL)
         status = s->options.before(s->options.before_context, s->connection);
+    if (status == TL_OK)
+        status = check_replica(s);
     if (status == TL_OK)
         status = insert_row(s, of);
     if (status == TL_OK) {

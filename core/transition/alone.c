@@ -30,6 +30,11 @@ tl_status task_check_server(const db_server *server, const char *name)
         return TL_OK;
     case DB_SERVER_LEFT:
         return error_set(TL_UNREACHABLE, "'%s': another server than this one is used now", name);
+    case DB_SERVER_REPLICA:
+        return error_set(TL_READ_ONLY,
+                         "'%s': the server is read-only, and not the one that was accepted: "
+                         "perhaps a replica",
+                         name);
     case DB_SERVER_MAY_LACK:
         break;
     }
@@ -122,6 +127,18 @@ static int is_elsewhere(const task *t, const db *connection)
                                            (t->life != NULL && !life_is_at(t->life, server)));
 }
 
+static int is_replica(const db *connection)
+{
+    return db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA;
+}
+
+tl_status alone_check(const task *t, const db *connection)
+{
+    if (!t->kind->reads && is_replica(connection))
+        return task_check_server(db_server_of(connection), t->name);
+    return t->kind->check != NULL && !t->doubt.is_open ? t->kind->check(t, connection) : TL_OK;
+}
+
 void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
 {
     db *connection;
@@ -137,17 +154,16 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
             t->stage = TASK_AGAIN;
         return;
     }
-    if (t->kind->check != NULL && !t->doubt.is_open)
-        status = t->kind->check(t, connection);
+    status = alone_check(t, connection);
     if (status == TL_OK) {
         t->verdict = VERDICT_APPLIED;
         conclude(t, connection, t->kind->run(t, connection));
     } else {
         task_fail(t, status);
-        if (is_elsewhere(t, connection)) {
-            db_spoil(connection);
+        if (is_elsewhere(t, connection))
             t->stage = TASK_AGAIN;
-        }
+        if (t->stage == TASK_AGAIN || is_replica(connection))
+            db_spoil(connection); /* the next one may lead elsewhere */
     }
     pool_put(engine->connections, connection);
 }

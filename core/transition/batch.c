@@ -116,7 +116,7 @@ static void settle_lost(task_engine *engine, task **tasks, size_t count, int64_t
 static int may_begin(task *const *tasks, size_t count, const db *connection)
 {
     for (size_t i = 0; i < count; i++)
-        if (tasks[i]->kind->check != NULL && tasks[i]->kind->check(tasks[i], connection) != TL_OK)
+        if (alone_check(tasks[i], connection) != TL_OK)
             return 0;
     return 1;
 }

@@ -588,6 +588,62 @@ static void test_the_heart_leads_elsewhere(void **state)
     close_pair();
 }
 
+static int pass_over(void *context, const char *op_code)
+{
+    (void)context;
+    (void)op_code;
+    return 0;
+}
+
+/* What is read of a replica is read, as of any server.  Nothing is written there, not even by an
+ * account that may; and once it takes writes, it is another server like any. */
+static void test_a_replica_is_read(void **state)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_client *reader = NULL, *service;
+    uint64_t beat_before;
+    tl_status status;
+    char *file;
+
+    (void)state;
+    open_pair(SILENT);
+    service = f.client;
+    options.config_file = at_line;
+    options.flags = TL_CLIENT_NO_JANITOR | TL_CLIENT_NO_SESSION;
+    assert_status(tl_client_open(&reader, &options), TL_OK);
+    file = database_option_file_at(f.db, tap_socket(line), BEATING);
+    f.client = open_at(file); /* by an account that may write there */
+    await_beats(1);
+    promote();
+    beat_before = beat_at(sql_copy);
+    database_run(sql_copy, "SET GLOBAL read_only = 1");
+    lead_all(copy);
+    assert_status(tl_operations(reader, pass_over, NULL), TL_OK);
+    assert_int_equal(database_number(sql_copy,
+                                     "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                     "WHERE USER = 'plain'"),
+                     1);
+    usleep(500 * 1000); /* some beats */
+    assert_status(ask_now("replica"), TL_READ_ONLY);
+    assert_status(ask_with_rows("rows"), TL_READ_ONLY);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock"), 0);
+    assert_int_equal(count_restores(sql_copy), 0);
+    assert_int_equal(beat_at(sql_copy), beat_before);
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    while ((status = ask_now("replica")) != TL_ASK_CHANNEL && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_ASK_CHANNEL);
+    assert_int_equal(count_restores(sql_copy), 1);
+    lead_all(primary);
+    await_grant("primary");
+    tl_client_close(reader);
+    tl_client_close(f.client);
+    f.client = service;
+    remove_file(file);
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -648,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
         cmocka_unit_test(test_the_witness_of_another_server),
         cmocka_unit_test(test_the_heart_leads_elsewhere),
+        cmocka_unit_test(test_a_replica_is_read),
         cmocka_unit_test(test_a_late_answer),
     };
 
