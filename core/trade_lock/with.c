@@ -105,8 +105,7 @@ static tl_status call(struct with *w)
 
     error_clear(); /* what is said from here on is the callback's */
     lock->base.doubt = (doubt){.is_open = 1, .rows = ROWS_NOT_SENT};
-    text_copy(lock->base.doubt.connection, sizeof lock->base.doubt.connection,
-              db_name(w->connection));
+    doubt_at(&lock->base.doubt, w->connection);
     handle_become(&lock->base, w->t->task.asks ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
     status = (tl_status)thread_context_call_out(&call);
     handle_become(&lock->base, state_before);

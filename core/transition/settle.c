@@ -13,6 +13,10 @@
  *      ended the wait of that commit for a replica: a primary that is cut off shows it then, and its
  *      successor will not have it.
  *
+ * Only the server to which the request was sent knows of it.  Another one does once it was accepted
+ * as that one's successor.  And what is nowhere on a server that was restored since may have been
+ * committed.  Until then the task stays in doubt.
+ *
  * The lowest file of this room: it uses connections and the kinds' `read`, and runs no task.
  */
 #include "transition/settle.h"
@@ -40,6 +44,8 @@ struct lost {
     const tl_key *key;
     uint64_t thread_id;
     const char *witness;
+    const db_server *server; /* NULL: not known */
+    int was_whole;
     task **tasks;
     size_t count;
 };
@@ -191,9 +197,31 @@ static db_answer acknowledge(const struct lost *lost, db *connection, int64_t de
     return answer;
 }
 
+/* Whether this server tells what became of a request. */
+static int tells(const struct lost *lost, const db_server *here)
+{
+    if (db_state_of(here) == DB_SERVER_REPLICA)
+        return 0;
+    if (here == NULL || lost->server == NULL || lost->server == here)
+        return 1;
+    return db_state_of(lost->server) == DB_SERVER_LEFT && db_state_of(here) == DB_SERVER_WHOLE;
+}
+
+/* Whether what was read may be believed: where a restore was found since, "it is nowhere" does not
+ * say that it did not happen. */
+static int is_believed(const struct lost *lost, const db_server *here)
+{
+    for (size_t i = 0; i < lost->count; i++)
+        if (lost->tasks[i]->verdict == VERDICT_REFUSED && lost->was_whole && here != NULL &&
+            db_state_of(here) != DB_SERVER_WHOLE)
+            return 0;
+    return 1;
+}
+
 static int read_all(const struct lost *lost, db *connection, int64_t deadline_ms)
 {
     const int known = read_each(lost, connection) == DB_DONE &&
+                      is_believed(lost, db_server_of(connection)) &&
                       acknowledge(lost, connection, deadline_ms) == DB_DONE;
 
     for (size_t i = 0; i < lost->count; i++) {
@@ -246,18 +274,23 @@ static int settle_once(task_engine *engine, const struct lost *lost, int64_t dea
     pool *connections = engine->connections;
     char unanswered[RANDOM_UUID] = "";
     db *connection;
-    int settled;
+    int settled = 0, is_told;
 
     if (reads) {
         if (pool_get(connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) != TL_OK)
             return 0;
-        settled = read_all(lost, connection, deadline_ms);
     } else {
         if (pool_open_extra(connections, POOL_QUICK, &connection) != TL_OK)
             return 0;
-        settled = settle_on(engine, connection, lost, deadline_ms);
     }
-    if (!settled && !db_usable(connection))
+    is_told = tells(lost, db_server_of(connection));
+    if (!is_told)
+        db_spoil(connection); /* the next one may lead to the right server */
+    else if (reads)
+        settled = read_all(lost, connection, deadline_ms);
+    else
+        settled = settle_on(engine, connection, lost, deadline_ms);
+    if (is_told && !settled && !db_usable(connection))
         text_copy(unanswered, sizeof unanswered, db_name(connection));
     if (reads)
         pool_put(connections, connection);
@@ -313,7 +346,11 @@ static int settle_and_count(task_engine *engine, const struct lost *lost, int64_
 int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
     char name[RANDOM_UUID];
-    struct lost lost = {.name = name, .tasks = tasks, .count = count};
+    struct lost lost = {.name = name,
+                        .server = tasks[0]->doubt.server,
+                        .was_whole = tasks[0]->doubt.was_whole,
+                        .tasks = tasks,
+                        .count = count};
 
     memcpy(name, tasks[0]->doubt.connection, sizeof name); /* reading clears it */
     return settle_and_count(engine, &lost, deadline_ms);
@@ -351,7 +388,7 @@ void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_
 
 int task_end(task_engine *engine, doubt *d, int64_t budget_ms)
 {
-    struct lost lost = {.name = d->connection};
+    struct lost lost = {.name = d->connection, .server = d->server, .was_whole = d->was_whole};
 
     if (d->connection[0] == '\0')
         return 1;
@@ -367,6 +404,15 @@ void doubt_row(doubt *d)
 {
     d->is_open = 1;
     d->connection[0] = '\0';
+    d->server = NULL;
+    d->was_whole = 0;
+}
+
+void doubt_at(doubt *d, const db *connection)
+{
+    text_copy(d->connection, sizeof d->connection, db_name(connection));
+    d->server = db_server_of(connection);
+    d->was_whole = db_state_of(d->server) == DB_SERVER_WHOLE;
 }
 
 void task_doubt(task *t, db *connection)
@@ -374,7 +420,7 @@ void task_doubt(task *t, db *connection)
     doubt *d = &t->doubt;
 
     d->is_open = 1;
-    text_copy(d->connection, sizeof d->connection, db_name(connection));
+    doubt_at(d, connection);
     text_copy(d->words, sizeof d->words, db_error(connection));
     d->failed_with = db_failed_with(connection);
     t->verdict = VERDICT_UNKNOWN;

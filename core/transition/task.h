@@ -47,6 +47,8 @@ typedef enum business_rows {
 typedef struct doubt {
     int is_open;                  /* it may have been committed */
     char connection[RANDOM_UUID]; /* its name, while it may still run the statement; or "" */
+    const db_server *server;      /* where it was sent; NULL: not known */
+    int was_whole;                /* the server, then */
     business_rows rows;           /* to be committed with it */
     char words[192];              /* why, in the server's words or the client library's */
     unsigned failed_with;         /* not 0: a server error that will not pass by itself */
@@ -180,6 +182,8 @@ tl_status task_check_server(const db_server *server, const char *name);
 int task_judge_passing(task *t, const db *connection);
 /* Called in `judge`: this run wrote nothing; an earlier one that is in doubt stays in doubt. */
 void task_fail(task *t, tl_status status);
+/* It is not known what became of what was sent on this connection: where that was. */
+void doubt_at(doubt *d, const db *connection);
 /* Called in `run`: it is not known whether the task was committed.  The connection is spoilt. */
 void task_doubt(task *t, db *connection);
 /* Called in a batch's `run`: nothing was written for this task, and it goes on alone, on its own

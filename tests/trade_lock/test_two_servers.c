@@ -644,6 +644,88 @@ static void test_a_replica_is_read(void **state)
     close_pair();
 }
 
+/* The heart stayed at the old primary, and beats there after the copy was accepted: what it did there
+ * meanwhile the copy lacks.  So the copy is found restored once more, and accepted once more. */
+static void test_a_beat_after_the_accepting(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_status status;
+
+    (void)state;
+    open_pair(BEATING);
+    promote();
+    accept_copy();
+    assert_status(ask_now("late"), TL_GRANTED);
+    await_beats(3);
+    lead(copy);
+    while ((status = ask_with_rows("met")) != TL_ASK_CHANNEL && status != TL_GRANTED &&
+           crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_ASK_CHANNEL);
+    assert_int_equal(database_number(sql_copy, "SELECT tl_restored()"), 1);
+    await_nobody_at(f.sql); /* nobody is left at the old one, the heart neither */
+    await_beats(1);
+    assert_status(ask_now("late"), TL_ASK_CHANNEL);
+    database_propose(sql_copy);
+    assert_status(tl_restore_accept(ops, "bob", "late is paid", NULL), TL_OK);
+    await_grant("after");
+    assert_int_equal(has_row(sql_copy, "after"), 1);
+    close_pair();
+}
+
+/* An answer is lost, and who settles it is led to another server, which knows nothing of it: that
+ * it is not there proves nothing. */
+static void test_a_doubt_of_another_server(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(SILENT);
+    assert_status(ask_now("before"), TL_GRANTED);
+    promote();
+    lead(copy);
+    lock = lock_new(f.client, "lost", "c1", &options);
+    tap_rule(line, "lost", 0, TAP_LOSE_ANSWER, 0);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    assert_true(tap_done(line));
+    assert_int_equal(has_row(f.sql, "lost"), 1);
+    assert_int_equal(has_row(sql_copy, "lost"), 0);
+    lead(primary);
+    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_GRANTED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* The same, but the other server is accepted meanwhile: what it does not have was not done. */
+static void test_a_doubt_is_settled_by_its_successor(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(SILENT);
+    assert_status(ask_now("before"), TL_GRANTED);
+    promote();
+    lead(copy);
+    lock = lock_new(f.client, "lost", "c1", &options);
+    tap_rule(line, "lost", 0, TAP_LOSE_ANSWER, 0);
+    assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
+    accept_copy();
+    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < end_ms)
+        usleep(10 * 1000);
+    assert_status(status, TL_GRANTED);
+    assert_int_equal(has_row(sql_copy, "lost"), 1);
+    tl_lock_free(lock);
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -705,6 +787,9 @@ int main(void)
         cmocka_unit_test(test_the_witness_of_another_server),
         cmocka_unit_test(test_the_heart_leads_elsewhere),
         cmocka_unit_test(test_a_replica_is_read),
+        cmocka_unit_test(test_a_beat_after_the_accepting),
+        cmocka_unit_test(test_a_doubt_of_another_server),
+        cmocka_unit_test(test_a_doubt_is_settled_by_its_successor),
         cmocka_unit_test(test_a_late_answer),
     };
 
