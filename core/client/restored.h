@@ -9,19 +9,21 @@
  * (transition/task.h).  The rule stands in what_it_is():
  *
  *   left      The process has met a server whose last accepted restore has both a higher number and
- *             a later moment.  So this one is of an earlier term: a primary that was replaced, or an
+ *             a later moment by the clock.  So this one is of an earlier term: a primary that was replaced, or an
  *             old backup.  No connection to it is used any more, until it is accepted anew.
  *   may lack  It is another server than the accepted one.  Or a restore of it is open.  Or its data
  *             directory is an earlier one: this process's own session row is gone, or its beat is
  *             lower than one that was confirmed a short while ago (the witness).
+ *   replica   It may lack commits, and is read-only.  It is read; nothing is written there, neither
+ *             by tasks nor by a look, so what a look finds is found again once it takes writes.
  *   whole     Else.  It grants.
  *
  * Both have to be lower, so that neither a clock nor a backup alone makes a server an earlier one.
+ * After a backup was accepted under a lower number, but later, neither is known as the earlier one.
  * A process that begins later has met nobody, and cannot know which of two servers is the earlier.
  *
  * Every new connection looks, since a failover breaks the old ones, and every heartbeat, since a
- * restore can be declared at any time.  A connection on which the look failed is not used.  Nor is
- * one to a read-only server that was not accepted: that is a replica, and nothing is written there.
+ * restore can be declared at any time.  A connection on which the look failed is not used.
  * Where the process has a whole server, its connections to others that may lack commits are closed:
  * the next ones look anew, and hear of it when those are accepted.
  *
@@ -78,7 +80,7 @@ void restored_confirmed(void *context, const db_server *server, const char *sess
                         uint64_t beat, int64_t before_ms);
 
 /* Looks on a connection that nobody else uses now, and tells it its server.  TL_OK: it may be used.
- * TL_UNREACHABLE: that server is left; TL_READ_ONLY: it is a replica. */
+ * TL_UNREACHABLE: that server is left. */
 tl_status restored_look(struct tl_client *client, db *connection);
 /* The same on a connection of the pool. */
 void restored_look_again(struct tl_client *client);
