@@ -9,8 +9,9 @@
  * (transition/task.h).  The rule stands in what_it_is():
  *
  *   left      The process has met a server whose last accepted restore has both a higher number and
- *             a later moment by the clock.  So this one is of an earlier term: a primary that was replaced, or an
- *             old backup.  No connection to it is used any more, until it is accepted anew.
+ *             a later moment by the clock.  So this one is of an earlier term: a primary that was
+ *             replaced, or an old backup.  No connection to it is used any more, until it is
+ *             accepted anew.
  *   may lack  It is another server than the accepted one.  Or a restore of it is open.  Or its data
  *             directory is an earlier one: this process's own session row is gone, or its beat is
  *             lower than one that was confirmed a short while ago (the witness).
@@ -23,9 +24,9 @@
  * A process that begins later has met nobody, and cannot know which of two servers is the earlier.
  *
  * Every new connection looks, since a failover breaks the old ones, and every heartbeat, since a
- * restore can be declared at any time.  A connection on which the look failed is not used.
- * Where the process has a whole server, its connections to others that may lack commits are closed:
- * the next ones look anew, and hear of it when those are accepted.
+ * restore can be declared at any time.  A connection on which the look failed is not used.  Where
+ * the process has a whole server, its connections to others that may lack commits are closed: the
+ * next ones look anew, and hear of it when those are accepted.
  *
  * Whoever finds a restore, or an earlier term, writes it down there (tl_restore_found), so that
  * everybody who connects knows it, and a copy of that database too.  Until that is done the witness

@@ -50,9 +50,9 @@
  * A PROCESS THAT WAS TAKEN FOR DEAD
  *
  * A process may be stopped, or cut off, for longer than its session lives.  At its next heartbeat
- * it finds that others have ended that session.  Every lock that it had been granted is lost for
- * good: tl_may_send() is false, and tl_lock_finish() answers TL_LOST and files what the holder
- * knew.
+ * it finds that others have ended that session; or that it is led to another server than the
+ * session's, where nobody keeps that alive.  Every lock that it had been granted is lost for good:
+ * tl_may_send() is false, and tl_lock_finish() answers TL_LOST and files what the holder knew.
  *
  * The loss callback says so.  Then the client takes a new session by itself, and what is asked for
  * from there on is granted as ever.  An ask between the two answers TL_SESSION_LOST: nothing
