@@ -83,7 +83,8 @@ static tl_status count(struct batch *batch, tl_client *client, const tl_filter *
     if (status == TL_OK && batch->failed)
         status = error_set(TL_NO_MEMORY, "out of memory for the sums of a batch");
     if (status == TL_OK && end->more)
-        status = error_set(TL_OVERLOADED, "more than %u trades are of this batch", filter->limit);
+        status = error_set(TL_OVERLOADED, "more than %u trades are of this batch",
+                           filter->look_most - 1);
     memory_free(end);
     return status;
 }
@@ -97,7 +98,9 @@ tl_status tl_batch(tl_client *client, const char *name, int64_t as_of_us, unsign
 
     filter.batch = name;
     filter.as_of_us = as_of_us;
-    filter.limit = most > 0 ? most : UINT_MAX;
+    filter.newest_first = 1; /* in one walk, so that a trade that moves on is counted once */
+    filter.limit = UINT_MAX;
+    filter.look_most = most > 0 && most < UINT_MAX ? most + 1 : 0;
     error_clear();
     if (name == NULL || each == NULL)
         return error_set(TL_INVALID, "tl_batch: batch or each is NULL");

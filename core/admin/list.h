@@ -93,6 +93,8 @@ static inline int list_is_of_sync(enum list_source source)
 }
 
 tl_status list_filter_check(const tl_filter *filter);
+/* Whether open and ended trades of a batch come from LIST_BATCH_REST, each found once. */
+int list_is_one_walk(const tl_filter *filter);
 /* Whether LIST_RECENT shows what LIST_HELD would. */
 int list_mixes_held(const tl_filter *filter);
 /* Whether rows from there can pass. */

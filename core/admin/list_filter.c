@@ -163,13 +163,17 @@ static int uses_serial(const tl_filter *filter, enum list_source source)
            ((source == LIST_CONFLICT_PARKED || source == LIST_PARKED) && filter->lane != 'S');
 }
 
-/* As of a moment each row is found by what it is now, and so once. */
+int list_is_one_walk(const tl_filter *filter)
+{
+    return filter->as_of_us != 0 || filter->newest_first;
+}
+
 static int uses_batch(const tl_filter *filter, enum list_source source)
 {
     if (filter->lane == 'R')
         return 0;
-    return (source == LIST_BATCH_OPEN && filter->as_of_us == 0) ||
-           (source == LIST_BATCH_REST && (filter->as_of_us != 0 || !wants_open(filter)));
+    return (source == LIST_BATCH_OPEN && !list_is_one_walk(filter)) ||
+           (source == LIST_BATCH_REST && (list_is_one_walk(filter) || !wants_open(filter)));
 }
 
 /* A row is found by where it stands now, whatever it was. */

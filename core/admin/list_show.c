@@ -56,8 +56,9 @@ static int is_wanted(const struct list *list, const tl_view *view)
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_IDLE:
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
-    case LIST_CUSTOMER_REST:
     case LIST_BATCH_REST:
+        return list_is_one_walk(list->filter) || !list_is_open(view);
+    case LIST_CUSTOMER_REST:
         return !list_is_open(view);
     default:
         return 1;
@@ -150,12 +151,13 @@ static tl_status show_batch(struct list *list, size_t first, size_t count)
     return status;
 }
 
-/* Whether the row has ended since its hold began, as nearly all have that stand above the low-water
- * mark of a busy service: they are not read whole only to be passed over. */
+/* Whether the row has ended where those in process are looked for, as nearly all have of a batch,
+ * or above the low-water mark of a busy service: they are not read whole only to be passed over. */
 static int has_ended(const struct list *list, const struct list_row *on)
 {
-    return list->source == LIST_HELD && list->filter->as_of_us == 0 &&
-           db_get_text(on->page, on->row, LIST_STATUS)[0] != 'P';
+    return (list->source == LIST_HELD || list->source == LIST_BATCH_OPEN) &&
+           list->filter->as_of_us == 0 && db_get_text(on->page, on->row, LIST_STATUS)[0] != 'P' &&
+           !text_is_retry_op(db_get_text(on->page, on->row, LIST_OP));
 }
 
 static int is_looked_for(const struct list *list, const struct list_row *on)

@@ -2,12 +2,15 @@
  * themselves, in every form. */
 #include "command.h"
 
+#include "support/crew.h"
 #include "trade_lock/fixture.h"
 
 #include <tradelock/admin.h>
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +20,7 @@
 #include <cmocka.h>
 
 #define HOUR_MS 3600000
+#define MOVING 300
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 static fixture f;
@@ -237,6 +241,80 @@ static void test_by_the_channels_reference(void **state)
     output_free(o);
 }
 
+static struct {
+    tl_lock *lock[MOVING];
+    atomic_int ended;
+} moving;
+
+static int add_part(void *context, const tl_batch_part *part)
+{
+    uint64_t *trades = context;
+
+    *trades += part->money.trades;
+    return 0;
+}
+
+static uint64_t count_batch(const char *batch, unsigned most, tl_status expected)
+{
+    uint64_t trades = 0;
+
+    CREW_STATUS(tl_batch(f.other, batch, 0, most, add_part, &trades), expected);
+    return trades;
+}
+
+static void end_or_count(void *context, int number)
+{
+    tl_ending paid = TL_ENDING_INIT;
+
+    (void)context;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    if (number == 0) {
+        for (int i = 0; i < MOVING; i++)
+            CREW_STATUS(tl_lock_finish(moving.lock[i], &paid), TL_SUCCEEDED);
+        moving.ended = 1;
+        return;
+    }
+    while (!moving.ended)
+        CREW_CHECK(count_batch("moving", MOVING, TL_OK) == MOVING);
+}
+
+/* A trade that ends while its batch is counted is counted once. */
+static void test_a_batch_that_is_paid_meanwhile(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MOVING; i++) {
+        char serial[8];
+
+        snprintf(serial, sizeof serial, "M%d", i);
+        moving.lock[i] = held(&(struct trade){serial, "C1", "moving", 1, "EUR"});
+    }
+    crew_threads(2, end_or_count, NULL);
+    for (int i = 0; i < MOVING; i++)
+        tl_lock_free(moving.lock[i]);
+}
+
+/* What a count reads is bounded, whether the trades are open or paid. */
+static void test_a_batch_that_is_too_large(void **state)
+{
+    (void)state;
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                        "thread_no, token, fence, rev, proof, batch, created_at, updated_at) "
+                        "SELECT 'C1', CONCAT('L', seq), 'WITHDRAW', 'S', 'Y', 'ask', UUID(), seq, "
+                        "seq, seq, '-', 'large', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+                        "FROM seq_1_to_7000");
+    assert_int_equal(count_batch("large", 0, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7000, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7001, TL_OK), 7000);
+    assert_int_equal(count_batch("large", UINT_MAX, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 6999, TL_OVERLOADED), 0);
+    assert_non_null(strstr(tl_error_message(), "more than 6999 trades are of this batch"));
+    database_run(f.sql, "SET GLOBAL userstat = 1; FLUSH USER_STATISTICS");
+    assert_int_equal(count_batch("large", 100, TL_OVERLOADED), 0);
+    assert_true(database_number(f.sql, "SELECT SUM(rows_read) FROM "
+                                       "information_schema.user_statistics") < 2000);
+    database_run(f.sql, "SET GLOBAL userstat = 0");
+}
+
 /* Page by page comes what one long list has. */
 static void test_pages_of_a_batch(void **state)
 {
@@ -326,6 +404,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_batch_and_its_totals, clear),
         cmocka_unit_test_setup(test_a_batch_as_it_was, clear),
         cmocka_unit_test_setup(test_by_the_channels_reference, clear),
+        cmocka_unit_test_setup(test_a_batch_that_is_paid_meanwhile, clear),
+        cmocka_unit_test_setup(test_a_batch_that_is_too_large, clear),
         cmocka_unit_test_setup(test_pages_of_a_batch, clear),
         cmocka_unit_test_setup(test_every_form_tells, clear),
         cmocka_unit_test_setup(test_bad_names, clear),

@@ -405,6 +405,17 @@ static void test_a_batch_and_a_reference(void **state)
     EXPECT_PAGE(&v, 200, ">BT-F1</a>");
     EXPECT_NONE(&v, "BT-Y");
     EXPECT_NONE(&v, "Look further");
+    /* So are all of a large one, page after page. */
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
+    make_batch("paid", 'Y', 3000, "REF-Y");
+    make_batch("paid", 'P', 1, "REF-P");
+    search_for(&v, "batch", "paid", "all");
+    EXPECT_PAGE(&v, 200, "Not complete: 1 of 3001 are open.");
+    EXPECT_PAGE(&v, 200, ">BT-Y999</a>");
+    EXPECT_PAGE(&v, 200, "Next page");
+    search_for(&v, "batch", "paid", "process");
+    EXPECT_NONE(&v, ">BT-Y999</a>");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
     make_batch("large", 'P', 5001, "REF-P");
     search_for(&v, "batch", "large", "all");
     EXPECT_PAGE(&v, 200, "More than 5000 trades are of it.");

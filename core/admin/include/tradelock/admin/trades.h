@@ -46,7 +46,8 @@ typedef struct tl_filter {
     const char *batch;       /* as channel */
     const char *channel_ref; /* as channel: the channel's name of the payment */
     /* Held rows stand among the finished ones, where these are shown too, and what was asked for
-     * last comes first, not what hangs.  in_doubt ignores it. */
+     * last comes first, not what hangs; in_doubt ignores that.  All trades of a batch stand by
+     * serial number, whether open or ended. */
     int newest_first;
 } tl_filter;
 
@@ -86,7 +87,9 @@ TL_EXPORT void tl_list_end_add(tl_list_end *end, const char *currency, int64_t a
  * Shows rows: those in conflict and parked ones, then what else is in process, then what is
  * finished, the newest first.  So a limit cuts off what nobody has to look at.  Waiting lanes come
  * in the order in which they are due, held rows by when their hold ends, a customer's rows, those
- * of a batch and those of a prefix by serial number.  TL_OK also when there are none.
+ * of a batch and those of a prefix by serial number.  Of a batch or a channel's reference those in
+ * conflict are not brought to the front: one that is F or Y stands where it ended.  TL_OK also when
+ * there are none.
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
@@ -116,8 +119,9 @@ typedef int (*tl_batch_fn)(void *context, const tl_batch_part *part);
 /*
  * Counts the trades of a batch, and their money, by state, conflict and currency, in this order.
  * The batch is complete when none of them is open: each has succeeded or failed, and none is in
- * conflict.  It reads every trade, in pages, but at most so many (0: all); as_of_us as in
- * tl_filter.
+ * conflict.  It reads every trade once, in pages, so that a trade that moves on meanwhile is told as
+ * it was before or after; as_of_us as in tl_filter.  Of a batch of more than `most` trades (0: any
+ * number) it reads hardly more than so many.
  *
  *     TL_OK          each() was called for each part.
  *     TL_NOT_FOUND   No trade names this batch.
