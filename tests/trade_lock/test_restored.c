@@ -1151,6 +1151,41 @@ static void test_a_holder_without_a_row(void **state)
     assert_audit("h1", 0);
 }
 
+/* Whoever names the fence is granted a failure without reading it, and makes the row anew with what
+ * the ask said. */
+static void test_a_reclaim_without_a_row(void **state)
+{
+    tl_lock_options options = sync_options("all that is known");
+    tl_ending failed = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    options.amount_minor = 1050;
+    options.currency = "EUR";
+    options.batch = "b";
+    options.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    failed.outcome = TL_OUTCOME_FAILURE;
+    failed.proof = TL_PROOF_DECLINED;
+    failed.retryable = 1;
+    lock = granted(f.client, "h5", "gone", &options);
+    assert_status(tl_lock_finish(lock, &failed), TL_FAILED);
+    tl_lock_free(lock);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    options.reclaim_fence = (uint64_t)database_number(
+        f.sql, "SELECT fence FROM trade_lock WHERE serial_no = 'h5' AND lane = 'S'");
+    lock = granted(f.client, "h5", "gone", &options);
+    forget("h5");
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_LOST);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'h5' AND "
+                                     "lane = 'S' AND status = 'P' AND amount_minor = 1050 AND "
+                                     "currency = 'EUR' AND batch = 'b' AND traceparent = '%s'",
+                                     options.traceparent),
+                     1);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -1179,6 +1214,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_payment_without_a_row),
         cmocka_unit_test(test_a_filing_that_is_outrun),
         cmocka_unit_test(test_a_holder_without_a_row),
+        cmocka_unit_test(test_a_reclaim_without_a_row),
     };
 
     crew_arguments(count, arguments);
