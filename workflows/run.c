@@ -331,6 +331,12 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     of_row.batch = run->attempt.batch[0] != '\0' ? run->attempt.batch : NULL;
     of_row.traceparent = run->attempt.traceparent[0] != '\0' ? run->attempt.traceparent : NULL;
     status = make_lock(run, &of_row, reclaim.fence);
+    if (status == TL_INVALID) {
+        /* SQL typed by hand says there what no request may.  The row keeps it, unread. */
+        of_row.amount_minor = 0;
+        of_row.currency = of_row.batch = of_row.traceparent = NULL;
+        status = make_lock(run, &of_row, reclaim.fence);
+    }
     run->ending.lock = run->lock;
     return status;
 }

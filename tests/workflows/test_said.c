@@ -220,6 +220,30 @@ static void nothing_is_told_of_what_was_not_said(void **state)
     tell_all_epochs(*state, &nothing);
 }
 
+/* The row says what no request may, typed by hand: it is tried anew all the same, and keeps it. */
+static void what_was_typed_by_hand_stays(void **state)
+{
+    static const char *const typed[] = {"batch = 'a\nb'", "traceparent = 'short'",
+                                        "currency = 'eur'", "batch = ''"};
+    static const struct saying what = {1050, "EUR", "B", TRACE};
+    house *self = *state;
+
+    register_notes(self);
+    for (size_t i = 0; i < sizeof typed / sizeof typed[0]; i++) {
+        database_run(self->sql, "TRUNCATE trade_lock");
+        said->answer = TL_QUERY_FAILED;
+        run_saying(self, &what, 0, TL_IN_DOUBT);
+        house_work(self, 1, HOUSE_PATIENCE_MS);
+        database_run(self->sql, "UPDATE trade_lock SET %s WHERE op_code = 'PAYOUT'", typed[i]);
+        run_saying(self, &what, 1, TL_SUCCEEDED);
+        assert_int_equal(database_number(self->sql,
+                                         "SELECT COUNT(*) FROM trade_lock WHERE %s AND "
+                                         "status = 'Y' AND amount_minor = 1050",
+                                         typed[i]),
+                         1);
+    }
+}
+
 static void what_cannot_be_said_is_refused(void **state)
 {
     static const struct {
@@ -253,6 +277,7 @@ int main(void)
                                         close_house),
         cmocka_unit_test_setup_teardown(nothing_is_told_of_what_was_not_said, open_house,
                                         close_house),
+        cmocka_unit_test_setup_teardown(what_was_typed_by_hand_stays, open_house, close_house),
         cmocka_unit_test_setup_teardown(what_cannot_be_said_is_refused, open_house, close_house),
     };
 

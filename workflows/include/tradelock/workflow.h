@@ -312,8 +312,11 @@ typedef struct tl_request {
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
-    const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
-    const char *traceparent; /* W3C trace context of version 00, in small letters */
+    const char *batch; /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
+    /* W3C trace context of version 00, in small letters.  Anything else refuses the request
+     * (TL_INVALID), and nothing is paid: a service that passes on what others send it says NULL in
+     * place of what is none, or of another version. */
+    const char *traceparent;
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u
