@@ -432,21 +432,31 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     return give_answer(answer, run, status);
 }
 
-/* A piece of work.  It is over when its function is, however that is left. */
+/* A piece of work.  It is over when its function is, however that is left; the thread then has the
+ * trace that it had. */
 struct work {
     int began;
+    char traceparent[TL_TRACEPARENT + 1];
 };
+
+static struct work work_new(void)
+{
+    struct work work = {0};
+
+    memcpy(work.traceparent, tl_work_traced(), strlen(tl_work_traced()));
+    return work;
+}
 
 static void work_over(const struct work *work)
 {
-    tl_work_trace(NULL);
     if (work->began)
         tl_work_end(0);
+    tl_work_trace(work->traceparent);
 }
 
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) struct work work = {0};
+    __attribute__((cleanup(work_over))) struct work work = work_new();
     tl_status status;
 
     workflow_call_begins();
@@ -459,7 +469,7 @@ tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl
 
 tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) struct work work = {0};
+    __attribute__((cleanup(work_over))) struct work work = work_new();
     struct tl_run *run;
 
     workflow_call_begins();

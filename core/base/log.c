@@ -3,7 +3,8 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "base/thread_context.h"
+
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,8 +77,8 @@ void log_traced_list(const struct logger *logger, tl_level level, const tl_key *
     line.cust_no = key != NULL && key->cust_no != NULL ? key->cust_no : "";
     line.op_code = key != NULL && key->op_code != NULL ? key->op_code : "";
     if (key != NULL) {
-        text_trace(trace, traceparent);
-        line.trace_id = trace[0] != '\0' ? trace : thread_context_trace();
+        text_trace(trace, traceparent != NULL ? traceparent : tl_work_traced());
+        line.trace_id = trace;
     }
     if (logger->hash_cust && line.cust_no[0] != '\0') {
         log_hash_cust(hash, line.cust_no);

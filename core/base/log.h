@@ -30,7 +30,7 @@ int log_wanted(const struct logger *logger, tl_level level);
 void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same with the trace id of a trace context; NULL or "": that of the thread. */
+/* The same with the trace id of a trace context; NULL: that of the thread; "": none. */
 void log_traced(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
                 const char *traceparent, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

@@ -37,7 +37,7 @@ struct thread_context {
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
     char log_prefix[TL_UUID_TEXT + sizeof("<uuid=>")];
-    char trace_id[TEXT_TRACE + 1];
+    char traceparent[TL_TRACEPARENT + 1];
 };
 
 static _Thread_local struct thread_context own;
@@ -140,7 +140,7 @@ void tl_work_end(int renew_thread)
     struct thread_context *context = context_now();
 
     thread_context_work("");
-    context->trace_id[0] = '\0';
+    context->traceparent[0] = '\0';
     if (renew_thread)
         context->thread_uuid[0] = '\0'; /* the next use makes another */
 }
@@ -157,12 +157,12 @@ const char *tl_log_prefix(void)
 
 void tl_work_trace(const char *traceparent)
 {
-    text_trace(context_now()->trace_id, traceparent);
+    text_copy(context_now()->traceparent, TL_TRACEPARENT + 1, traceparent);
 }
 
-const char *thread_context_trace(void)
+const char *tl_work_traced(void)
 {
-    return context_now()->trace_id;
+    return context_now()->traceparent;
 }
 
 /* ------------------------------------------------------- calls out of the library -- */

@@ -20,9 +20,6 @@ void thread_context_work(const char *log_uuid);
  * the thread keeps its own. */
 int thread_context_lend(const char *log_uuid);
 
-/* The trace id that tl_work_trace() set, "" for none. */
-const char *thread_context_trace(void);
-
 /*
  * A call out of the library, into code of the program's.  It should return, but may be left in
  * other ways: by an exception, a longjmp, or the end of its thread.  left(of, what) then releases

@@ -97,8 +97,10 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
  * row names. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
+    char traceparent[TL_TRACEPARENT + 1]; /* of a thread of the program that reaps */
     uint32_t first;
 
+    text_copy(traceparent, sizeof traceparent, tl_work_traced());
     random_bytes(&first, sizeof first);
     for (size_t i = 0; i < rows->rows && (i == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
         size_t row = (first + i) % rows->rows;
@@ -113,7 +115,7 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
         if (lent)
             thread_context_work("");
     }
-    tl_work_trace(NULL);
+    tl_work_trace(traceparent);
 }
 
 /* Finds the next operation of a sync lane; op_code "" after the last one. */

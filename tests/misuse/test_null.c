@@ -1320,6 +1320,11 @@ CALL(tl_work_trace)
     return NEUTRAL;
 }
 
+CALL(tl_work_traced)
+{
+    return NO_TEXT(tl_work_traced());
+}
+
 CALL(tl_work_begin)
 {
     return EMPTY(tl_work_begin() - 1);
@@ -1819,6 +1824,7 @@ static const struct entry {
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_trace, 1),
+    FUNCTION(tl_work_traced, 0),
     FUNCTION(tl_work_begin, 0),
     FUNCTION(tl_work_end, 0),
     FUNCTION(tl_worker_count, 2),

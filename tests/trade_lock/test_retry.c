@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 static fixture f;
 
 static int setup(void **state)
@@ -150,7 +152,10 @@ static void test_forgotten_lock_is_opened_at_max_hold(void **state)
     lock = granted(f.client, "r4", "c1", &options);
     usleep(100 * 1000);
     assert_false(tl_may_send(lock, 0));
+    tl_work_trace(TRACE);
     assert_status(tl_reap(f.other, &reaped), TL_OK);
+    assert_string_equal(tl_work_traced(), TRACE); /* whatever it told of meanwhile */
+    tl_work_trace(NULL);
     assert_int_equal(reaped.opened, 1);
     assert_int_equal(reaped.sessions, 0);
     retry = claim("r4");

@@ -7,6 +7,8 @@
 #include "cmocka_all.h"
 #include "support/crew.h"
 
+#include <tradelock/layer.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,6 +316,57 @@ static void the_janitor_tells_the_trace(void **state)
     }
 }
 
+/* A thread that works for one trade tells of another, which has no trace, without one. */
+static void another_trade_without_a_trace(void **state)
+{
+    const tl_key key = {"OTHER", CUSTOMER, "OTHER"};
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+    tl_ending paid = TL_ENDING_INIT;
+    tl_lock *lock = NULL;
+
+    (void)state;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    options.max_hold_ms = 10000;
+    evidence.key = key;
+    evidence.epoch = 2;
+    evidence.outcome = "SUCCEEDED";
+    evidence.source = "test";
+    tl_work_trace(TRACE);
+    assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_finish(lock, &paid), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    assert_true(traced(&service, "OTHER", "") >= 2);
+    assert_status(tl_evidence_add(service.client, &evidence), TL_IN_CONFLICT);
+    assert_true(traced(&service, "OTHER", "") >= 3);
+    tl_work_end(0);
+}
+
+/* What a service said of its thread holds again behind each call, also a refused one. */
+static void a_thread_keeps_its_trace(void **state)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    (void)state;
+    tl_work_trace(TRACE);
+    withdraw_at(&service, "W1", TL_SUCCEEDED);
+    assert_string_equal(tl_work_traced(), TRACE);
+    assert_true(traced(&service, "W1", "") >= 2);
+    assert_int_equal(tl_work_begin(), 1);
+    tl_work_trace(TRACE);
+    self.traceparent = "00-11111111111111111111111111111111-2222222222222222-00";
+    withdraw_at(&service, "W2", TL_SUCCEEDED);
+    self.traceparent = NULL;
+    assert_string_equal(tl_work_traced(), TRACE);
+    assert_status(tl_workflow_run(service.workflows, NULL, &answer), TL_INVALID);
+    assert_string_equal(tl_work_traced(), TRACE);
+    assert_status(tl_workflow_settle(service.workflows, &answer), TL_WRONG_STATE);
+    assert_string_equal(tl_work_traced(), TRACE);
+    tl_work_end(0);
+    assert_string_equal(tl_work_traced(), "");
+}
+
 static void pay_in_vain(void *context, int number)
 {
     char serial[16];
@@ -344,6 +397,9 @@ int main(void)
                                         close_sites),
         cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
         cmocka_unit_test_setup_teardown(one_trace_through_a_trade, open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(another_trade_without_a_trace, open_idempotent,
+                                        close_sites),
+        cmocka_unit_test_setup_teardown(a_thread_keeps_its_trace, open_idempotent, close_sites),
         cmocka_unit_test_setup_teardown(the_janitor_tells_the_trace, open_idempotent, close_sites),
         cmocka_unit_test_setup_teardown(a_channel_fails_five_threads_at_once, open_idempotent,
                                         close_sites),

@@ -25,8 +25,10 @@ TL_EXPORT size_t tl_utf8_size(const char *character);
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
 /* From now on this thread's log lines about a key have the trace id of this trace context; NULL or
- * "": none.  Lines of a lock have its trade's in any case.  tl_work_end() ends it, too. */
+ * "": none.  Lines of a lock have its trade's in any case, or none.  tl_work_end() ends it, too. */
 TL_EXPORT void tl_work_trace(const char *traceparent);
+/* What it set, "" for none; whoever sets another for a while copies this and sets it again. */
+TL_EXPORT const char *tl_work_traced(void);
 
 /* Counts one kind of call of a channel, for tl_metrics_write(). */
 typedef struct tl_calls tl_calls;
