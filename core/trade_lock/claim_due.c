@@ -212,6 +212,14 @@ static void give_back(tl_lock *lock)
     tl_lock_free(lock);
 }
 
+static void keep_doubtful(struct batch *b, tl_lock *lock)
+{
+    if (client_keep_claim(b->client, lock))
+        b->doubtful = 1;
+    else
+        tl_lock_free(lock);
+}
+
 /* Of a claim that was settled, or whose row was not read yet, the row is read now, payload
  * included. */
 static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
@@ -227,20 +235,22 @@ static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
         give_back(lock);
     } else if (status == TL_GRANTED) {
         b->locks[b->count++] = lock;
-    } else if (status == TL_UNKNOWN && client_keep_claim(b->client, lock)) {
-        b->doubtful = 1;
+    } else if (status == TL_UNKNOWN) {
+        keep_doubtful(b, lock);
     } else {
         tl_lock_free(lock);
     }
 }
 
-static void settle_claim(struct batch *b, tl_lock *lock)
+/* 1: its server is not reached now, so that nothing can be told of others of that server either. */
+static int settle_claim(struct batch *b, tl_lock *lock)
 {
     step_task t;
 
     lock_begin_step(lock, &t, STEP_CLAIM, 0);
     task_settle(b->client->engine, step_task_of(&t), b->client->config.pool_wait_ms);
     take_claim(b, lock, &t);
+    return t.task.untold;
 }
 
 /* Those of earlier calls, of the same kind. */
@@ -248,15 +258,21 @@ static void take_doubtful(struct batch *b)
 {
     tl_lock *kept[TL_CLAIM_MAX];
     size_t count = client_take_claims(b->client, kept);
+    const db_server *untold = NULL;
 
     for (size_t i = 0; i < count; i++) {
+        const db_server *server = kept[i]->base.doubt.server;
         int wanted = b->count < b->limit && strcmp(kept[i]->op_code, b->options->op_code) == 0 &&
                      kept[i]->suspect == (b->options->suspects != 0);
 
-        if (wanted)
-            settle_claim(b, kept[i]);
-        else if (!client_keep_claim(b->client, kept[i]))
-            tl_lock_free(kept[i]);
+        if (!wanted) {
+            if (!client_keep_claim(b->client, kept[i]))
+                tl_lock_free(kept[i]);
+        } else if (server != NULL && server == untold) {
+            keep_doubtful(b, kept[i]);
+        } else if (settle_claim(b, kept[i])) {
+            untold = server;
+        }
     }
 }
 

@@ -33,9 +33,15 @@
 #define ERROR_NO_SUCH_THREAD 1094
 #define LOOK_AGAIN_MS 5
 #define RECONNECT_MS 50
+/* So many connections may lead to a server that cannot tell.  Another one is not to be expected
+ * within the time of one call, and whoever waits has other work. */
+#define UNTOLD_TRIES 3
 
 /* What one look tells of a connection whose answer was lost. */
 enum gone { GONE, STILL_THERE, NOT_PROVABLE, NO_ANSWER };
+
+/* What one connection tells of what was lost.  UNTOLD: it leads to a server that cannot tell. */
+enum told { TOLD, NOT_TOLD_YET, UNTOLD };
 
 /* A lost connection, ours by its name or a caller's, and the tasks that are in doubt with it. */
 struct lost {
@@ -268,7 +274,7 @@ static void end_unanswered(task_engine *engine, const char *name)
 
 /* A task that only has to be read waits for a connection of the pool.  To end a connection an extra
  * one is opened, since the lost one may block those who have all of the pool's. */
-static int settle_once(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
+static enum told settle_once(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     const int reads = lost->key == NULL && lost->name[0] == '\0';
     pool *connections = engine->connections;
@@ -278,10 +284,10 @@ static int settle_once(task_engine *engine, const struct lost *lost, int64_t dea
 
     if (reads) {
         if (pool_get(connections, POOL_QUICK, clock_left_ms(deadline_ms), &connection) != TL_OK)
-            return 0;
+            return NOT_TOLD_YET;
     } else {
         if (pool_open_extra(connections, POOL_QUICK, &connection) != TL_OK)
-            return 0;
+            return NOT_TOLD_YET;
     }
     is_told = tells(lost, db_server_of(connection));
     if (!is_told)
@@ -298,17 +304,27 @@ static int settle_once(task_engine *engine, const struct lost *lost, int64_t dea
         pool_close_extra(connections, connection);
     if (unanswered[0] != '\0')
         end_unanswered(engine, unanswered);
-    return settled;
+    if (settled)
+        return TOLD;
+    return is_told ? NOT_TOLD_YET : UNTOLD;
 }
 
-static int settle(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
+static enum told settle(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
-    do {
-        if (settle_once(engine, lost, deadline_ms))
-            return 1;
-        clock_sleep_until_ms(clock_deadline(RECONNECT_MS));
-    } while (clock_left_ms(deadline_ms) > 0);
-    return 0;
+    int64_t pause_ms = RECONNECT_MS;
+    int untold = 0;
+    enum told told;
+
+    for (;;) {
+        told = settle_once(engine, lost, deadline_ms);
+        untold = told == UNTOLD ? untold + 1 : 0;
+        if (told == TOLD || untold == UNTOLD_TRIES)
+            return told;
+        clock_sleep_until_ms(clock_deadline(pause_ms));
+        if (clock_left_ms(deadline_ms) == 0)
+            return told;
+        pause_ms = untold > 0 ? pause_ms * 2 : RECONNECT_MS;
+    }
 }
 
 static atomic_uint_fast64_t *counter_of(transition_counters *counters, verdict found)
@@ -328,19 +344,21 @@ static atomic_uint_fast64_t *counter_of(transition_counters *counters, verdict f
 static int settle_and_count(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     const int was_lost = lost->key != NULL || lost->name[0] != '\0';
-    int settled;
+    enum told told;
 
     for (size_t i = 0; i < lost->count; i++) {
         assert(lost->tasks[i]->doubt.is_open);
         lost->tasks[i]->verdict = VERDICT_UNKNOWN;
         lost->tasks[i]->status = TL_UNKNOWN;
     }
-    settled = settle(engine, lost, deadline_ms);
+    told = settle(engine, lost, deadline_ms);
+    for (size_t i = 0; i < lost->count; i++)
+        lost->tasks[i]->untold = told == UNTOLD;
     for (size_t i = 0; i < lost->count && was_lost; i++)
         engine_count(counter_of(&engine->counters, lost->tasks[i]->verdict), 1);
-    if (settled && was_lost)
+    if (told == TOLD && was_lost)
         engine_count(&engine->counters.settled, lost->count);
-    return settled;
+    return told == TOLD;
 }
 
 int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
@@ -392,7 +410,7 @@ int task_end(task_engine *engine, doubt *d, int64_t budget_ms)
 
     if (d->connection[0] == '\0')
         return 1;
-    if (!settle(engine, &lost, clock_deadline(budget_ms)))
+    if (settle(engine, &lost, clock_deadline(budget_ms)) != TOLD)
         return 0;
     d->connection[0] = '\0';
     return 1;

@@ -85,6 +85,7 @@ typedef struct task {
     verdict verdict;
     tl_status status;       /* with VERDICT_FAILED and VERDICT_UNKNOWN */
     int settled;            /* `read` found the verdict out afterwards */
+    int untold;             /* it stays unknown since all connections lead to another server */
     task_stage stage;       /* the engine's own */
     char left[RANDOM_UUID]; /* the engine's own: a connection that may still roll back; or "" */
 } task;

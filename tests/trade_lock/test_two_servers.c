@@ -726,6 +726,67 @@ static void test_a_doubt_is_settled_by_its_successor(void **state)
     close_pair();
 }
 
+static void open_lanes(const char *const *serials, size_t count)
+{
+    tl_lock_options options = sync_options("x");
+
+    for (size_t i = 0; i < count; i++) {
+        tl_lock *lock = granted(f.client, serials[i], "c1", &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
+static tl_status claim_due(tl_lock **locks, size_t *count)
+{
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+
+    options.op_code = "WITHDRAW";
+    options.max_hold_ms = 600000;
+    return tl_claim_due(f.client, &options, locks, count);
+}
+
+/* The answer to a batch of claims is lost, and the address leads to a server that cannot tell.
+ * Nobody waits for that, for each claim, as long as an answer may take: whoever is open has other
+ * work.  None of them is forgotten. */
+static void test_doubtful_claims_keep_nobody_waiting(void **state)
+{
+    static const char *const serials[] = {"due-1", "due-2", "due-3"};
+    int64_t end_ms;
+    tl_lock *locks[3];
+    size_t count = 3, all = 0;
+
+    (void)state;
+    open_pair(SILENT "pool_wait_ms=15s\n");
+    assert_status(claim_due(locks, &count), TL_OK); /* has its connection */
+    assert_int_equal(count, 0);
+    open_lanes(serials, 3);
+    promote();
+    lead(copy);
+    count = 3;
+    tap_rule(line, "COMMIT", 0, TAP_LOSE_ANSWER, 0);
+    end_ms = crew_now_ms() + 15000;
+    assert_status(claim_due(locks, &count), TL_UNKNOWN);
+    assert_true(tap_done(line));
+    count = 3;
+    assert_status(claim_due(locks, &count), TL_UNKNOWN);
+    assert_true(crew_now_ms() < end_ms);
+    lead(primary);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (all < 3 && crew_now_ms() < end_ms) {
+        count = 3 - all;
+        if (claim_due(locks + all, &count) == TL_OK)
+            all += count;
+    }
+    assert_int_equal(all, 3);
+    for (size_t i = 0; i < all; i++) {
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -790,6 +851,7 @@ int main(void)
         cmocka_unit_test(test_a_beat_after_the_accepting),
         cmocka_unit_test(test_a_doubt_of_another_server),
         cmocka_unit_test(test_a_doubt_is_settled_by_its_successor),
+        cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
         cmocka_unit_test(test_a_late_answer),
     };
 
