@@ -271,13 +271,26 @@ static void seek(void *seeker, const struct db_server *server)
     pthread_mutex_unlock(&s->mutex);
 }
 
+static int is_whole(const db *connection)
+{
+    return db_state_of(db_server_of(connection)) == DB_SERVER_WHOLE;
+}
+
+/* Nobody leaves a whole server for one that may lack commits: all that is held would be lost.  The
+ * look at the next one has told whether the last one is left. */
+static int keeps_last(const session *s, const db *next)
+{
+    return is_at_replica(next) || (s->connection != NULL && db_usable(s->connection) &&
+                                   is_whole(s->connection) && !is_whole(next));
+}
+
 /* The heartbeat goes where the address leads: its own connection may have stayed elsewhere.  Keeps
- * that one if no other can be had. */
+ * that one if no better can be had. */
 static void seek_connection(session *s)
 {
     db *next = NULL;
 
-    if (pool_open_extra(s->connections, POOL_BEAT, &next) == TL_OK && is_at_replica(next)) {
+    if (pool_open_extra(s->connections, POOL_BEAT, &next) == TL_OK && keeps_last(s, next)) {
         pool_close_extra(s->connections, next);
     } else if (next != NULL) {
         close_connection(s);

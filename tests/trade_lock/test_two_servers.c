@@ -787,6 +787,36 @@ static void test_doubtful_claims_keep_nobody_waiting(void **state)
     close_pair();
 }
 
+/* Some connections lead to a server that nobody accepted.  The heart does not leave a whole one for
+ * it, or everything would be lost that is held there. */
+static void test_the_heart_stays_at_a_whole_server(void **state)
+{
+    tl_mutex *mine;
+    tl_lock *lock;
+    size_t count = 1;
+    char *before;
+
+    (void)state;
+    open_pair(BEATING);
+    await_beats(1);
+    before = strdup(tl_client_session(f.client));
+    assert_status(mutex_lock(f.client, &mine), TL_GRANTED);
+    promote();
+    lead(copy);
+    assert_status(claim_due(&lock, &count), TL_UNREACHABLE);
+    await_beats(3);
+    assert_string_equal(tl_client_session(f.client), before);
+    assert_true(tl_mutex_remaining_ms(mine) > 0);
+    accept_copy();
+    await_grant_with_rows("copy");
+    assert_int_equal(has_row(sql_copy, "copy"), 1);
+    assert_string_not_equal(tl_client_session(f.client), before);
+    assert_int_equal(tl_mutex_remaining_ms(mine), 0);
+    tl_mutex_free(mine);
+    free(before);
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -852,6 +882,7 @@ int main(void)
         cmocka_unit_test(test_a_doubt_of_another_server),
         cmocka_unit_test(test_a_doubt_is_settled_by_its_successor),
         cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
+        cmocka_unit_test(test_the_heart_stays_at_a_whole_server),
         cmocka_unit_test(test_a_late_answer),
     };
 
