@@ -6,7 +6,7 @@
 SELECT tl_restored(), r.restore_no IS NOT NULL, s.accepted_no,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), x.beat,
     COALESCE(s.accepted_at > UTC_TIMESTAMP(6) - INTERVAL :age_ms * 1000 MICROSECOND, 0),
-    tl_identity(), @@read_only
+    tl_identity(), CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')
 FROM tl_schema s
 LEFT JOIN tl_restore r ON r.restore_no = s.restore_no AND s.restore_no <> s.accepted_no
     AND r.step IN ('declared', 'found') AND r.identity = tl_identity()

@@ -1,2 +1,3 @@
 -- The settings that decide whether a commit survives.
-SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only
+SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog,
+    CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')
