@@ -34,6 +34,12 @@ struct met_server {
     db_server_state told; /* of what the log has its last line */
 };
 
+/* A term that was seen.  All are kept: two of them may be so that neither is the earlier one. */
+struct met_term {
+    restored_term term;
+    struct met_term *next;
+};
+
 /* ------------------------------------------------------------------- the servers met -- */
 
 void restored_init(restored_servers *all)
@@ -52,6 +58,12 @@ void restored_free(restored_servers *all)
         struct met_server *first = all->met;
 
         all->met = first->next;
+        memory_free(first);
+    }
+    while (all->terms != NULL) {
+        struct met_term *first = all->terms;
+
+        all->terms = first->next;
         memory_free(first);
     }
 }
@@ -75,15 +87,43 @@ static struct met_server *meet(restored_servers *all, const char *identity)
     return one;
 }
 
+/* 0 when out of memory.  Needs: all->mutex held. */
+static int remember(restored_servers *all, restored_term term)
+{
+    struct met_term *one = all->terms;
+
+    while (one != NULL &&
+           (one->term.number != term.number || one->term.accepted_us != term.accepted_us))
+        one = one->next;
+    if (one != NULL)
+        return 1;
+    one = memory_new(sizeof *one);
+    if (one == NULL)
+        return 0;
+    one->term = term;
+    one->next = all->terms;
+    all->terms = one;
+    return 1;
+}
+
 static int is_earlier(restored_term a, restored_term b)
 {
     return a.number < b.number && a.accepted_us < b.accepted_us;
 }
 
 /* Needs: all->mutex held. */
+static int is_left(const restored_servers *all, const struct met_server *one)
+{
+    for (const struct met_term *later = all->terms; later != NULL; later = later->next)
+        if (is_earlier(one->term, later->term))
+            return 1;
+    return 0;
+}
+
+/* Needs: all->mutex held. */
 static db_server_state what_it_is(const restored_servers *all, const struct met_server *one)
 {
-    if (is_earlier(one->term, all->newest))
+    if (is_left(all, one))
         return DB_SERVER_LEFT;
     if (!one->may_lack)
         return DB_SERVER_WHOLE;
@@ -217,6 +257,12 @@ static tl_status write_down(const struct look *l, const char *why)
     return status;
 }
 
+static restored_term seen_term(const struct look *l)
+{
+    return (restored_term){db_get_uint(l->seen, 0, RESTORED_ACCEPTED),
+                           db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
+}
+
 /* Takes what was seen of the server that it was seen on. */
 static db_server_state take(const struct look *l, int may_lack)
 {
@@ -232,10 +278,7 @@ static db_server_state take(const struct look *l, int may_lack)
     if (l->number > here->looked) {
         here->looked = l->number;
         here->takes_no_writes = db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0;
-        here->term = (restored_term){db_get_uint(l->seen, 0, RESTORED_ACCEPTED),
-                                     db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
-        if (is_earlier(all->newest, here->term))
-            all->newest = here->term;
+        here->term = seen_term(l);
         if (what_it_is(all, here) != DB_SERVER_LEFT)
             atomic_store(&l->client->accepted_us, here->term.accepted_us);
     }
@@ -327,13 +370,15 @@ static tl_status cannot_look(db *connection, db_answer answer)
 static tl_status judge_here(struct look *l)
 {
     restored_servers *all = &l->client->servers;
+    int is_known;
 
     if (l->seen->rows != 1)
         return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run `tradelock migrate`");
     pthread_mutex_lock(&all->mutex);
     l->here = meet(all, db_get_text(l->seen, 0, RESTORED_IDENTITY));
+    is_known = l->here != NULL && remember(all, seen_term(l));
     pthread_mutex_unlock(&all->mutex);
-    if (l->here == NULL)
+    if (!is_known)
         return error_set(TL_NO_MEMORY, "out of memory for the server");
     return judge(l);
 }

@@ -43,6 +43,7 @@
 
 struct tl_client;
 struct met_server;
+struct met_term;
 
 /* The last beat of this process that a database confirmed. */
 typedef struct restored_witness {
@@ -66,7 +67,7 @@ typedef struct restored_servers {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct met_server *met;
-    restored_term newest;
+    struct met_term *terms; /* each that a look has seen, on any of them */
     restored_witness witness;
     uint64_t looks; /* how many were begun */
 } restored_servers;

@@ -817,6 +817,37 @@ static void test_the_heart_stays_at_a_whole_server(void **state)
     close_pair();
 }
 
+static void note_accepted(unsigned number)
+{
+    database_run(f.sql,
+                 "UPDATE tl_schema SET restore_no = %u, accepted_no = %u, "
+                 "accepted_at = UTC_TIMESTAMP(6)",
+                 number, number);
+    tap_cut(line);
+    await_nobody_at(f.sql);
+}
+
+/* A server is left once any other one was accepted after it, whatever was accepted before. */
+static void test_earlier_than_one_of_several(void **state)
+{
+    (void)state;
+    open_pair(SILENT);
+    note_accepted(5);
+    await_grant("fifth");
+    note_accepted(3); /* an old backup, accepted later */
+    await_grant("third");
+    promote();
+    accept_copy();
+    assert_int_equal(database_number(sql_copy, "SELECT accepted_no FROM tl_schema"), 4);
+    lead_all(copy);
+    await_grant("fourth");
+    lead_all(primary);
+    assert_status(ask_now("old"), TL_UNREACHABLE);
+    assert_int_equal(has_row(f.sql, "old"), 0);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -883,6 +914,7 @@ int main(void)
         cmocka_unit_test(test_a_doubt_is_settled_by_its_successor),
         cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
         cmocka_unit_test(test_the_heart_stays_at_a_whole_server),
+        cmocka_unit_test(test_earlier_than_one_of_several),
         cmocka_unit_test(test_a_late_answer),
     };
 
