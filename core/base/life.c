@@ -28,7 +28,9 @@ const char *life_session_id(const life *l)
 
 int64_t life_left_ms(const life *l)
 {
-    return life_is_over(l) ? 0 : clock_left_ms(atomic_load(&l->certain_until_ms));
+    if (life_is_over(l) || l->is_left(l->server))
+        return 0;
+    return clock_left_ms(atomic_load(&l->certain_until_ms));
 }
 
 int life_is_over(const life *l)
@@ -43,6 +45,12 @@ tl_status life_check(const life *l)
                          "session %s was declared dead, and what it held is lost; this "
                          "process goes on under a new one: ask again",
                          life_session_id(l));
+    if (l->is_left(l->server)) {
+        l->seek(l->seeker, NULL);
+        return error_set(TL_UNREACHABLE,
+                         "another server was accepted after that of this process' session, and no "
+                         "session is there yet; nothing was asked");
+    }
     /* Other processes may count the session as dead already, and take what was granted to it
      * now. */
     if (life_left_ms(l) == 0)

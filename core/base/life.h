@@ -7,7 +7,8 @@
  * the heartbeat writes a life; anybody may read it, without a lock, until the client is closed.
  *
  * A life is of one server: the one where its session's row is renewed.  Elsewhere that row says
- * nothing, and others may end it there.  So nothing is granted under it on another server.
+ * nothing, and others may end it there.  So nothing is granted under it on another server.  Once
+ * another one was accepted after it, nothing is certain under it any more.
  */
 #ifndef TL_BASE_LIFE_H
 #define TL_BASE_LIFE_H
@@ -29,6 +30,8 @@ typedef struct life {
      * address does. */
     void (*seek)(void *seeker, const struct db_server *server);
     void *seeker;
+    /* Whether another server was accepted after that one. */
+    int (*is_left)(const struct db_server *server);
     /* Atomic. */
     atomic_int_fast64_t certain_until_ms; /* boot time */
     atomic_int over;

@@ -140,7 +140,7 @@ static void judge_all(restored_servers *all, struct met_server *looked)
         db_server_state state = what_it_is(all, one);
 
         if (state != DB_SERVER_WHOLE && here == DB_SERVER_WHOLE)
-            state = DB_SERVER_LEFT; /* until the next connection has looked anew */
+            state = state == DB_SERVER_LEFT ? state : DB_SERVER_STALE;
         if (one != looked)
             atomic_store(&one->server.state, state);
     }

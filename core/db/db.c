@@ -94,12 +94,18 @@ db_server_state db_state_of(const db_server *server)
     return server != NULL ? atomic_load(&server->state) : DB_SERVER_MAY_LACK;
 }
 
+int db_server_is_used(const db_server *server)
+{
+    const db_server_state state = db_state_of(server);
+
+    return state != DB_SERVER_STALE && state != DB_SERVER_LEFT;
+}
+
 int db_usable(const db *connection)
 {
-    return !connection->broken && !connection->read_only &&
-           db_state_of(connection->server) != DB_SERVER_LEFT && !db_wrong_process(connection) &&
-           connection->mysql->net.pvio && connection->mysql->status == MYSQL_STATUS_READY &&
-           !db_in_transaction(connection);
+    return !connection->broken && !connection->read_only && db_server_is_used(connection->server) &&
+           !db_wrong_process(connection) && connection->mysql->net.pvio &&
+           connection->mysql->status == MYSQL_STATUS_READY && !db_in_transaction(connection);
 }
 
 int db_server_in_transaction(const db *connection)

@@ -29,7 +29,8 @@ typedef enum db_server_state {
     DB_SERVER_MAY_LACK, /* commits may be missing there, or nobody has looked */
     DB_SERVER_WHOLE,    /* it was accepted */
     DB_SERVER_REPLICA,  /* the same, and it takes no writes: it is only read */
-    DB_SERVER_LEFT      /* it is used no more, nor is any connection to it */
+    DB_SERVER_STALE,    /* the same, and a whole one is there: only new connections look at it */
+    DB_SERVER_LEFT      /* another one was accepted after it: no connection to it is used */
 } db_server_state;
 typedef struct db_server {
     _Atomic db_server_state state;
@@ -147,6 +148,8 @@ void db_set_server(db *connection, const db_server *server);
 const db_server *db_server_of(const db *connection);
 /* NULL may lack commits. */
 db_server_state db_state_of(const db_server *server);
+/* Whether a connection to it may be used; 0: another one may lead elsewhere, or look anew. */
+int db_server_is_used(const db_server *server);
 /* Tells what the server said last or, in a callback transaction (below), what was asked of it;
  * on a caller's connection it also says yes if autocommit is off.  It still says yes after an
  * error that rolled the transaction back (1213, 1020).  So a statement that must not commit by

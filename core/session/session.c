@@ -61,7 +61,7 @@ enum beat {
     BEAT_CONFIRMED,
     BEAT_ENDED, /* somebody ended the session */
     BEAT_GONE,  /* its row, which was there at the last beat, is not */
-    BEAT_MOVED, /* the connection leads to another server than the session's */
+    BEAT_MOVED, /* the session's server is left, or the connection leads to another one */
     BEAT_UNREACHABLE
 };
 
@@ -169,6 +169,8 @@ static enum beat beat(session *s, life *mine)
     db_answer sent;
 
     error_clear();
+    if (mine->is_left(mine->server))
+        return BEAT_MOVED; /* wherever the address leads */
     if (have_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
     if (!life_is_at(mine, db_server_of(s->connection)))
@@ -198,7 +200,7 @@ static void lose(session *s, life *mine, enum beat how)
     static const char *const words[] = {
         [BEAT_ENDED] = "was declared dead",
         [BEAT_GONE] = "has no row any more, by hand or by a restored database",
-        [BEAT_MOVED] = "is of another server than this process is led to now",
+        [BEAT_MOVED] = "is of another server than the one that is used now",
     };
     uint64_t one = 1;
 
@@ -258,7 +260,8 @@ static tl_status insert_row(session *s, life *of)
     return TL_OK;
 }
 
-/* Any thread: a connection leads to another server than the session's. */
+/* Any thread: a connection leads to another server than the session's, or that one is left; then
+ * `server` is NULL. */
 static void seek(void *seeker, const struct db_server *server)
 {
     session *s = seeker;
@@ -282,6 +285,11 @@ static int keeps_last(const session *s, const db *next)
 {
     return is_at_replica(next) || (s->connection != NULL && db_usable(s->connection) &&
                                    is_whole(s->connection) && !is_whole(next));
+}
+
+static int is_left(const struct db_server *server)
+{
+    return db_state_of(server) == DB_SERVER_LEFT;
 }
 
 /* The heartbeat goes where the address leads: its own connection may have stayed elsewhere.  Keeps
@@ -321,6 +329,7 @@ static tl_status begin(session *s, life **out)
         of->server = db_server_of(s->connection);
         of->seek = seek;
         of->seeker = s;
+        of->is_left = is_left;
         *out = of;
         return TL_OK;
     }

@@ -28,6 +28,7 @@ tl_status task_check_server(const db_server *server, const char *name)
     switch (db_state_of(server)) {
     case DB_SERVER_WHOLE:
         return TL_OK;
+    case DB_SERVER_STALE:
     case DB_SERVER_LEFT:
         return error_set(TL_UNREACHABLE, "'%s': another server than this one is used now", name);
     case DB_SERVER_REPLICA:
@@ -123,8 +124,8 @@ static int is_elsewhere(const task *t, const db *connection)
 {
     const db_server *server = db_server_of(connection);
 
-    return t->status == TL_UNREACHABLE && (db_state_of(server) == DB_SERVER_LEFT ||
-                                           (t->life != NULL && !life_is_at(t->life, server)));
+    return t->status == TL_UNREACHABLE &&
+           (!db_server_is_used(server) || (t->life != NULL && !life_is_at(t->life, server)));
 }
 
 static int is_replica(const db *connection)

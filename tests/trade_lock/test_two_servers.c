@@ -848,6 +848,67 @@ static void test_earlier_than_one_of_several(void **state)
     close_pair();
 }
 
+/* A claim was made on a server that nobody had accepted, and its answer is lost.  That the process
+ * uses a whole server now makes that one no successor: it does not know of the claim. */
+static void test_a_doubt_of_a_server_not_accepted(void **state)
+{
+    static const char *const serials[] = {"lane-1", "lane-2"};
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock *first, *second;
+    size_t count = 1;
+    tl_status status;
+
+    (void)state;
+    open_pair(SILENT);
+    open_lanes(serials, 2);
+    promote();
+    lead_all(copy);
+    while ((status = claim_due(&first, &count)) != TL_OK && crew_now_ms() < end_ms)
+        count = 1;
+    assert_status(status, TL_OK);
+    assert_int_equal(count, 1);
+    lead(primary);
+    tap_rule(line, "COMMIT", 0, TAP_LOSE_ANSWER, 0);
+    assert_status(claim_due(&second, &count), TL_UNKNOWN);
+    assert_true(tap_done(line));
+    lead(copy);
+    while ((status = claim_due(&second, &count)) != TL_OK && crew_now_ms() < end_ms)
+        count = 1;
+    assert_status(status, TL_OK);
+    assert_int_equal(count, 1);
+    assert_status(finish(first, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_status(finish(second, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(first);
+    tl_lock_free(second);
+    close_pair();
+}
+
+/* As soon as some connection has shown that the session's server is left, nothing leaves under that
+ * session any more, whenever the next beat comes. */
+static void test_nothing_is_certain_on_a_server_that_is_left(void **state)
+{
+    db *first, *second;
+    tl_mutex *mine;
+
+    (void)state;
+    open_pair(SILENT);
+    assert_status(mutex_lock(f.client, &mine), TL_GRANTED);
+    promote();
+    accept_copy();
+    first = borrow();
+    lead(copy);
+    assert_true(tl_mutex_remaining_ms(mine) > 0);
+    second = borrow();
+    assert_int_equal(state_of(first), DB_SERVER_LEFT);
+    assert_int_equal(tl_mutex_remaining_ms(mine), 0);
+    give_back(first);
+    give_back(second);
+    await_grant("after");
+    assert_int_equal(has_row(sql_copy, "after"), 1);
+    tl_mutex_free(mine);
+    close_pair();
+}
+
 /* A look on a connection of its own. */
 struct late_look {
     db *connection;
@@ -915,6 +976,8 @@ int main(void)
         cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
         cmocka_unit_test(test_the_heart_stays_at_a_whole_server),
         cmocka_unit_test(test_earlier_than_one_of_several),
+        cmocka_unit_test(test_a_doubt_of_a_server_not_accepted),
+        cmocka_unit_test(test_nothing_is_certain_on_a_server_that_is_left),
         cmocka_unit_test(test_a_late_answer),
     };
 
