@@ -13,7 +13,8 @@
  *      ended the wait of that commit for a replica: a primary that is cut off shows it then, and its
  *      successor will not have it.
  *
- * Only the server to which the request was sent knows of it.  Another one does once it was accepted
+ * Only the server to which the request was sent knows of it; for a caller's transaction that is the
+ * server of the session under which the lock is held.  Another one does once it was accepted
  * as that one's successor.  And what is nowhere on a server that was restored since may have been
  * committed.  Until then the task stays in doubt.
  *
@@ -396,6 +397,8 @@ void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_
                         .key = key,
                         .thread_id = thread_id,
                         .witness = witness,
+                        .server = t->life != NULL ? t->life->server : NULL,
+                        .was_whole = 1,
                         .tasks = &t,
                         .count = 1};
 

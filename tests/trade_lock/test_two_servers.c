@@ -848,6 +848,32 @@ static void test_earlier_than_one_of_several(void **state)
     close_pair();
 }
 
+/* The same with an ending in a caller's transaction, which was committed. */
+static void test_a_caller_is_settled_by_its_server(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(SILENT);
+    lock = granted(f.client, "caller", "c1", &options);
+    promote();
+    lead(copy);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    database_run(f.sql, "START TRANSACTION");
+    assert_status(tl_lock_finish_in(lock, f.sql, &ending, TL_GUARD_ANY_IDLE), TL_OK);
+    database_run(f.sql, "COMMIT");
+    assert_status(tl_lock_committed(lock, TL_COMMIT_UNANSWERED), TL_UNKNOWN);
+    assert_int_equal(database_number(sql_copy, "SELECT status = 'P' FROM trade_lock "
+                                               "WHERE serial_no = 'caller' AND lane = 'S'"),
+                     1);
+    lead(primary);
+    assert_status(tl_lock_settle(lock), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
 /* A claim was made on a server that nobody had accepted, and its answer is lost.  That the process
  * uses a whole server now makes that one no successor: it does not know of the claim. */
 static void test_a_doubt_of_a_server_not_accepted(void **state)
@@ -976,6 +1002,7 @@ int main(void)
         cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
         cmocka_unit_test(test_the_heart_stays_at_a_whole_server),
         cmocka_unit_test(test_earlier_than_one_of_several),
+        cmocka_unit_test(test_a_caller_is_settled_by_its_server),
         cmocka_unit_test(test_a_doubt_of_a_server_not_accepted),
         cmocka_unit_test(test_nothing_is_certain_on_a_server_that_is_left),
         cmocka_unit_test(test_a_late_answer),
