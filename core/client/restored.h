@@ -8,7 +8,7 @@
  * process.  Each connection knows its server; a task asks that, once it has its connection
  * (transition/task.h).  The rule stands in what_it_is():
  *
- *   left      The process has met a server whose last accepted restore has both a higher number and
+ *   left      The process has met a server whose last accepted restore had both a higher number and
  *             a later moment by the clock.  So this one is of an earlier term: a primary that was
  *             replaced, or an old backup.  No connection to it is used any more, until it is
  *             accepted anew.
@@ -25,8 +25,8 @@
  *
  * Every new connection looks, since a failover breaks the old ones, and every heartbeat, since a
  * restore can be declared at any time.  A connection on which the look failed is not used.  Where
- * the process has a whole server, its connections to others that may lack commits are closed: the
- * next ones look anew, and hear of it when those are accepted.
+ * the process has a whole server, others that may lack commits are stale: connections to them are
+ * closed, and the next ones look anew and hear of it when those are accepted.
  *
  * Whoever finds a restore, or an earlier term, writes it down there (tl_restore_found), so that
  * everybody who connects knows it, and a copy of that database too.  Until that is done the witness

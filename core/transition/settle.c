@@ -14,8 +14,8 @@
  *      successor will not have it.
  *
  * Only the server to which the request was sent knows of it; for a caller's transaction that is the
- * server of the session under which the lock is held.  Another one does once it was accepted
- * as that one's successor.  And what is nowhere on a server that was restored since may have been
+ * server of the session under which the lock is held.  Another one does once it was accepted as
+ * that one's successor.  And what is nowhere on a server that was restored since may have been
  * committed.  Until then the task stays in doubt.
  *
  * The lowest file of this room: it uses connections and the kinds' `read`, and runs no task.
