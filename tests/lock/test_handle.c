@@ -26,7 +26,15 @@ static const char *const next[STATES] = {
     "naH", "naH", "HceALO", "cHLO", "eHLO", "AH", "Ln", "On",
 };
 
-static life one_life;
+static int left; /* whether another server was accepted after that of the life */
+
+static int is_left(const struct db_server *server)
+{
+    (void)server;
+    return left;
+}
+
+static life one_life = {.is_left = is_left};
 static const lock_method swept = {.is_swept = 1}, other = {.is_swept = 0};
 
 static lock_handle in_state(const lock_method *method, lock_state state)
@@ -108,6 +116,10 @@ static void test_what_is_certain(void **state)
     atomic_store(&one_life.over, 0);
     assert_in_range(grant_left_ms(&grant), 40000, 50000);
     grant.by_session = 1;
+    assert_in_range(grant_left_ms(&grant), 1, 10000);
+    left = 1;
+    assert_int_equal(grant_left_ms(&grant), 0);
+    left = 0;
     assert_in_range(grant_left_ms(&grant), 1, 10000);
     atomic_store(&one_life.over, 1);
     assert_int_equal(grant_left_ms(&grant), 0);
