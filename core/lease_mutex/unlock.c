@@ -154,7 +154,7 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
  * arrive late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
-    static const task_kind renewing = {.run = run_renew};
+    static const task_kind renewing = {.check = task_check_renewal, .run = run_renew};
     struct releasing r = {.row.unlocks = 0};
     int64_t before_ms = clock_boottime_ms();
     tl_status status;

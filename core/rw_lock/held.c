@@ -143,6 +143,7 @@ tl_status tl_rw_downgrade(tl_rw *rw)
 
 tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
 {
+    static const task_kind renewing = {.check = task_check_renewal, .run = rw_run_change};
     struct changing c = {.statement = store_rw_renew};
     int64_t before_ms = clock_boottime_ms();
     tl_status status;
@@ -158,7 +159,7 @@ tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
     handle_begin(&rw->base, 0);
     rw_fill_step(rw, &c.step);
     c.step.over_ms = lease_ms;
-    status = resource_change(&rw->base, &c.base, "renew", &repeatable, &rw->grant.renewing);
+    status = resource_change(&rw->base, &c.base, "renew", &renewing, &rw->grant.renewing);
     if (status == TL_OK || status == TL_UNKNOWN)
         grant_renew(&rw->grant, before_ms + lease_ms, status == TL_UNKNOWN);
     return status;

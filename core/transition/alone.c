@@ -54,6 +54,11 @@ tl_status task_check_lock(const task *t, const db *connection)
                                               : status;
 }
 
+tl_status task_check_renewal(const task *t, const db *connection)
+{
+    return task_check_server(db_server_of(connection), t->name);
+}
+
 int task_judge_passing(task *t, const db *connection)
 {
     const db_error_kind kind = db_error_kind_of(db_errno(connection));

@@ -32,6 +32,8 @@ server *server_shared(void);
 
 /* options: mariadbd's own, "--name=value", ended by NULL; or NULL. */
 server *server_start(const char *const options[]);
+/* A port of loopback on which nobody listens now. */
+unsigned server_free_port(void);
 void server_free(server *self); /* stops an own server and removes its data */
 
 /* Own servers only. */

@@ -11,12 +11,9 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 60000
@@ -25,20 +22,6 @@
 
 static server *primary, *replica;
 static fixture f;
-
-/* One that nobody listens on now. */
-static unsigned free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        server_panic("no port is free");
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 static void start_primary(const char *wait_point, unsigned port)
 {
@@ -93,7 +76,7 @@ static void await_replica(void)
 
 static void open_pair(const char *wait_point)
 {
-    const unsigned port = free_port();
+    const unsigned port = server_free_port();
     MYSQL *sql;
 
     start_primary(wait_point, port);

@@ -11,6 +11,7 @@
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 #include <tradelock/resource.h>
+#include <tradelock/rw_lock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,13 +20,10 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Nothing here is expected to take long; machines are slow sometimes. */
@@ -44,24 +42,10 @@ static tl_client *ops; /* at the copy, once it was accepted */
 
 /* ------------------------------------------------------------------- the two servers -- */
 
-/* One that nobody listens on now. */
-static unsigned free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        server_panic("no port is free");
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 static void start_pair(void)
 {
     static const char *const second[] = {"--server-id=2", NULL};
-    const unsigned port = free_port();
+    const unsigned port = server_free_port();
     char at[64];
     const char *const first[] = {"--log-bin=binlog",
                                  "--sync-binlog=1",
@@ -588,6 +572,59 @@ static void test_the_heart_leads_elsewhere(void **state)
     close_pair();
 }
 
+/* Until the process is connected where the address leads: how that server renews the lease. */
+static tl_status renewed(tl_status (*renew)(void *lock), void *lock)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_status status;
+
+    do {
+        usleep(10 * 1000);
+        status = renew(lock);
+    } while ((status == TL_UNREACHABLE || status == TL_UNKNOWN) && crew_now_ms() < end_ms);
+    return status;
+}
+
+static tl_status renew_mutex(void *lock)
+{
+    return tl_mutex_renew(lock, 500000);
+}
+
+static tl_status renew_rw(void *lock)
+{
+    return tl_rw_renew(lock, 500000);
+}
+
+/* A lease that a copy renewed would be over at the primary, where others take it: two holders. */
+static void test_a_lease_is_renewed_at_home(void **state)
+{
+    tl_mutex_options mutex_options = TL_MUTEX_OPTIONS_INIT;
+    tl_rw_options rw_options = TL_RW_OPTIONS_INIT;
+    tl_mutex *mutex;
+    tl_rw *rw;
+
+    (void)state;
+    open_pair(SILENT);
+    mutex_options.max_hold_ms = rw_options.max_hold_ms = 600000;
+    mutex_options.lease_ms = rw_options.lease_ms = 300000;
+    assert_status(tl_mutex_new(&mutex, f.client, "account", &mutex_options), TL_OK);
+    assert_status(tl_rw_new(&rw, f.client, "table", &rw_options), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    assert_status(tl_rw_write(rw, 0), TL_GRANTED);
+    promote();
+    lead_all(copy);
+    assert_status(renewed(renew_mutex, mutex), TL_ASK_CHANNEL);
+    assert_status(renewed(renew_rw, rw), TL_ASK_CHANNEL);
+    assert_in_range(tl_mutex_remaining_ms(mutex), 0, 300000);
+    assert_in_range(tl_rw_remaining_ms(rw), 0, 300000);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM resource_log "
+                                               "WHERE step = 'renew'"),
+                     0);
+    tl_rw_free(rw);
+    tl_mutex_free(mutex);
+    close_pair();
+}
+
 static int pass_over(void *context, const char *op_code)
 {
     (void)context;
@@ -995,6 +1032,7 @@ int main(void)
         cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
         cmocka_unit_test(test_the_witness_of_another_server),
         cmocka_unit_test(test_the_heart_leads_elsewhere),
+        cmocka_unit_test(test_a_lease_is_renewed_at_home),
         cmocka_unit_test(test_a_replica_is_read),
         cmocka_unit_test(test_a_beat_after_the_accepting),
         cmocka_unit_test(test_a_doubt_of_another_server),

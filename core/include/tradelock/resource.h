@@ -185,9 +185,10 @@ TL_EXPORT tl_status tl_mutex_unlock(tl_mutex *mutex);
  * Renews the lease: the lock lasts lease_ms from now, at most until max_hold.  On a lock that the
  * session renews this ends the automatic renewal.
  *
- *     TL_OK        It is renewed.
- *     TL_LOST      It had been taken over, or its time is over.
- *     TL_UNKNOWN   The answer was lost.  Renew again.
+ *     TL_OK            It is renewed.
+ *     TL_LOST          It had been taken over, or its time is over.
+ *     TL_UNKNOWN       The answer was lost.  Renew again.
+ *     TL_ASK_CHANNEL   Not renewed: as for tl_mutex_lock().  The lease runs out.
  */
 TL_EXPORT tl_status tl_mutex_renew(tl_mutex *mutex, int64_t lease_ms);
 

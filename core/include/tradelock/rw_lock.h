@@ -154,9 +154,11 @@ TL_EXPORT tl_status tl_rw_unlock(tl_rw *rw);
  * Renews the lease: the lock lasts lease_ms from now, at most until max_hold.  It ends the renewal
  * by the session.
  *
- *     TL_OK        It is renewed.
- *     TL_LOST      Somebody had freed it, or its time is over.
- *     TL_UNKNOWN   The answer was lost.  Renew again.
+ *     TL_OK            It is renewed.
+ *     TL_LOST          Somebody had freed it, or its time is over.
+ *     TL_UNKNOWN       The answer was lost.  Renew again.
+ *     TL_ASK_CHANNEL   Not renewed: the server was restored or replaced, and no operators have
+ *                      accepted it.  The lease runs out.
  */
 TL_EXPORT tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms);
 
