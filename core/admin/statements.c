@@ -102,23 +102,6 @@ db_answer store_list_ref(db *connection, const store_list_page *page, db_result 
                    .most = db_uint(page->most));
 }
 
-db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result)
-{
-    struct sql_list_views_row *values = memory_new_array(count, sizeof *values);
-    const store_rows rows = {.rows = (const db_value *)values, .count = count};
-    db_answer answer;
-
-    if (values == NULL)
-        return DB_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        values[i] =
-            SQL_ROW(list_views, .cust_no = db_ascii(keys[i].cust_no),
-                    .serial_no = db_ascii(keys[i].serial_no), .op_code = db_ascii(keys[i].op_code));
-    answer = store_run_rows(connection, &sql_list_views, &rows, result);
-    memory_free(values);
-    return answer;
-}
-
 db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result)
 {

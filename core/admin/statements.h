@@ -63,8 +63,6 @@ db_answer store_list_customer(db *connection, const store_list_page *page, db_re
 db_answer store_list_batch(db *connection, const store_list_page *page, db_result *result);
 db_answer store_list_ref(db *connection, const store_list_page *page, db_result *result);
 
-/* These rows, in the columns of view_columns.sql. */
-db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result);
 /* The keys of those of these rows that have a step written under the log UUID. */
 db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const char *log_uuid,
                          db_result *result);

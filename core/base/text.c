@@ -131,6 +131,12 @@ static int is_control(const unsigned char *at)
     return at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 }
 
+tl_status tl_key_check(const tl_key *key)
+{
+    error_clear();
+    return key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
+}
+
 tl_status tl_batch_check(const char *batch)
 {
     tl_status status;

@@ -1,8 +1,10 @@
 /* The statements that are no steps: reads, sessions, evidence.  Touches only the connection. */
 #include "store/store.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "store/bind.h"
+#include "store/rows.h"
 
 #include <string.h>
 
@@ -11,6 +13,23 @@ db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
 {
     return SQL_RUN(connection, result, view_by_key, .cust_no = db_text(cust_no),
                    .serial_no = db_text(serial_no), .op_code = db_text(op_code));
+}
+
+db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result)
+{
+    struct sql_list_views_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            SQL_ROW(list_views, .cust_no = db_ascii(keys[i].cust_no),
+                    .serial_no = db_ascii(keys[i].serial_no), .op_code = db_ascii(keys[i].op_code));
+    answer = store_run_rows(connection, &sql_list_views, &rows, result);
+    memory_free(values);
+    return answer;
 }
 
 db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,

@@ -33,6 +33,9 @@ db_answer store_holder_silent(db *connection, const char *session_id_text, db_re
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result);
 
+/* The same of many rows, in no order. */
+db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result);
+
 /* (serial_no, state) of the customer's exclusive trade in process. */
 db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
                               db_result *result);

@@ -66,6 +66,54 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
     return status;
 }
 
+/* So many rows in one statement: their payloads are in memory together. */
+#define ROWS_AT_ONCE 64
+
+/* Reads them with a connection of its own, which is given back before anybody looks. */
+static tl_status show_some(tl_client *client, const tl_key *keys, size_t count, tl_view_fn each,
+                           void *context, int *enough)
+{
+    db_result result = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        READ_REPEATED(status,
+                      read_status(connection, store_list_views(connection, keys, count, &result),
+                                  "reading rows"));
+    read_end(client, connection);
+    for (size_t row = 0; status == TL_OK && !*enough && row < result.rows; row++) {
+        view_inside inside;
+        tl_view view;
+
+        view_read(&view, &inside, &result, row);
+        *enough = each(context, &view) != 0;
+    }
+    db_result_free(&result);
+    return status;
+}
+
+tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count, tl_view_fn each,
+                       void *context)
+{
+    char retry_op[TL_OP_MAX + 1];
+    tl_status status;
+    int enough = 0;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK && keys == NULL && count > 0)
+        status = error_set(TL_INVALID, "keys is NULL");
+    for (size_t i = 0; status == TL_OK && i < count; i++)
+        status = read_key(&keys[i], retry_op);
+    for (size_t i = 0; status == TL_OK && !enough && i < count; i += ROWS_AT_ONCE)
+        status = show_some(client, keys + i, count - i < ROWS_AT_ONCE ? count - i : ROWS_AT_ONCE,
+                           each, context, &enough);
+    return status;
+}
+
 static const char *text_or_null(const db_result *result, size_t row, size_t column)
 {
     return db_is_null(result, row, column) ? NULL : db_get_text(result, row, column);

@@ -20,6 +20,9 @@ TL_EXPORT void tl_client_detach(tl_client *client);
  * remarks of endings consist of such characters.  Reads no further than a NUL. */
 TL_EXPORT size_t tl_utf8_size(const char *character);
 
+/* TL_OK: this is a key; none of it is read.  TL_INVALID: the sentence names the part. */
+TL_EXPORT tl_status tl_key_check(const tl_key *key);
+
 /* TL_OK: this is a batch that a request may name.  It is UTF-8 without control characters, neither
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);

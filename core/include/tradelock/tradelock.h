@@ -556,6 +556,15 @@ typedef int (*tl_view_fn)(void *context, const tl_view *view);
 TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
                             void *context);
 
+/*
+ * Shows the sync rows of many trades, in no order, with one statement for each 64 of them; no row is
+ * locked.  A key that has no row is left out; one that is named twice may be shown twice.  What only
+ * tl_show() looks for is as in a list: holder_silent_ms is -1, being_decided 0.  It reads only, and
+ * needs no session.  TL_OK also when there are no rows; each() may have been called before an error.
+ */
+TL_EXPORT tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count,
+                                 tl_view_fn each, void *context);
+
 /* At most one trade of this operation is in process for a customer. */
 #define TL_ASK_EXCLUSIVE 1u
 /* A repeatable trade: a finished row may be taken again, as the article does.  No retry lane. */
