@@ -25,8 +25,14 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
         free(workflows);
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
     }
+    if (awaits_init(&workflows->awaits) != 0) {
+        pthread_mutex_destroy(&workflows->mutex);
+        free(workflows);
+        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+    }
     status = tl_client_attach(client);
     if (status != TL_OK) {
+        awaits_destroy(&workflows->awaits);
         pthread_mutex_destroy(&workflows->mutex);
         free(workflows);
         return status;
@@ -53,9 +59,15 @@ void tl_workflows_free(tl_workflows *workflows)
         tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
         return;
     }
+    if (awaits_any(&workflows->awaits)) {
+        (void)tl_error_report(TL_WRONG_STATE, "the registry is not freed: somebody awaits a trade");
+        tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
+        return;
+    }
     tl_client_detach(workflows->client);
     for (unsigned i = 0; i < workflows->count; i++)
         free(workflows->entries[i]);
+    awaits_destroy(&workflows->awaits);
     pthread_mutex_destroy(&workflows->mutex);
     free(workflows);
 }

@@ -2,6 +2,8 @@
 #ifndef TL_WORKFLOWS_REGISTRY_H
 #define TL_WORKFLOWS_REGISTRY_H
 
+#include "await.h"
+
 #include <tradelock/layer.h>
 #include <tradelock/workflow.h>
 
@@ -33,6 +35,7 @@ struct tl_workflows {
     /* Under the mutex; entries are never moved or removed. */
     workflow *entries[WORKFLOWS_MAX];
     unsigned count, workers; /* workers: how many use this registry */
+    awaits awaits;           /* under its own mutex */
 };
 
 /* NULL: the operation is not registered. */

@@ -1032,6 +1032,11 @@ CALL(tl_show)
                         MAY(4, &have));
 }
 
+CALL(tl_show_many)
+{
+    return (int)tl_show_many(N(1, have.client), N(2, &key), 1, N(3, each_view), MAY(4, &have));
+}
+
 CALL(tl_state_name)
 {
     return some_text(tl_state_name((tl_state)99));
@@ -1284,6 +1289,11 @@ CALL(tl_age_name)
     return NO_TEXT(tl_age_name(99));
 }
 
+CALL(tl_key_check)
+{
+    return (int)tl_key_check(N(1, &key));
+}
+
 CALL(tl_batch_check)
 {
     return (int)tl_batch_check(N(1, "b"));
@@ -1373,6 +1383,52 @@ CALL(tl_workflow_register)
     tl_workflow it = workflow();
 
     return (int)tl_workflow_register(N(1, have.workflows), N(2, &it));
+}
+
+CALL(tl_workflow_await)
+{
+    tl_trade trade = TL_TRADE_INIT;
+
+    return (int)tl_workflow_await(N(1, have.workflows), N(2, &key), 1, N(3, &trade));
+}
+
+static int each_sum(void *context, const tl_batch_sum *sum)
+{
+    (void)context;
+    (void)sum;
+    return 0;
+}
+
+CALL(tl_workflow_batch)
+{
+    tl_batch_total total = TL_BATCH_TOTAL_INIT;
+
+    return (int)tl_workflow_batch(N(1, have.workflows), N(2, "b"), N(3, &total), MAY(4, each_sum),
+                                  MAY(5, &have));
+}
+
+static int each_of_trades(void *context, const tl_trade *trade)
+{
+    (void)context;
+    (void)trade;
+    return 0;
+}
+
+CALL(tl_workflow_list)
+{
+    tl_trades which = TL_TRADES_INIT;
+    char next[TL_TRADES_NEXT];
+
+    which.batch = "b";
+    return (int)tl_workflow_list(N(1, have.workflows), N(2, &which), N(3, each_of_trades),
+                                 MAY(4, &have), N(5, next));
+}
+
+CALL(tl_workflow_look)
+{
+    tl_trade trade = TL_TRADE_INIT;
+
+    return (int)tl_workflow_look(N(1, have.workflows), N(2, &key), N(3, &trade));
 }
 
 CALL(tl_workflow_run)
@@ -1801,6 +1857,7 @@ static const struct entry {
     FUNCTION(tl_rw_view, 1),
     FUNCTION(tl_rw_write, 1),
     FUNCTION(tl_show, 4),
+    FUNCTION(tl_show_many, 4),
     FUNCTION(tl_show_as_of, 4),
     FUNCTION(tl_state_name, 0),
     FUNCTION(tl_status_class, 0),
@@ -1818,6 +1875,7 @@ static const struct entry {
     FUNCTION(tl_shell_quote, 2),
     FUNCTION(tl_age_name, 0),
     FUNCTION(tl_utf8_size, 1),
+    FUNCTION(tl_key_check, 1),
     FUNCTION(tl_batch_check, 1),
     FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_topic_name, 0),
@@ -1833,6 +1891,10 @@ static const struct entry {
     FUNCTION(tl_worker_stop, 1),
     FUNCTION(tl_worker_wait, 1),
     FUNCTION(tl_workflow_register, 2),
+    FUNCTION(tl_workflow_await, 3),
+    FUNCTION(tl_workflow_batch, 5),
+    FUNCTION(tl_workflow_list, 5),
+    FUNCTION(tl_workflow_look, 3),
     FUNCTION(tl_workflow_run, 3),
     FUNCTION(tl_workflow_settle, 2),
     FUNCTION(tl_workflows_free, 1),
