@@ -99,7 +99,7 @@ struct channel *channel_open(const char *ledger_path, enum channel_kind kind, in
     TAILQ_INIT(&channel->settled);
     pthread_mutex_init(&channel->mutex, NULL);
     time_condition_init(&channel->changed);
-    channel->ledger = ledger_open(ledger_path, replay, channel, problem);
+    channel->ledger = ledger_open(ledger_path, false, replay, channel, problem);
     if (!channel->ledger)
         goto out;
     if (pthread_create(&channel->settler, NULL, settler_run, channel) != 0) {

@@ -1,14 +1,21 @@
 /* Reads a ledger, in use or not, and writes its payments as CSV. */
 #include "export.h"
 #include "ledger.h"
+#include "passages.h"
 #include "sim_time.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Quotes only what has to be quoted. */
-static void write_text(FILE *csv, const char *text)
+struct work {
+    FILE *csv;
+    struct passages *passages;
+    int64_t nameless;
+    bool of_proxy;
+};
+
+void export_text(FILE *csv, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fprintf(csv, ",%s", text);
@@ -23,41 +30,106 @@ static void write_text(FILE *csv, const char *text)
     fputc('"', csv);
 }
 
-static bool write_paid(void *context, const struct record *record, struct problem *problem)
+static bool write_payment(FILE *csv, const struct record *record, const char *channel_ref,
+                          const struct order *order, struct problem *problem)
 {
-    const struct order *order = &record->order;
-    FILE *csv = context;
     char at[TIME_TEXT_SIZE];
 
-    if (record->type != RECORD_PAID)
-        return true;
     time_write(record->at_us, at);
     fprintf(csv, "%" PRId64 ",%s", record->seq, at);
-    write_text(csv, record->channel_ref);
-    write_text(csv, order->channel_key);
-    write_text(csv, order->serial_no);
-    write_text(csv, order->cust_no);
-    write_text(csv, order->op_code);
-    fprintf(csv, ",%" PRId64 ",%s", order->amount_minor, order->currency);
-    write_text(csv, order->payee);
+    export_text(csv, channel_ref);
+    export_text(csv, order->channel_key);
+    export_text(csv, order->serial_no);
+    export_text(csv, order->cust_no);
+    export_text(csv, order->op_code);
+    /* A proxy may not know it; a channel always does. */
+    if (order->amount_minor)
+        fprintf(csv, ",%" PRId64, order->amount_minor);
+    else
+        fputc(',', csv);
+    export_text(csv, order->currency);
+    export_text(csv, order->payee);
     fputc('\n', csv);
     return !ferror(csv) || problem_set(problem, "cannot write the CSV");
 }
 
-bool export_csv(const char *ledger_path, int64_t limit, FILE *csv, struct problem *problem)
+static bool write_paid(void *context, const struct record *record, struct problem *problem)
 {
-    FILE *file = fopen(ledger_path, "re");
+    struct work *work = context;
+    struct order order;
+
+    if (record->type == RECORD_PAID)
+        return write_payment(work->csv, record, record->channel_ref, &record->order, problem);
+    if (!passages_add(work->passages, record, problem))
+        return false;
+    if (!passages_paid(work->passages, record, &order))
+        return true;
+    if (!order.serial_no[0]) {
+        work->nameless++;
+        return true;
+    }
+    return write_payment(work->csv, record, record->passage.channel_ref, &order, problem);
+}
+
+static bool keep_request(void *context, const struct record *record, struct problem *problem)
+{
+    struct work *work = context;
+
+    if (record->type == RECORD_LEDGER)
+        work->of_proxy = record->of_proxy;
+    if (!work->of_proxy)
+        return true;
+    return passages_add(work->passages, record, problem);
+}
+
+static bool scan(const char *path, int64_t limit, record_visitor visit, struct work *work,
+                 struct problem *problem)
+{
+    FILE *file = fopen(path, "re");
     int64_t end;
     bool fine;
 
     if (!file)
-        return problem_set(problem, "cannot open the ledger %s: %s", ledger_path, strerror(errno));
-    fputs("seq,paid_at,channel_ref,channel_key,serial_no,cust_no,op_code,amount_minor,"
-          "currency,payee\n",
-          csv);
-    fine = ledger_scan(file, ledger_path, limit, write_paid, csv, &end, problem);
+        return problem_set(problem, "cannot open the ledger %s: %s", path, strerror(errno));
+    if (visit == write_paid)
+        fputs("seq,paid_at,channel_ref,channel_key,serial_no,cust_no,op_code,amount_minor,"
+              "currency,payee\n",
+              work->csv);
+    fine = ledger_scan(file, path, limit, visit, work, &end, problem);
     fclose(file);
-    if (fine && fflush(csv) != 0)
-        fine = problem_set(problem, "cannot write the CSV: %s", strerror(errno));
+    return fine;
+}
+
+static bool written(FILE *csv, struct problem *problem)
+{
+    return (fflush(csv) == 0 && !ferror(csv)) ||
+           problem_set(problem, "cannot write the CSV: %s", strerror(errno));
+}
+
+bool export_csv(const char *ledger_path, int64_t limit, FILE *csv, int64_t *nameless,
+                struct problem *problem)
+{
+    struct work work = {csv, passages_new(), 0, false};
+    bool fine;
+
+    fine = scan(ledger_path, limit, write_paid, &work, problem) && written(csv, problem);
+    passages_free(work.passages);
+    *nameless = work.nameless;
+    return fine;
+}
+
+bool export_requests(const char *ledger_path, FILE *csv, struct problem *problem)
+{
+    struct work work = {csv, passages_new(), 0, false};
+    bool fine = scan(ledger_path, -1, keep_request, &work, problem);
+
+    if (fine && !work.of_proxy)
+        fine =
+            problem_set(problem, "the ledger %s is that of a channel, not of a proxy", ledger_path);
+    if (fine) {
+        passages_print(work.passages, csv);
+        fine = written(csv, problem);
+    }
+    passages_free(work.passages);
     return fine;
 }

@@ -14,12 +14,16 @@
 #define ON_QUERY (1u << ENDPOINT_QUERY)
 #define ON_CANCEL (1u << ENDPOINT_CANCEL)
 
-/* Each kind: its name, where it may happen, and its share of the chance faults there. */
-static const struct kind_facts {
+#define ON_ALL (ON_PAY | ON_QUERY | ON_CANCEL)
+
+struct kind_facts {
     const char *name;
     unsigned endpoints;
     unsigned share[ENDPOINT_COUNT];
-} kinds[FAULT_KIND_COUNT] = {
+};
+
+/* Each kind: its name, where it may happen, and its share of the chance faults there. */
+static const struct kind_facts kinds[FAULT_KIND_COUNT] = {
     [FAULT_NONE] = {"none", 0, {0, 0, 0}},
     [FAULT_SLOW] = {"slow", ON_PAY | ON_QUERY | ON_CANCEL, {12, 15, 15}},
     [FAULT_SLOW_PAYING] = {"slow_paying", ON_PAY, {8, 0, 0}},
@@ -36,6 +40,18 @@ static const struct kind_facts {
     [FAULT_NOT_FOUND_FIRST] = {"not_found_first", ON_QUERY, {0, 0, 0}},
     [FAULT_PENDING] = {"pending", ON_QUERY, {0, 25, 0}},
     [FAULT_UNREACHABLE] = {"unreachable", ON_QUERY, {0, 35, 0}},
+    [FAULT_DOUBLED] = {"doubled", 0, {0, 0, 0}},
+};
+
+/* The same for a proxy, which knows no channel's words. */
+static const struct kind_facts proxy_kinds[FAULT_KIND_COUNT] = {
+    [FAULT_SLOW] = {"slow", ON_ALL, {16, 25, 16}},
+    [FAULT_SLOW_ANSWER] = {"slow_answer", ON_ALL, {12, 15, 12}},
+    [FAULT_ERROR_BEFORE] = {"error_before", ON_ALL, {12, 25, 12}},
+    [FAULT_ERROR_AFTER] = {"error_after", ON_ALL, {16, 0, 16}},
+    [FAULT_DROP_BEFORE] = {"drop_before", ON_ALL, {14, 35, 14}},
+    [FAULT_DROP_AFTER] = {"drop_after", ON_ALL, {18, 0, 18}},
+    [FAULT_DOUBLED] = {"doubled", ON_ALL, {12, 0, 12}},
 };
 
 static const struct decline {
@@ -112,7 +128,12 @@ int64_t faults_clear(struct faults *faults)
     return count;
 }
 
-static bool read_kind(const json_t *body, struct rule *rule, struct problem *problem)
+static const struct kind_facts *kinds_of(bool proxy)
+{
+    return proxy ? proxy_kinds : kinds;
+}
+
+static bool read_kind(const json_t *body, bool proxy, struct rule *rule, struct problem *problem)
 {
     const char *kind = json_string_value(json_object_get(body, "kind"));
     const json_t *endpoint = json_object_get(body, "endpoint");
@@ -124,8 +145,11 @@ static bool read_kind(const json_t *body, struct rule *rule, struct problem *pro
     }
     if (i == FAULT_KIND_COUNT)
         return problem_set(problem, "kind must be the name of a fault, such as drop_after");
+    if (kinds_of(proxy)[i].endpoints == 0)
+        return problem_set(problem, "the fault %s does not happen %s", kind,
+                           proxy ? "at a proxy" : "without --proxy");
     rule->fault.kind = (enum fault_kind)i;
-    rule->endpoint = kinds[i].endpoints & ON_PAY ? ENDPOINT_PAY : ENDPOINT_QUERY;
+    rule->endpoint = kinds_of(proxy)[i].endpoints & ON_PAY ? ENDPOINT_PAY : ENDPOINT_QUERY;
     if (!endpoint)
         return true;
     for (i = 0; i < ENDPOINT_COUNT; i++) {
@@ -136,13 +160,13 @@ static bool read_kind(const json_t *body, struct rule *rule, struct problem *pro
     if (i == ENDPOINT_COUNT)
         return problem_set(problem, "endpoint must be pay, query or cancel");
     rule->endpoint = (enum endpoint)i;
-    if (!(kinds[rule->fault.kind].endpoints & (1u << i)))
+    if (!(kinds_of(proxy)[rule->fault.kind].endpoints & (1u << i)))
         return problem_set(problem, "the fault %s does not happen to a %s request", kind,
                            endpoint_name((enum endpoint)i));
     return true;
 }
 
-static bool read_rule(const json_t *body, struct rule *rule, struct problem *problem)
+static bool read_rule(const json_t *body, bool proxy, struct rule *rule, struct problem *problem)
 {
     static const char *const known[] = {"kind", "endpoint", "channel_key", "serial_no", "cust_no",
                                         "skip", "count",    "per_key",     "delay_ms",  "for_ms",
@@ -150,7 +174,7 @@ static bool read_rule(const json_t *body, struct rule *rule, struct problem *pro
 
     if (!json_is_object(body))
         return problem_set(problem, "a fault rule must be one JSON object");
-    return fields_known(body, known, problem) && read_kind(body, rule, problem) &&
+    return fields_known(body, known, problem) && read_kind(body, proxy, rule, problem) &&
            field_name(body, "channel_key", FIELD_MAY, rule->channel_key, problem) &&
            field_name(body, "serial_no", FIELD_MAY, rule->serial_no, problem) &&
            field_name(body, "cust_no", FIELD_MAY, rule->cust_no, problem) &&
@@ -183,7 +207,7 @@ bool faults_add(struct faults *faults, const json_t *body, int64_t *rule_number,
     rule->fault.delay_ms = -1;
     strcpy(rule->fault.code, declines[0].code);
     strcpy(rule->fault.reason, declines[0].reason);
-    if (!read_rule(body, rule, problem)) {
+    if (!read_rule(body, faults->settings.proxy, rule, problem)) {
         free(rule);
         return false;
     }
@@ -293,16 +317,17 @@ static bool happens(const struct fault_settings *settings, uint64_t number)
 }
 
 /* Chooses among the kinds of the endpoint by their shares. */
-static enum fault_kind choose(enum endpoint endpoint, uint64_t number)
+static enum fault_kind choose(bool proxy, enum endpoint endpoint, uint64_t number)
 {
+    const struct kind_facts *facts = kinds_of(proxy);
     unsigned total = 0, place;
     size_t kind;
 
     for (kind = 0; kind < FAULT_KIND_COUNT; kind++)
-        total += kinds[kind].share[endpoint];
+        total += facts[kind].share[endpoint];
     place = (unsigned)(number % total);
-    for (kind = 0; place >= kinds[kind].share[endpoint]; kind++)
-        place -= kinds[kind].share[endpoint];
+    for (kind = 0; place >= facts[kind].share[endpoint]; kind++)
+        place -= facts[kind].share[endpoint];
     return (enum fault_kind)kind;
 }
 
@@ -317,7 +342,8 @@ static void draw_by_chance(const struct fault_settings *settings,
         fault->lag_ms = settings->lag_ms;
     if (!happens(settings, draw(settings, subject, subject->number, "whether")))
         return;
-    fault->kind = choose(subject->endpoint, draw(settings, subject, subject->number, "which"));
+    fault->kind = choose(settings->proxy, subject->endpoint,
+                         draw(settings, subject, subject->number, "which"));
     fault->delay_ms = kind_delay_ms(settings, fault->kind);
     decline = &declines[draw(settings, subject, subject->number, "code") % DECLINE_COUNT];
     strcpy(fault->code, decline->code);

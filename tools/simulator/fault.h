@@ -25,6 +25,7 @@ enum fault_kind {
     FAULT_NOT_FOUND_FIRST,   /* a query does not see the payment yet */
     FAULT_PENDING,           /* a query calls a known payment pending */
     FAULT_UNREACHABLE,       /* a query is answered 503 */
+    FAULT_DOUBLED,           /* a proxy forwards the request twice, and gives the second answer */
     FAULT_KIND_COUNT
 };
 
@@ -54,6 +55,7 @@ struct fault_settings {
     int64_t slow_ms;   /* delay of the slow kinds */
     int64_t settle_ms; /* delay of the accepted kinds */
     int64_t lag_ms;    /* how long not_found_first lasts by chance */
+    bool proxy;        /* only what can be done to any request */
 };
 
 struct faults;

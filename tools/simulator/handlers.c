@@ -328,9 +328,10 @@ static void handle_ledger(struct work *work)
     struct reply *reply = work->reply;
     FILE *csv = memory_need(open_memstream(&reply->csv, &reply->csv_size));
     struct problem problem;
+    int64_t nameless;
     bool fine;
 
-    fine = export_csv(ledger_path(ledger), ledger_durable_bytes(ledger), csv, &problem);
+    fine = export_csv(ledger_path(ledger), ledger_durable_bytes(ledger), csv, &nameless, &problem);
     fclose(csv);
     work->outcome = "ledger";
     reply->status = 200;

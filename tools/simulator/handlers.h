@@ -6,15 +6,17 @@
 
 #include "server.h"
 
+#include <curl/curl.h>
 #include <jansson.h>
 
 struct request {
     int64_t number;
     const char *method;
-    const char *path; /* as sent, still escaped */
+    const char *path; /* as sent, still escaped; at a proxy with the query */
     const char *body; /* size bytes */
     size_t size;
     bool too_big;
+    const struct curl_slist *headers; /* "Name: value"; at a proxy only */
 };
 
 struct reply {
@@ -22,9 +24,12 @@ struct reply {
     json_t *body; /* or NULL */
     char *csv;    /* instead of a body; free() it */
     size_t csv_size;
+    bool raw; /* csv is whatever an upstream answered, with these headers; free them */
+    struct curl_slist *headers;
 };
 
-#define BODY_MAX 16384
+#define BODY_MAX ((size_t)16384)
+#define PROXY_BODY_MAX ((size_t)1048576)
 
 void handle(struct house *house, const struct request *request, struct reply *reply);
 

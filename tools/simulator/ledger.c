@@ -76,20 +76,26 @@ struct recovery {
     record_visitor visit;
     void *context;
     int64_t last_seq;
+    bool of_proxy; /* wanted */
+    bool other;    /* the ledger is of the other kind */
 };
 
 static bool recover_record(void *context, const struct record *record, struct problem *problem)
 {
     struct recovery *recovery = context;
 
+    if (record->type == RECORD_LEDGER)
+        recovery->other = record->of_proxy != recovery->of_proxy;
+    if (recovery->other)
+        return true;
     recovery->last_seq = record->seq;
     return recovery->visit(recovery->context, record, problem);
 }
 
-static bool recover(struct ledger *ledger, record_visitor visit, void *context,
+static bool recover(struct ledger *ledger, bool of_proxy, record_visitor visit, void *context,
                     struct problem *problem)
 {
-    struct recovery recovery = {visit, context, 0};
+    struct recovery recovery = {visit, context, 0, of_proxy, false};
     int copy = dup(ledger->fd);
     FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
     int64_t end = 0;
@@ -104,6 +110,9 @@ static bool recover(struct ledger *ledger, record_visitor visit, void *context,
     fclose(file);
     if (!fine)
         return false;
+    if (recovery.other)
+        return problem_set(problem, "the ledger %s is that of a %s", ledger->path,
+                           of_proxy ? "channel, not of a proxy" : "proxy, not of a channel");
     if (ftruncate(ledger->fd, (off_t)end) != 0 || fdatasync(ledger->fd) != 0)
         return problem_set(problem, "cannot write %s: %s", ledger->path, strerror(errno));
     ledger->last_seq = recovery.last_seq;
@@ -142,7 +151,7 @@ static bool open_and_lock(struct ledger *ledger, struct problem *problem)
     return sync_directory(ledger->path, problem);
 }
 
-struct ledger *ledger_open(const char *path, record_visitor visit, void *context,
+struct ledger *ledger_open(const char *path, bool of_proxy, record_visitor visit, void *context,
                            struct problem *problem)
 {
     struct ledger *ledger = memory_new(sizeof(*ledger));
@@ -152,11 +161,12 @@ struct ledger *ledger_open(const char *path, record_visitor visit, void *context
     ledger->fd = -1;
     pthread_mutex_init(&ledger->mutex, NULL);
     pthread_cond_init(&ledger->synced, NULL);
-    if (!open_and_lock(ledger, problem) || !recover(ledger, visit, context, problem))
+    if (!open_and_lock(ledger, problem) || !recover(ledger, of_proxy, visit, context, problem))
         goto out;
     if (ledger->last_seq == 0) {
         memset(&first, 0, sizeof(first));
         first.type = RECORD_LEDGER;
+        first.of_proxy = of_proxy;
         if (!ledger_wait(ledger, ledger_append(ledger, &first))) {
             ledger_failure(ledger, problem);
             goto out;

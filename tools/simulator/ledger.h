@@ -24,10 +24,10 @@ struct ledger;
 typedef bool (*record_visitor)(void *context, const struct record *record, struct problem *problem);
 
 /*
- * Opens or creates the file, locks it against every other simulator, gives each record to visit,
+ * Opens or creates the file (a channel's or a proxy's; one of the other kind is refused), locks it against every other simulator, gives each record to visit,
  * and cuts off what no newline ends (a write that a crash interrupted).
  */
-struct ledger *ledger_open(const char *path, record_visitor visit, void *context,
+struct ledger *ledger_open(const char *path, bool of_proxy, record_visitor visit, void *context,
                            struct problem *problem);
 /* Writes what is left.  Accepts NULL. */
 void ledger_close(struct ledger *ledger);

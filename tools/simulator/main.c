@@ -3,12 +3,14 @@
  */
 #include "export.h"
 #include "options.h"
+#include "proxy.h"
 #include "server.h"
 
 #include <tradelock/tradelock.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,12 +78,20 @@ static bool add_rules(struct faults *faults, char *const rules[], struct problem
     return true;
 }
 
+/* A channel that is asked to stop wakes whoever waits for it; a proxy has nobody to wake. */
+static void stop_channel(struct house *house)
+{
+    if (house->channel)
+        channel_stop(house->channel);
+}
+
 /* From the open house to the end, which the signalfd announces. */
 static int serve(struct house *house, const struct options *options, int signals)
 {
     char host[INET_ADDRSTRLEN];
     struct problem problem;
     struct server *server;
+    struct sockaddr_in address = options->address;
     uint16_t port = 0;
     int status = EXIT_DONE;
 
@@ -90,10 +100,14 @@ static int serve(struct house *house, const struct options *options, int signals
         unlink(options->port_file);
     server = server_start(house, &options->address, &port, &problem);
     if (!server) {
-        channel_stop(house->channel);
+        stop_channel(house);
         return fail(EXIT_FAILED, &problem);
     }
-    if (options->port_file && !write_port_file(options->port_file, port, &problem)) {
+    address.sin_port = htons(port);
+    if (house->proxy && !proxy_check_address(house->proxy, &address, &problem)) {
+        stop_raise(house->stop, true);
+        status = fail(EXIT_FAILED, &problem);
+    } else if (options->port_file && !write_port_file(options->port_file, port, &problem)) {
         stop_raise(house->stop, true);
         status = fail(EXIT_FAILED, &problem);
     } else {
@@ -102,7 +116,7 @@ static int serve(struct house *house, const struct options *options, int signals
         fflush(stdout);
     }
     wait_for_end(house->stop, signals);
-    channel_stop(house->channel);
+    stop_channel(house);
     server_stop(server);
     if (options->port_file)
         unlink(options->port_file);
@@ -144,12 +158,16 @@ static int run(const struct options *options)
         goto out;
     }
     house.log = request_log_open(options->request_log, &problem);
-    if (house.log)
+    if (house.log && options->proxy.url)
+        house.proxy = proxy_open(options, &stop, &problem);
+    else if (house.log)
         house.channel =
             channel_open(options->ledger, options->kind, options->window_ms, &stop, &problem);
-    status = house.channel ? serve(&house, options, signals) : fail(EXIT_FAILED, &problem);
+    status = house.channel || house.proxy ? serve(&house, options, signals)
+                                          : fail(EXIT_FAILED, &problem);
 out:
     channel_close(house.channel);
+    proxy_close(house.proxy);
     request_log_close(house.log);
     faults_free(house.faults);
     close(stop.event);
@@ -161,6 +179,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct problem problem;
+    int64_t nameless = 0;
 
     if (!options_read(&options, argc, argv, &problem))
         return fail(EXIT_USAGE, &problem);
@@ -172,7 +191,16 @@ int main(int argc, char **argv)
         printf("tradelock-simulator %s\n", TL_VERSION_STRING);
         break;
     case COMMAND_EXPORT:
-        if (!export_csv(options.export, -1, stdout, &problem))
+        if (!export_csv(options.export, -1, stdout, &nameless, &problem))
+            return fail(EXIT_FAILED, &problem);
+        if (nameless > 0)
+            fprintf(stderr,
+                    "tradelock-simulator: left out are %" PRId64
+                    " payments whose requests named no serial_no and cust_no\n",
+                    nameless);
+        break;
+    case COMMAND_EXPORT_REQUESTS:
+        if (!export_requests(options.export, stdout, &problem))
             return fail(EXIT_FAILED, &problem);
         break;
     case COMMAND_SERVE:

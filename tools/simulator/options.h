@@ -9,8 +9,41 @@
 #include <netinet/in.h>
 
 #define RULES_MAX 64
+#define KEY_PLACES_MAX 8
 
-enum command { COMMAND_SERVE, COMMAND_EXPORT, COMMAND_HELP, COMMAND_VERSION };
+enum command {
+    COMMAND_SERVE,
+    COMMAND_EXPORT,
+    COMMAND_EXPORT_REQUESTS,
+    COMMAND_HELP,
+    COMMAND_VERSION
+};
+
+/* Where a request has its key. */
+struct key_place {
+    enum { KEY_HEADER, KEY_FIELD, KEY_PATH } where;
+    const char *name; /* NULL: the end of the list */
+};
+
+/* What bodies call these. */
+enum order_name {
+    NAME_SERIAL,
+    NAME_CUST,
+    NAME_OP,
+    NAME_AMOUNT,
+    NAME_CURRENCY,
+    NAME_PAYEE,
+    NAME_REF,
+    NAME_COUNT
+};
+
+struct proxy_options {
+    char *url; /* NULL: it is a channel; the texts point into argv, or are static */
+    char *ca_file;
+    int64_t upstream_ms;
+    struct key_place keys[KEY_PLACES_MAX + 1];
+    const char *names[NAME_COUNT];
+};
 
 struct options {
     enum command command;
@@ -23,6 +56,7 @@ struct options {
     enum channel_kind kind;
     int64_t window_ms;
     struct fault_settings faults;
+    struct proxy_options proxy;
 };
 
 /* Changes the order of argv. */

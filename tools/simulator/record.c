@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"ledger", "paid", "declined", "accepted", "cancelled"};
+static const char *const type_names[] = {"ledger",    "paid", "declined",   "accepted",
+                                         "cancelled", "kept", "forwarding", "forwarded"};
 
 #define TYPE_COUNT (sizeof(type_names) / sizeof(type_names[0]))
 
@@ -38,7 +39,13 @@ char *record_write(const struct record *record)
     add(object, "at", json_string(at));
     if (record->type == RECORD_LEDGER)
         add(object, "format", json_integer(RECORD_FORMAT));
-    else if (record->type == RECORD_PAID)
+    if (record->of_proxy)
+        add(object, "proxy", json_true());
+    if (record->type >= RECORD_KEPT) {
+        passage_add(object, &record->passage, &record->order);
+        goto out;
+    }
+    if (record->type == RECORD_PAID)
         add(object, "channel_ref", json_string(record->channel_ref));
     if (record->type != RECORD_LEDGER)
         add(object, "channel_key", json_string(record->order.channel_key));
@@ -54,6 +61,7 @@ char *record_write(const struct record *record)
         add(object, "due_ms", json_integer(record->due_ms));
         add(object, "replied", json_boolean(record->replied));
     }
+out:
     text = memory_need(json_dumps(object, JSON_COMPACT));
     json_decref(object);
     length = strlen(text);
@@ -71,7 +79,7 @@ static bool read_type(const json_t *object, struct record *record, struct proble
         type++;
     if (!name || type == TYPE_COUNT)
         return problem_set(problem, "type must be ledger, paid, declined, accepted or "
-                                    "cancelled");
+                                    "cancelled, or of a proxy kept, forwarding or forwarded");
     record->type = (enum record_type)type;
     return true;
 }
@@ -101,7 +109,11 @@ static bool read_fields(const json_t *object, struct record *record, struct prob
 
     if (record->type == RECORD_LEDGER)
         return field_int(object, "format", FIELD_MUST, RECORD_FORMAT, RECORD_FORMAT, &format,
-                         problem);
+                         problem) &&
+               field_bool(object, "proxy", FIELD_MAY, &record->of_proxy, problem);
+    if (record->type >= RECORD_KEPT)
+        return passage_read(object, record->type == RECORD_FORWARDED, &record->passage,
+                            &record->order, problem);
     if (!field_name(object, "channel_key", FIELD_MUST, record->order.channel_key, problem))
         return false;
     if (record->type == RECORD_CANCELLED)

@@ -6,6 +6,7 @@
 #define SIM_RECORD_H
 
 #include "order.h"
+#include "passage.h"
 #include "problem.h"
 
 #include <stdint.h>
@@ -16,11 +17,15 @@
 #define REASON_MAX 200
 
 enum record_type {
-    RECORD_LEDGER,   /* the first line: which format this is */
-    RECORD_PAID,     /* money moved */
-    RECORD_DECLINED, /* a final refusal; nothing moved */
-    RECORD_ACCEPTED, /* taken; a paid or declined line with accepted_seq follows later */
-    RECORD_CANCELLED /* from here on the key is refused */
+    RECORD_LEDGER,    /* the first line: which format this is */
+    RECORD_PAID,      /* money moved */
+    RECORD_DECLINED,  /* a final refusal; nothing moved */
+    RECORD_ACCEPTED,  /* taken; a paid or declined line with accepted_seq follows later */
+    RECORD_CANCELLED, /* from here on the key is refused */
+    /* Of a proxy alone: */
+    RECORD_KEPT,       /* a request that a fault kept back */
+    RECORD_FORWARDING, /* on the disk before its first byte may leave */
+    RECORD_FORWARDED   /* what came of it; without it nobody knows */
 };
 
 struct record {
@@ -34,6 +39,9 @@ struct record {
     int64_t accepted_seq; /* paid, declined: the accepted line it settles, or 0 */
     int64_t due_ms;       /* accepted: when it is settled */
     bool replied;         /* accepted: the client is told so; else it waits for the end */
+    bool of_proxy;        /* ledger: it is a proxy's */
+    /* Kept, forwarding and forwarded; of the order what the request said, the rest is "" or 0. */
+    struct passage passage;
 };
 
 /* The line with its newline; free() it. */

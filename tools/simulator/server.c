@@ -2,10 +2,12 @@
  * or breaks off the answers. */
 #include "server.h"
 #include "handlers.h"
+#include "proxy.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +16,7 @@
 #define IDLE_TIMEOUT_S 120u
 #define UPLOAD_MAX ((size_t)16 * 1024 * 1024) /* beyond that, nobody listens any more */
 #define STACK_SIZE ((size_t)256 * 1024)
+#define PROXY_STACK_SIZE ((size_t)1024 * 1024) /* libcurl, and TLS */
 
 struct server {
     struct MHD_Daemon *daemon;
@@ -23,11 +26,28 @@ struct server {
 
 /* A request while its body arrives. */
 struct arrival {
+    char *uri; /* the path with its query */
     char *body;
     size_t size;
+    size_t space;
     size_t received;
+    bool begun;
     bool too_big;
+    struct curl_slist *headers;
 };
+
+/* The headers of an upstream's answer.  Those that the library refuses belong to the connection. */
+static void add_headers(struct MHD_Response *response, const struct curl_slist *headers)
+{
+    for (; headers; headers = headers->next) {
+        char *colon = strchr(headers->data, ':');
+
+        if (!colon)
+            continue;
+        *colon = '\0';
+        MHD_add_response_header(response, headers->data, colon + 1 + strspn(colon + 1, " \t"));
+    }
+}
 
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct reply *reply)
 {
@@ -40,31 +60,62 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct repl
     /* Refusing to go on is the library's way to close a connection without an answer. */
     if (reply->status == 0)
         return MHD_NO;
-    if (!text) {
+    if (!text && !reply->raw) {
         text = memory_need(json_dumps(reply->body, JSON_COMPACT));
         json_decref(reply->body);
         size = strlen(text);
     }
     response = memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (reply->raw)
+        add_headers(response, reply->headers);
+    else
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    curl_slist_free_all(reply->headers);
     result = MHD_queue_response(connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-/* Keeps at most BODY_MAX bytes; what is longer is read all the same, so that it can be answered,
- * but not for ever: false closes the connection. */
-static bool body_add(struct arrival *arrival, const char *data, size_t size)
+/* Keeps at most `most` bytes; what is longer is read all the same, so that it can be answered, but
+ * not for ever: false closes the connection. */
+static bool body_add(struct arrival *arrival, size_t most, const char *data, size_t size)
 {
     arrival->received += size;
-    if (arrival->received > BODY_MAX) {
+    if (arrival->received > most) {
         arrival->too_big = true;
         return arrival->received <= UPLOAD_MAX;
     }
-    arrival->body = memory_need(realloc(arrival->body, BODY_MAX));
+    if (arrival->received > arrival->space) {
+        arrival->space = 2 * arrival->received + 1024;
+        arrival->body = memory_need(realloc(arrival->body, arrival->space));
+    }
     memcpy(arrival->body + arrival->size, data, size);
     arrival->size += size;
     return true;
+}
+
+static enum MHD_Result keep_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct arrival *arrival = context;
+    char *line = NULL;
+
+    (void)kind;
+    memory_need(asprintf(&line, "%s: %s", name, value ? value : "") < 0 ? NULL : line);
+    arrival->headers = memory_need(curl_slist_append(arrival->headers, line));
+    free(line);
+    return MHD_YES;
+}
+
+/* The library calls this first, with the path and its query as they were sent. */
+static void *on_line(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    struct arrival *arrival = memory_new(sizeof(*arrival));
+
+    (void)context;
+    (void)connection;
+    arrival->uri = memory_need(strdup(uri));
+    return arrival;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
@@ -77,23 +128,29 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct reply reply;
 
     (void)version;
-    if (!arrival) {
-        *connection_context = memory_new(sizeof(*arrival));
+    if (!arrival->begun) {
+        arrival->begun = true;
+        if (server->house->proxy)
+            MHD_get_connection_values(connection, MHD_HEADER_KIND, keep_header, arrival);
         return MHD_YES;
     }
     if (*data_size > 0) {
-        if (!body_add(arrival, data, *data_size))
+        if (!body_add(arrival, server->house->proxy ? PROXY_BODY_MAX : BODY_MAX, data, *data_size))
             return MHD_NO;
         *data_size = 0;
         return MHD_YES;
     }
     request.number = ++server->last_number;
     request.method = method;
-    request.path = path;
+    request.path = server->house->proxy ? arrival->uri : path;
     request.body = arrival->body ? arrival->body : "";
     request.size = arrival->size;
     request.too_big = arrival->too_big;
-    handle(server->house, &request, &reply);
+    request.headers = arrival->headers;
+    if (server->house->proxy)
+        proxy_handle(server->house, &request, &reply);
+    else
+        handle(server->house, &request, &reply);
     return send_reply(connection, &reply);
 }
 
@@ -105,8 +162,11 @@ static void on_end(void *context, struct MHD_Connection *connection, void **conn
     (void)context;
     (void)connection;
     (void)code;
-    if (arrival)
+    if (arrival) {
+        curl_slist_free_all(arrival->headers);
+        free(arrival->uri);
         free(arrival->body);
+    }
     free(arrival);
     *connection_context = NULL;
 }
@@ -151,7 +211,8 @@ struct server *server_start(struct house *house, const struct sockaddr_in *addre
         (const struct sockaddr *)address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, server, MHD_OPTION_CONNECTION_LIMIT,
         connections_limit(), MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
-        MHD_OPTION_THREAD_STACK_SIZE, STACK_SIZE, MHD_OPTION_END);
+        MHD_OPTION_THREAD_STACK_SIZE, house->proxy ? PROXY_STACK_SIZE : STACK_SIZE,
+        MHD_OPTION_URI_LOG_CALLBACK, on_line, server, MHD_OPTION_END);
     if (!server->daemon) {
         inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
         problem_set(problem, "cannot listen on %s:%u: %s", host, (unsigned)ntohs(address->sin_port),

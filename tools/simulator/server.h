@@ -14,7 +14,8 @@
 
 /* What the handlers work with; borrowed until server_stop(). */
 struct house {
-    struct channel *channel;
+    struct channel *channel; /* NULL: it is a proxy */
+    struct proxy *proxy;     /* NULL: it is a channel */
     enum channel_kind kind;
     struct faults *faults;
     struct request_log *log;
