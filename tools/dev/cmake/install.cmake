@@ -6,7 +6,7 @@ set(exported tradelock tradelock-admin)
 if(TARGET tradelock-workflow)
   list(APPEND exported tradelock-workflow)
   install(DIRECTORY workflows/include/tradelock
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 endif()
 install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
 install(DIRECTORY core/include/tradelock core/admin/include/tradelock

@@ -1,0 +1,627 @@
+// wrapper CONFIG NAME: the C++ wrapper against a real server.  NAME keeps two runs apart.
+#include <tradelock/tradelock.hpp>
+
+#include <mysql.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <thread>
+
+namespace
+{
+
+std::string config, name;
+int number;
+
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+
+void expect(bool fine, const char *what, int line)
+{
+    if (fine)
+        return;
+    std::printf("wrapper.cc:%d: not so: %s (%s)\n", line, what, tl_error_message());
+    std::exit(1);
+}
+
+// A channel that pays a key once, and can be asked.
+struct channel {
+    std::mutex mutex;
+    std::map<std::string, int> sends, payments;
+
+    void pay(const std::string &key)
+    {
+        std::lock_guard<std::mutex> guard(mutex);
+        sends[key]++;
+        payments[key] = 1;
+    }
+    bool paid(const std::string &key)
+    {
+        std::lock_guard<std::mutex> guard(mutex);
+        return payments.count(key) > 0;
+    }
+    size_t count()
+    {
+        std::lock_guard<std::mutex> guard(mutex);
+        return payments.size();
+    }
+};
+
+std::string serial()
+{
+    return name + "-" + std::to_string(++number);
+}
+
+tradelock::client open()
+{
+    return tradelock::client(tradelock::client_options(config.c_str()));
+}
+
+const tl_statement insert_ledger = {"insert ledger",
+                                    "INSERT INTO ledger (serial_no, cust_no, amount_minor,"
+                                    " channel_ref) VALUES (:serial_no, :cust_no, 1, :channel_ref)",
+                                    nullptr,
+                                    0,
+                                    nullptr,
+                                    0,
+                                    0};
+
+// Pays at `bank`, and books one row.
+tradelock::workflow paying(channel &bank, const std::string &op)
+{
+    static std::map<std::string, std::string> names;
+    tradelock::workflow flow;
+
+    flow.op_code = (names[op] = op).c_str();
+    flow.channel.name = "my-bank";
+    flow.channel.idempotent = 1;
+    flow.channel.can_query = 1;
+    flow.execute = [&bank](const tradelock::attempt &attempt, tradelock::reply &reply) {
+        bank.pay(attempt->channel_key);
+        reply.ref("R-" + std::string(attempt->key.serial_no));
+        reply.result(attempt.payload());
+        return TL_EXECUTE_SUCCEEDED;
+    };
+    flow.query = [&bank](const tradelock::attempt &attempt, tradelock::reply &reply) {
+        if (!bank.paid(attempt->channel_key))
+            return TL_QUERY_NOT_FOUND;
+        reply.ref("Q-" + std::string(attempt->key.serial_no));
+        return TL_QUERY_SUCCEEDED;
+    };
+    flow.statements = {insert_ledger};
+    flow.book_success = [](const tradelock::attempt &, const tl_reply &, tradelock::book &book) {
+        book.line("insert ledger");
+    };
+    return flow;
+}
+
+struct row {
+    char status = ' ';
+    tl_state state = TL_STATE_ABSENT;
+    std::string remark;
+};
+
+row look(const tradelock::client &client, const std::string &of, const std::string &op)
+{
+    const tl_key key = {of.c_str(), "C1", op.c_str()};
+    row found;
+
+    tl_show(
+        client.get(), &key, TL_LANE_SYNC,
+        [](void *context, const tl_view *view) {
+            row *into = static_cast<row *>(context);
+            into->status = view->status;
+            into->state = view->state;
+            into->remark = view->remark;
+            return 0;
+        },
+        &found);
+    return found;
+}
+
+// How many rows the ledger has of it, by a connection of our own.
+int booked(const std::string &of)
+{
+    MYSQL *connection = mysql_init(nullptr);
+    const std::string sql = "SELECT 1 FROM ledger WHERE serial_no = '" + of + "'";
+    int rows = -1;
+
+    mysql_optionsv(connection, MYSQL_READ_DEFAULT_FILE, config.c_str());
+    EXPECT(mysql_real_connect(connection, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0));
+    EXPECT(mysql_query(connection, sql.c_str()) == 0);
+    MYSQL_RES *result = mysql_store_result(connection);
+    rows = static_cast<int>(mysql_num_rows(result));
+    mysql_free_result(result);
+    mysql_close(connection);
+    return rows;
+}
+
+// Waits until a worker has brought it to Y.
+void await_paid(const tradelock::client &client, const std::string &of, const std::string &op)
+{
+    for (int i = 0; i < 2400 && look(client, of, op).status != 'Y'; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    EXPECT(look(client, of, op).status == 'Y');
+    EXPECT(booked(of) == 1);
+}
+
+tradelock::answer pay(const tradelock::workflows &workflows, const std::string &of,
+                      const std::string &op)
+{
+    return workflows.run(tradelock::request({of.c_str(), "C1", op.c_str()}, "1 EUR"));
+}
+
+void test_double_tap()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    const std::string of = serial();
+    std::vector<std::thread> threads;
+    std::atomic<int> paid{0};
+
+    workflows.add(paying(bank, "TAP"));
+    for (int i = 0; i < 8; i++)
+        threads.emplace_back([&] {
+            tradelock::answer answer = pay(workflows, of, "TAP");
+            if (answer.status() == TL_SUCCEEDED)
+                paid++;
+            else
+                EXPECT(answer.status() == TL_BUSY || answer.status() == TL_ALREADY_DONE);
+            EXPECT(!answer.not_paid());
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT(paid == 1 && bank.sends.size() == 1 && bank.sends.begin()->second == 1);
+    tradelock::answer again = pay(workflows, of, "TAP");
+    EXPECT(again.status() == TL_ALREADY_DONE && again.paid());
+    EXPECT(again.result() == "1 EUR" && again->channel_ref == "R-" + of);
+    EXPECT(std::string(again.name()) == "TL_ALREADY_DONE" && !again->own);
+    EXPECT(booked(of) == 1);
+    // Other contents under the same key.
+    EXPECT(workflows.run(tradelock::request({of.c_str(), "C1", "TAP"}, "2 EUR")).status() ==
+           TL_MISMATCH);
+}
+
+// Whatever execute throws, the trade is in doubt, and a worker's query ends it.
+void test_execute_throws()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow flow = paying(bank, "THROWN");
+    std::atomic<int> round{0};
+
+    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute {
+        bank.pay(attempt->channel_key);
+        switch (round++) {
+        case 0:
+            throw std::runtime_error("the socket broke");
+        case 1:
+            throw 7;
+        default:
+            throw tradelock::refused("not here");
+        }
+    };
+    workflows.add(flow);
+    std::vector<std::string> all;
+    for (const char *remark :
+         {"execute threw: the socket broke", "execute threw: an exception without a text",
+          "execute threw: not here"}) {
+        all.push_back(serial());
+        tradelock::answer answer = pay(workflows, all.back(), "THROWN");
+        EXPECT(answer.status() == TL_IN_DOUBT && answer->own && !answer.not_paid());
+        EXPECT(look(client, all.back(), "THROWN").remark == remark);
+        EXPECT(booked(all.back()) == 0);
+    }
+    tradelock::worker worker(workflows);
+    for (const std::string &of : all)
+        await_paid(client, of, "THROWN");
+    EXPECT(bank.sends.size() == 3 && worker.counts().succeeded == 3);
+}
+
+// A query that throws has not said anything, nor has a cancel.
+void test_query_throws()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow flow = paying(bank, "ASKED");
+    const std::string of = serial();
+    std::atomic<int> asked{0}, cancelled{0};
+
+    flow.channel.idempotent = 0;
+    flow.channel.cancel_final = 1;
+    flow.execute = [&](const tradelock::attempt &, tradelock::reply &) -> tl_execute {
+        return TL_EXECUTE_UNKNOWN;
+    };
+    flow.query = [&](const tradelock::attempt &, tradelock::reply &) -> tl_query {
+        if (asked++ < 2)
+            throw std::logic_error("who knows");
+        return cancelled < 2 ? TL_QUERY_NOT_FOUND : TL_QUERY_SUCCEEDED;
+    };
+    flow.cancel = [&](const tradelock::attempt &, tradelock::reply &) -> tl_cancel {
+        cancelled++;
+        throw std::logic_error("nor of this");
+    };
+    workflows.add(flow);
+    EXPECT(pay(workflows, of, "ASKED").status() == TL_IN_DOUBT);
+    tradelock::worker worker(workflows);
+    for (int i = 0; i < 2400 && cancelled < 1; i++) {
+        EXPECT(look(client, of, "ASKED").status == 'P');
+        std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+    EXPECT(cancelled >= 1 && asked > 2);
+    cancelled = 2;
+    await_paid(client, of, "ASKED");
+}
+
+// Books that throw are rolled back; what the channel said is not lost.
+void test_books_throw()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow flow = paying(bank, "BOOKED");
+    const std::string refused = serial(), broken = serial(), late = serial(), lost = serial();
+    std::atomic<int> failures{0}, declines{0};
+
+    flow.book_prepare = [&](const tradelock::attempt &attempt, tradelock::reply &,
+                            tradelock::book &) {
+        if (attempt->key.serial_no == refused)
+            throw tradelock::refused("too little money");
+        if (attempt->key.serial_no == broken)
+            throw std::runtime_error("no idea");
+    };
+    flow.book_success = [&](const tradelock::attempt &attempt, const tl_reply &,
+                            tradelock::book &book) {
+        book.line("insert ledger");
+        if (attempt->key.serial_no == late && failures++ < 2)
+            throw std::runtime_error("half-way");
+    };
+    flow.book_failure = [&](const tradelock::attempt &, const tl_reply &, tl_proof,
+                            tradelock::book &) {
+        if (declines++ < 2)
+            throw std::runtime_error("cannot give it back");
+    };
+    const auto execute = flow.execute;
+    flow.execute = [&, execute](const tradelock::attempt &attempt, tradelock::reply &reply) {
+        if (attempt->key.serial_no != lost)
+            return execute(attempt, reply);
+        reply.remark("closed");
+        return TL_EXECUTE_DECLINED;
+    };
+    flow.query = [&](const tradelock::attempt &attempt, tradelock::reply &) {
+        return attempt->key.serial_no == lost    ? TL_QUERY_FAILED
+               : bank.paid(attempt->channel_key) ? TL_QUERY_SUCCEEDED
+                                                 : TL_QUERY_NOT_FOUND;
+    };
+    workflows.add(flow);
+    tradelock::answer answer = pay(workflows, refused, "BOOKED");
+    EXPECT(answer.status() == TL_REFUSED && answer.not_paid());
+    EXPECT(std::string(answer->remark) == "too little money");
+    answer = pay(workflows, broken, "BOOKED");
+    EXPECT(answer.status() == TL_CALLBACK_FAILED);
+    EXPECT(std::string(answer.message()).find("the callback threw: no idea") != std::string::npos);
+    EXPECT(look(client, refused, "BOOKED").status == ' ');
+    EXPECT(look(client, broken, "BOOKED").status == ' ');
+    EXPECT(bank.count() == 0);
+
+    answer = pay(workflows, late, "BOOKED");
+    EXPECT(!answer.paid() && !answer.not_paid());
+    EXPECT(look(client, late, "BOOKED").status == 'P' && booked(late) == 0);
+    // Nor is a failure booked that cannot be booked whole.
+    answer = pay(workflows, lost, "BOOKED");
+    EXPECT(!answer.paid() && !answer.not_paid() && look(client, lost, "BOOKED").status == 'P');
+    tradelock::worker worker(workflows);
+    await_paid(client, late, "BOOKED");
+    for (int i = 0; i < 2400 && look(client, lost, "BOOKED").status != 'F'; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    EXPECT(look(client, lost, "BOOKED").status == 'F' && declines == 3 && booked(lost) == 0);
+    EXPECT(bank.sends.size() == 1);
+}
+
+int insert(st_mysql *connection, const std::string &of)
+{
+    const std::string sql =
+        "INSERT INTO ledger (serial_no, cust_no, amount_minor) VALUES ('" + of + "', 'C1', 1)";
+
+    return mysql_query(connection, sql.c_str());
+}
+
+// The same with rows on the library's connection.
+void test_rows_throw()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow flow = paying(bank, "ROWS");
+    const std::string refused = serial(), broken = serial(), late = serial(), lost = serial();
+    std::atomic<int> failures{0}, declines{0};
+
+    flow.statements.clear();
+    flow.book_success = nullptr;
+    flow.prepare = [&](const tradelock::attempt &attempt, tradelock::reply &,
+                       st_mysql *connection) -> tl_status {
+        const std::string of = attempt->key.serial_no;
+
+        if (of != refused && of != broken)
+            return TL_OK;
+        EXPECT(insert(connection, of) == 0);
+        if (of == refused)
+            throw tradelock::refused("not today");
+        throw 1;
+    };
+    flow.apply_success = [&](const tradelock::attempt &attempt, const tl_reply &,
+                             st_mysql *connection) {
+        EXPECT(insert(connection, attempt->key.serial_no) == 0);
+        if (attempt->key.serial_no == late && failures++ < 2)
+            throw std::runtime_error("half-way");
+        return TL_OK;
+    };
+    flow.apply_failure = [&](const tradelock::attempt &attempt, const tl_reply &, tl_proof,
+                             st_mysql *connection) {
+        EXPECT(insert(connection, attempt->key.serial_no) == 0);
+        if (declines++ < 1)
+            throw std::runtime_error("half-way back");
+        return TL_OK;
+    };
+    const auto execute = flow.execute;
+    flow.execute = [&, execute](const tradelock::attempt &attempt, tradelock::reply &reply) {
+        return attempt->key.serial_no == lost ? TL_EXECUTE_DECLINED : execute(attempt, reply);
+    };
+    flow.query = [&](const tradelock::attempt &attempt, tradelock::reply &) {
+        return attempt->key.serial_no == lost ? TL_QUERY_FAILED : TL_QUERY_SUCCEEDED;
+    };
+    workflows.add(flow);
+    EXPECT(pay(workflows, refused, "ROWS").status() == TL_REFUSED && booked(refused) == 0);
+    EXPECT(pay(workflows, broken, "ROWS").status() == TL_CALLBACK_FAILED && booked(broken) == 0);
+    EXPECT(look(client, broken, "ROWS").status == ' ' && bank.count() == 0);
+    tradelock::answer answer = pay(workflows, late, "ROWS");
+    EXPECT(!answer.paid() && !answer.not_paid() && booked(late) == 0);
+    answer = pay(workflows, lost, "ROWS");
+    EXPECT(!answer.paid() && !answer.not_paid() && booked(lost) == 0);
+    tradelock::worker worker(workflows);
+    await_paid(client, late, "ROWS");
+    for (int i = 0; i < 2400 && look(client, lost, "ROWS").status != 'F'; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    EXPECT(look(client, lost, "ROWS").status == 'F' && booked(lost) == 1);
+}
+
+// A log that throws is not heard, and changes nothing.
+void test_log_throws()
+{
+    channel bank;
+    tradelock::client_options options(config.c_str());
+    std::atomic<int> lines{0};
+
+    options.log = [&](const tl_log_line &) {
+        lines++;
+        throw std::runtime_error("the disk is full");
+    };
+    tradelock::client client(options);
+    tradelock::workflows workflows(client);
+    const std::string of = serial();
+
+    workflows.add(paying(bank, "LOGGED"));
+    EXPECT(pay(workflows, of, "LOGGED").status() == TL_SUCCEEDED);
+    EXPECT(lines > 0 && booked(of) == 1);
+}
+
+// A thread that ends inside a callback is no exception, and is not stopped from it.
+void test_thread_ends()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow flow = paying(bank, "ENDED");
+    const std::string of = serial();
+
+    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute {
+        bank.pay(attempt->channel_key);
+        pthread_exit(nullptr);
+    };
+    workflows.add(flow);
+    std::thread thread([&] {
+        pay(workflows, of, "ENDED");
+        EXPECT(false);
+    });
+    thread.join();
+    EXPECT(look(client, of, "ENDED").status == 'P');
+    tradelock::worker worker(workflows);
+    await_paid(client, of, "ENDED");
+}
+
+// A moved-from object holds nothing, and no call of it does anything.
+void test_moved()
+{
+    channel bank;
+    tradelock::client first = open();
+    tradelock::client client = std::move(first);
+    EXPECT(first.get() == nullptr && client.get() != nullptr);
+    try {
+        tradelock::workflows none(first);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &wrong) {
+        EXPECT(wrong.status() == TL_INVALID);
+        EXPECT(std::string(wrong.what()).find("TL_INVALID: ") == 0);
+    }
+    tradelock::workflows early(client);
+    early.add(paying(bank, "MOVED"));
+    tradelock::workflows workflows = std::move(early);
+    const std::string of = serial(), other = serial(), held = serial();
+    EXPECT(pay(early, of, "MOVED").status() == TL_INVALID);
+    try {
+        early.add(paying(bank, "MOVED"));
+        EXPECT(false);
+    } catch (const tradelock::caller_error &wrong) {
+        EXPECT(wrong.status() == TL_WRONG_STATE);
+    }
+    EXPECT(bank.count() == 0 && look(client, of, "MOVED").status == ' ');
+
+    tradelock::worker begun(workflows);
+    tradelock::worker worker = std::move(begun);
+    begun.stop();
+    EXPECT(begun.wait(0) == TL_INVALID && worker.wait(0) == TL_TIMEOUT);
+    tradelock::answer answer = pay(workflows, of, "MOVED");
+    tradelock::answer moved = std::move(answer);
+    EXPECT(moved.status() == TL_SUCCEEDED && moved.result() == "1 EUR");
+    EXPECT(answer.status() == TL_WRONG_STATE && !answer.paid() && !answer.not_paid());
+    EXPECT(answer.result().empty() && answer->view == nullptr && answer.message()[0] == '\0');
+    EXPECT(workflows.settle(answer) == TL_WRONG_STATE && workflows.settle(moved) == TL_WRONG_STATE);
+    answer = pay(workflows, other, "MOVED");
+    EXPECT(answer.status() == TL_SUCCEEDED);
+
+    tradelock::lock asked(client, {held.c_str(), "C1", "HELD"}, tradelock::lock_options(60000));
+    EXPECT(asked.ask() == TL_GRANTED);
+    tradelock::lock lock = std::move(asked);
+    EXPECT(asked.ask() == TL_INVALID && !asked.may_send(1) && asked.remaining_ms() == 0);
+    EXPECT(asked.view().status == ' ' &&
+           asked.finish(tradelock::ending(TL_OUTCOME_SUCCESS)) == TL_INVALID);
+    EXPECT(lock.may_send(1) && lock.view().status == 'P');
+    EXPECT(lock.finish(tradelock::ending(TL_OUTCOME_SUCCESS)) == TL_SUCCEEDED);
+}
+
+// A hold that nobody finished is in doubt at once, not when its max_hold is over.
+void test_locks()
+{
+    tradelock::client client = open();
+    const std::string left = serial(), rows = serial(), broken = serial();
+
+    try {
+        tradelock::lock lock(client, {left.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+        EXPECT(lock.ask() == TL_GRANTED);
+        throw std::runtime_error("out of the middle");
+    } catch (const std::runtime_error &) {
+    }
+    EXPECT(look(client, left, "LEFT").state == TL_STATE_IN_DOUBT);
+
+    tradelock::lock lock(client, {broken.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+    EXPECT(lock.ask_with([&](st_mysql *connection) -> tl_status {
+        EXPECT(insert(connection, broken) == 0);
+        throw std::runtime_error("half-way");
+    }) == TL_CALLBACK_FAILED);
+    EXPECT(lock.ask_with([&](st_mysql *) -> tl_status { throw tradelock::refused("no"); }) ==
+           TL_REFUSED);
+    EXPECT(booked(broken) == 0 && look(client, broken, "LEFT").status == ' ');
+    tradelock::lock other(client, {rows.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+    EXPECT(other.ask() == TL_GRANTED);
+    const tradelock::ending success(TL_OUTCOME_SUCCESS);
+    int calls = 0;
+    EXPECT(other.finish_with(
+               success, [&](st_mysql *) -> tl_status { throw calls++; }, 1000) ==
+           TL_CALLBACK_FAILED);
+    EXPECT(other.finish_with(
+               success,
+               [&](st_mysql *connection) {
+                   calls++;
+                   return insert(connection, rows) == 0 ? TL_OK : TL_ROLL_BACK;
+               },
+               1000) == TL_SUCCEEDED);
+    EXPECT(calls == 2 && booked(rows) == 1 && look(client, rows, "LEFT").status == 'Y');
+    try {
+        tradelock::lock wrong(client, {"", "C1", "LEFT"}, tradelock::lock_options(60000));
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID);
+    }
+}
+
+// Whatever order they are destroyed in, nothing is left and nothing is used that is gone.
+void test_order()
+{
+    channel bank;
+    std::optional<tradelock::answer> answer;
+    std::optional<tradelock::worker> worker;
+    const std::string of = serial(), again = serial();
+    {
+        tradelock::client client = open();
+        tradelock::workflows workflows(client);
+
+        workflows.add(paying(bank, "ORDER"));
+        answer = pay(workflows, of, "ORDER");
+        worker.emplace(workflows);
+    }
+    EXPECT(answer->paid() && worker->wait(0) == TL_TIMEOUT);
+    worker.reset();
+    EXPECT(answer->result() == "1 EUR");
+    answer.reset();
+
+    // And one after the other.
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    workflows.add(paying(bank, "ORDER"));
+    client = open();
+    EXPECT(pay(workflows, again, "ORDER").paid());
+    workflows = tradelock::workflows(client);
+    EXPECT(pay(workflows, serial(), "ORDER").status() == TL_UNKNOWN_OPERATION);
+}
+
+void test_errors()
+{
+    channel bank;
+
+    try {
+        tradelock::client(tradelock::client_options("/nonexistent/tradelock.cnf"));
+        EXPECT(false);
+    } catch (const tradelock::error &wrong) {
+        EXPECT(wrong.status() == TL_BAD_CONFIG);
+    }
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    try {
+        tradelock::worker worker(workflows);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &wrong) {
+        EXPECT(wrong.status() == TL_UNKNOWN_OPERATION);
+    }
+    tradelock::workflow unsafe = paying(bank, "UNSAFE");
+    unsafe.channel.idempotent = 0;
+    unsafe.query = nullptr;
+    unsafe.channel.can_query = 0;
+    try {
+        workflows.add(unsafe);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &wrong) {
+        EXPECT(wrong.status() == TL_UNSAFE);
+    }
+    tradelock::workflow nothing;
+    nothing.op_code = "NOTHING";
+    try {
+        workflows.add(nothing);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &wrong) {
+        EXPECT(wrong.status() == TL_INVALID);
+    }
+    EXPECT(pay(workflows, serial(), "UNSAFE").not_paid());
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    config = argv[1];
+    name = argv[2];
+    for (char &each : name)
+        each = each == '+' ? 'p' : each;
+    test_errors();
+    test_double_tap();
+    test_execute_throws();
+    test_query_throws();
+    test_books_throw();
+    test_rows_throw();
+    test_log_throws();
+    test_thread_ends();
+    test_moved();
+    test_locks();
+    test_order();
+    std::printf("%s: %d trades, as they should be\n", name.c_str(), number);
+    return 0;
+}

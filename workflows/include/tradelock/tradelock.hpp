@@ -1,0 +1,818 @@
+/*
+ * tradelock.hpp - the library for C++17, header only.
+ *
+ * It is <tradelock/workflow.h> with destructors and lambdas, and adds no rule of its own: read the
+ * contract there and in <tradelock/tradelock.h>.  Link as for C (pkg-config tradelock-workflow).
+ *
+ *     tradelock::client client(options);            opens; throws tradelock::error
+ *     tradelock::workflows workflows(client);
+ *     tradelock::workflow withdraw;                 a tl_workflow whose callbacks are lambdas
+ *     withdraw.execute = [](const tradelock::attempt &attempt, tradelock::reply &reply) { ... };
+ *     workflows.add(withdraw);
+ *     tradelock::answer answer = workflows.run(request);
+ *     tradelock::worker worker(workflows);          runs until it is destroyed
+ *
+ * ERRORS
+ *
+ * What cannot be made or opened throws tradelock::error, or one of its kinds, with the status and
+ * the sentence.  What happens to a payment is never thrown: run(), settle(), ask() and finish()
+ * return an answer or a status.  They may throw std::bad_alloc before anything was done.
+ *
+ * EXCEPTIONS OF CALLBACKS
+ *
+ * None passes through the library.  Each becomes the safe answer, never a decline:
+ *
+ *     execute                UNKNOWN, with what() as the remark: the retry lane finds out
+ *     query                  UNREACHABLE
+ *     cancel                 UNKNOWN
+ *     book_..., prepare, apply_...
+ *                            they cannot: all is rolled back, and what the channel said is filed
+ *     tradelock::refused from book_prepare or prepare
+ *                            TL_REFUSED, with its text as the remark; elsewhere as any other
+ *     log, loss              it is dropped
+ *
+ * A thread's cancellation (pthread_exit) is no exception, and passes as from C.
+ *
+ * OWNERSHIP
+ *
+ * Objects can be moved, not copied.  One that was moved from holds nothing: its calls answer
+ * TL_INVALID or TL_WRONG_STATE, or throw caller_error, and it may be destroyed or assigned to.
+ * Objects keep what they stand on, so the order in which they are destroyed does not matter: the
+ * session ends with the last of them.  Texts in requests, keys and options are borrowed until the
+ * call returns, and the lambdas of a workflow are kept by the registry.
+ */
+#ifndef TRADELOCK_TRADELOCK_HPP
+#define TRADELOCK_TRADELOCK_HPP
+
+#include <tradelock/callback.h>
+#include <tradelock/workflow.h>
+
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+
+namespace tradelock
+{
+
+/* ------------------------------------------------------------------------ errors -- */
+
+class error : public std::runtime_error
+{
+  public:
+    error(tl_status status, const char *message)
+        : std::runtime_error(std::string(tl_status_name(status)) + ": " +
+                             (message[0] != '\0' ? message : tl_status_text(status))),
+          status_(status)
+    {
+    }
+    tl_status status() const noexcept
+    {
+        return status_;
+    }
+
+  private:
+    tl_status status_;
+};
+
+/* By class of the status: what to do next. */
+struct retry_error : error {
+    using error::error; /* nothing happened; try again later */
+};
+struct caller_error : error {
+    using error::error; /* the call itself is wrong */
+};
+struct broken_error : error {
+    using error::error; /* library, server or machine need a person */
+};
+
+/* From book_prepare or prepare: leave no row behind, and tell the caller why. */
+class refused : public std::runtime_error
+{
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/* Throws the error of this status, with the thread's sentence; DONE is none. */
+inline void check(tl_status status)
+{
+    const tl_class kind = tl_status_class(status);
+
+    if (kind == TL_CLASS_DONE)
+        return;
+    const std::string message = tl_error_message();
+    if (kind == TL_CLASS_RETRY)
+        throw retry_error(status, message.c_str());
+    if (kind == TL_CLASS_CALLER)
+        throw caller_error(status, message.c_str());
+    if (kind == TL_CLASS_BROKEN)
+        throw broken_error(status, message.c_str());
+    throw error(status, message.c_str());
+}
+
+namespace detail
+{
+
+/* What fn returns; or what fail makes of the exception's text. */
+template <typename Result, typename Fn, typename Fail> Result guarded(Fn &&fn, Fail &&fail)
+{
+    try {
+        return fn();
+    }
+#if defined(__GLIBCXX__)
+    catch (abi::__forced_unwind &) {
+        throw;
+    }
+#endif
+    catch (const std::exception &thrown) {
+        return fail(thrown.what());
+    } catch (...) {
+        return fail("an exception without a text");
+    }
+}
+
+inline tl_status cannot(const char *why)
+{
+    return tl_error_report(TL_CALLBACK_FAILED, "the callback threw: %s", why);
+}
+
+} // namespace detail
+
+/* ------------------------------------------------------------- what callbacks see -- */
+
+/* A tl_attempt, until the callback returns. */
+class attempt
+{
+  public:
+    explicit attempt(const tl_attempt &given) noexcept : given_(&given)
+    {
+    }
+    const tl_attempt *operator->() const noexcept
+    {
+        return given_;
+    }
+    std::string_view payload() const noexcept
+    {
+        return {static_cast<const char *>(given_->payload), given_->payload_size};
+    }
+    int64_t left_ms() const noexcept
+    {
+        return tl_attempt_left_ms(given_);
+    }
+
+  private:
+    const tl_attempt *given_;
+};
+
+/* A tl_reply, until the callback returns.  What it cannot take throws caller_error. */
+class reply
+{
+  public:
+    explicit reply(tl_reply &given) noexcept : given_(&given)
+    {
+    }
+    const tl_reply *operator->() const noexcept
+    {
+        return given_;
+    }
+    void ref(const std::string &channel_ref)
+    {
+        check(tl_reply_ref(given_, channel_ref.c_str()));
+    }
+    void result(std::string_view bytes)
+    {
+        check(tl_reply_result(given_, bytes.data() != nullptr ? bytes.data() : "", bytes.size()));
+    }
+    void remark(const std::string &text) noexcept
+    {
+        tl_reply_remark(given_, "%s", text.c_str());
+    }
+    void retryable(bool yes) noexcept
+    {
+        given_->retryable = yes ? 1 : 0;
+    }
+
+  private:
+    tl_reply *given_;
+};
+
+/* The lines of one transaction (<tradelock/books.h>), until the callback returns. */
+class book
+{
+  public:
+    explicit book(tl_book *given) noexcept : given_(given)
+    {
+    }
+    book &line(const char *statement) noexcept
+    {
+        tl_book_line(given_, statement);
+        return *this;
+    }
+    book &number(const char *value, int64_t is) noexcept
+    {
+        tl_book_int(given_, value, is);
+        return *this;
+    }
+    book &text(const char *value, const std::string &is) noexcept
+    {
+        /* What has a NUL inside would be cut: it is written as bytes, which a text column refuses. */
+        if (is.find('\0') != std::string::npos)
+            tl_book_bytes(given_, value, is.data(), is.size());
+        else
+            tl_book_text(given_, value, is.c_str());
+        return *this;
+    }
+    book &bytes(const char *value, std::string_view is) noexcept
+    {
+        tl_book_bytes(given_, value, is.data() != nullptr ? is.data() : "", is.size());
+        return *this;
+    }
+    book &null(const char *value) noexcept
+    {
+        tl_book_null(given_, value);
+        return *this;
+    }
+
+  private:
+    tl_book *given_;
+};
+
+/* ------------------------------------------------------------------------- client -- */
+
+struct client_options : tl_client_options {
+    client_options() : tl_client_options(TL_CLIENT_OPTIONS_INIT)
+    {
+    }
+    explicit client_options(const char *file) : client_options()
+    {
+        config_file = file;
+    }
+    /* Instead of those of C: */
+    std::function<void(const tl_log_line &)> log;
+    std::function<void()> loss;
+};
+
+namespace detail
+{
+
+struct client_state {
+    tl_client *handle = nullptr;
+    std::function<void(const tl_log_line &)> log;
+    std::function<void()> loss;
+
+    client_state() = default;
+    client_state(const client_state &) = delete;
+    client_state &operator=(const client_state &) = delete;
+    ~client_state()
+    {
+        tl_client_close(handle);
+    }
+    static void on_log(void *context, const tl_log_line *line)
+    {
+        guarded<int>([&] { return static_cast<client_state *>(context)->log(*line), 0; },
+                     [](const char *) { return 0; });
+    }
+    static void on_loss(void *context)
+    {
+        guarded<int>([&] { return static_cast<client_state *>(context)->loss(), 0; },
+                     [](const char *) { return 0; });
+    }
+};
+
+} // namespace detail
+
+class client
+{
+  public:
+    explicit client(const client_options &options)
+        : state_(std::make_shared<detail::client_state>())
+    {
+        tl_client_options given = options;
+
+        state_->log = options.log;
+        state_->loss = options.loss;
+        if (state_->log) {
+            given.log = detail::client_state::on_log;
+            given.log_context = state_.get();
+        }
+        if (state_->loss) {
+            given.loss = detail::client_state::on_loss;
+            given.loss_context = state_.get();
+        }
+        check(tl_client_open(&state_->handle, &given));
+    }
+    client(client &&) noexcept = default;
+    client &operator=(client &&) noexcept = default;
+
+    /* For every call of C; NULL when it was moved from. */
+    tl_client *get() const noexcept
+    {
+        return state_ ? state_->handle : nullptr;
+    }
+    const std::shared_ptr<detail::client_state> &state() const noexcept
+    {
+        return state_;
+    }
+
+  private:
+    std::shared_ptr<detail::client_state> state_;
+};
+
+/* ---------------------------------------------------------------------- workflows -- */
+
+/* A tl_statement that is named and nothing else is said of; the fields can be set. */
+struct statement : tl_statement {
+    statement(const char *named, const char *text) : tl_statement()
+    {
+        name = named;
+        sql = text;
+    }
+};
+
+/* A tl_workflow; its callbacks are these, and its context is the wrapper's. */
+struct workflow : tl_workflow {
+    workflow() : tl_workflow(TL_WORKFLOW_INIT)
+    {
+    }
+    std::function<tl_execute(const attempt &, reply &)> execute;
+    std::function<tl_query(const attempt &, reply &)> query;
+    std::function<tl_cancel(const attempt &, reply &)> cancel;
+    /* Lines of declared statements.  They refuse and fail by what they throw. */
+    std::vector<tl_statement> statements;
+    std::function<void(const attempt &, reply &, book &)> book_prepare;
+    std::function<void(const attempt &, const tl_reply &, book &)> book_success;
+    std::function<void(const attempt &, const tl_reply &, tl_proof, book &)> book_failure;
+    /* Or rows on the library's connection; TL_TRY_AGAIN after 1213, 1205 and 1020. */
+    std::function<tl_status(const attempt &, reply &, st_mysql *)> prepare;
+    std::function<tl_status(const attempt &, const tl_reply &, st_mysql *)> apply_success;
+    std::function<tl_status(const attempt &, const tl_reply &, tl_proof, st_mysql *)> apply_failure;
+};
+
+struct request : tl_request {
+    request() : tl_request(TL_REQUEST_INIT)
+    {
+    }
+    explicit request(const tl_key &of, std::string_view contents = {}) : request()
+    {
+        key = of;
+        payload = contents.data();
+        payload_size = contents.size();
+    }
+};
+
+namespace detail
+{
+
+/* The callbacks of C, each around one lambda. */
+struct calls {
+    static const workflow &of(void *context)
+    {
+        return *static_cast<const workflow *>(context);
+    }
+    static tl_execute execute(void *context, const tl_attempt *given, tl_reply *out)
+    {
+        return guarded<tl_execute>(
+            [&] {
+                reply to(*out);
+                return of(context).execute(attempt(*given), to);
+            },
+            [&](const char *why) {
+                tl_reply_remark(out, "execute threw: %s", why);
+                return TL_EXECUTE_UNKNOWN;
+            });
+    }
+    static tl_query query(void *context, const tl_attempt *given, tl_reply *out)
+    {
+        return guarded<tl_query>(
+            [&] {
+                reply to(*out);
+                return of(context).query(attempt(*given), to);
+            },
+            [&](const char *why) {
+                tl_reply_remark(out, "query threw: %s", why);
+                return TL_QUERY_UNREACHABLE;
+            });
+    }
+    static tl_cancel cancel(void *context, const tl_attempt *given, tl_reply *out)
+    {
+        return guarded<tl_cancel>(
+            [&] {
+                reply to(*out);
+                return of(context).cancel(attempt(*given), to);
+            },
+            [&](const char *why) {
+                tl_reply_remark(out, "cancel threw: %s", why);
+                return TL_CANCEL_UNKNOWN;
+            });
+    }
+    static tl_status book_prepare(void *context, const tl_attempt *given, tl_reply *out,
+                                  tl_book *lines)
+    {
+        return before(out, [&](reply &to) {
+            book writes(lines);
+            of(context).book_prepare(attempt(*given), to, writes);
+            return TL_OK;
+        });
+    }
+    static tl_status prepare(void *context, const tl_attempt *given, tl_reply *out,
+                             st_mysql *connection)
+    {
+        return before(
+            out, [&](reply &to) { return of(context).prepare(attempt(*given), to, connection); });
+    }
+    /* What comes before the payment may refuse it. */
+    template <typename Fn> static tl_status before(tl_reply *out, Fn &&fn)
+    {
+        return guarded<tl_status>(
+            [&] {
+                reply to(*out);
+                try {
+                    return fn(to);
+                } catch (const refused &why) {
+                    tl_reply_remark(out, "%s", why.what());
+                    return TL_REFUSED;
+                }
+            },
+            cannot);
+    }
+    static tl_status book_success(void *context, const tl_attempt *given, const tl_reply *said,
+                                  tl_book *lines)
+    {
+        return guarded<tl_status>(
+            [&] {
+                book writes(lines);
+                of(context).book_success(attempt(*given), *said, writes);
+                return TL_OK;
+            },
+            cannot);
+    }
+    static tl_status book_failure(void *context, const tl_attempt *given, const tl_reply *said,
+                                  tl_proof proof, tl_book *lines)
+    {
+        return guarded<tl_status>(
+            [&] {
+                book writes(lines);
+                of(context).book_failure(attempt(*given), *said, proof, writes);
+                return TL_OK;
+            },
+            cannot);
+    }
+    static tl_status apply_success(void *context, const tl_attempt *given, const tl_reply *said,
+                                   st_mysql *connection)
+    {
+        return guarded<tl_status>(
+            [&] { return of(context).apply_success(attempt(*given), *said, connection); }, cannot);
+    }
+    static tl_status apply_failure(void *context, const tl_attempt *given, const tl_reply *said,
+                                   tl_proof proof, st_mysql *connection)
+    {
+        return guarded<tl_status>(
+            [&] { return of(context).apply_failure(attempt(*given), *said, proof, connection); },
+            cannot);
+    }
+};
+
+/* The lambdas first: the registry goes before them. */
+struct workflows_state {
+    std::shared_ptr<client_state> client;
+    std::vector<std::unique_ptr<workflow>> kept;
+    tl_workflows *handle = nullptr;
+
+    workflows_state() = default;
+    workflows_state(const workflows_state &) = delete;
+    workflows_state &operator=(const workflows_state &) = delete;
+    ~workflows_state()
+    {
+        tl_workflows_free(handle);
+    }
+};
+
+struct answer_state {
+    std::shared_ptr<workflows_state> workflows;
+    tl_answer answer = TL_ANSWER_INIT;
+    char message[512] = "";
+
+    answer_state() = default;
+    answer_state(const answer_state &) = delete;
+    answer_state &operator=(const answer_state &) = delete;
+    ~answer_state()
+    {
+        tl_answer_clear(&answer);
+    }
+    /* No memory is taken for it: money may have moved. */
+    tl_status take(tl_status status) noexcept
+    {
+        std::strncpy(message, tl_error_message(), sizeof message - 1);
+        return status;
+    }
+};
+
+} // namespace detail
+
+/* What became of a payment.  After a move it says TL_WRONG_STATE. */
+class answer
+{
+  public:
+    tl_status status() const noexcept
+    {
+        return state_ ? status_ : TL_WRONG_STATE;
+    }
+    /* It is paid, now or before. */
+    bool paid() const noexcept
+    {
+        return status() == TL_SUCCEEDED || status() == TL_ALREADY_DONE;
+    }
+    /* It was not paid by this trade, so other means may be used. */
+    bool not_paid() const noexcept
+    {
+        const tl_class kind = tl_status_class(status());
+
+        return state_ && (status_ == TL_FAILED || status_ == TL_REFUSED || kind == TL_CLASS_RETRY ||
+                          kind == TL_CLASS_CALLER);
+    }
+    const char *name() const noexcept
+    {
+        return tl_status_name(status());
+    }
+    const char *message() const noexcept
+    {
+        return state_ ? state_->message : "";
+    }
+    std::string_view result() const noexcept
+    {
+        return {static_cast<const char *>(get()->result), get()->result_size};
+    }
+    /* All else; never NULL. */
+    const tl_answer *operator->() const noexcept
+    {
+        return get();
+    }
+
+  private:
+    friend class workflows;
+    explicit answer(std::unique_ptr<detail::answer_state> state) noexcept : state_(std::move(state))
+    {
+    }
+    const tl_answer *get() const noexcept
+    {
+        static const tl_answer none = TL_ANSWER_INIT;
+
+        return state_ ? &state_->answer : &none;
+    }
+    std::unique_ptr<detail::answer_state> state_;
+    tl_status status_ = TL_WRONG_STATE;
+};
+
+class workflows
+{
+  public:
+    explicit workflows(const client &on) : state_(std::make_shared<detail::workflows_state>())
+    {
+        state_->client = on.state();
+        check(tl_workflows_new(&state_->handle, on.get()));
+    }
+    workflows(workflows &&) noexcept = default;
+    workflows &operator=(workflows &&) noexcept = default;
+
+    tl_workflows *get() const noexcept
+    {
+        return state_ ? state_->handle : nullptr;
+    }
+
+    /* Registers one operation.  By one thread, and before the first run of it. */
+    void add(workflow given)
+    {
+        using detail::calls;
+        if (!state_)
+            throw caller_error(TL_WRONG_STATE, "the registry was moved from");
+        auto kept = std::make_unique<workflow>(std::move(given));
+        tl_workflow flow = *kept;
+
+        state_->kept.reserve(state_->kept.size() + 1);
+        flow.context = kept.get();
+        flow.execute = kept->execute ? calls::execute : nullptr;
+        flow.query = kept->query ? calls::query : nullptr;
+        flow.cancel = kept->cancel ? calls::cancel : nullptr;
+        flow.statements = kept->statements.empty() ? nullptr : kept->statements.data();
+        flow.statement_count = kept->statements.size();
+        flow.book_prepare = kept->book_prepare ? calls::book_prepare : nullptr;
+        flow.book_success = kept->book_success ? calls::book_success : nullptr;
+        flow.book_failure = kept->book_failure ? calls::book_failure : nullptr;
+        flow.prepare = kept->prepare ? calls::prepare : nullptr;
+        flow.apply_success = kept->apply_success ? calls::apply_success : nullptr;
+        flow.apply_failure = kept->apply_failure ? calls::apply_failure : nullptr;
+        check(tl_workflow_register(state_->handle, &flow));
+        state_->kept.push_back(std::move(kept));
+    }
+
+    /* tl_workflow_run(). */
+    answer run(const tl_request &wanted) const
+    {
+        answer result(std::make_unique<detail::answer_state>());
+
+        result.state_->workflows = state_;
+        result.status_ =
+            result.state_->take(tl_workflow_run(get(), &wanted, &result.state_->answer));
+        return result;
+    }
+    /* tl_workflow_settle(): goes on where TL_UNKNOWN stopped. */
+    tl_status settle(answer &lost) const noexcept
+    {
+        if (!lost.state_)
+            return TL_WRONG_STATE;
+        lost.status_ = lost.state_->take(tl_workflow_settle(get(), &lost.state_->answer));
+        return lost.status_;
+    }
+
+  private:
+    friend class worker;
+    std::shared_ptr<detail::workflows_state> state_;
+};
+
+/* Compensates, from its making until it is destroyed, which waits for what it holds. */
+class worker
+{
+  public:
+    explicit worker(const workflows &on, const tl_worker_options &options = TL_WORKER_OPTIONS_INIT)
+        : workflows_(on.state_)
+    {
+        tl_worker *handle = nullptr;
+
+        check(tl_worker_start(&handle, on.get(), &options));
+        handle_.reset(handle);
+    }
+    worker(worker &&) noexcept = default;
+    worker &operator=(worker &&other) noexcept
+    {
+        /* The one that stood here stops before the registry that it stands on goes. */
+        handle_ = std::move(other.handle_);
+        workflows_ = std::move(other.workflows_);
+        return *this;
+    }
+
+    tl_worker *get() const noexcept
+    {
+        return handle_.get();
+    }
+    void stop() noexcept
+    {
+        tl_worker_stop(get());
+    }
+    tl_status wait(int64_t wait_ms) noexcept
+    {
+        return tl_worker_wait(get(), wait_ms);
+    }
+    tl_worker_counts counts() const
+    {
+        tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+
+        check(tl_worker_count(get(), &counts));
+        return counts;
+    }
+
+  private:
+    struct release {
+        void operator()(tl_worker *handle) const noexcept
+        {
+            tl_worker_free(handle);
+        }
+    };
+    std::shared_ptr<detail::workflows_state> workflows_;
+    std::unique_ptr<tl_worker, release> handle_;
+};
+
+/* --------------------------------------------------------------------- trade locks -- */
+
+struct lock_options : tl_lock_options {
+    explicit lock_options(int64_t hold_ms) : tl_lock_options(TL_LOCK_OPTIONS_INIT)
+    {
+        max_hold_ms = hold_ms;
+    }
+};
+
+struct ending : tl_ending {
+    explicit ending(tl_outcome is, tl_proof by = TL_PROOF_NONE) : tl_ending(TL_ENDING_INIT)
+    {
+        outcome = is;
+        proof = by;
+    }
+};
+
+namespace detail
+{
+
+struct lock_release {
+    bool asked = false;
+
+    void operator()(tl_lock *handle) const noexcept
+    {
+        const tl_ending unknown = TL_ENDING_INIT;
+
+        /* On what is not held this changes nothing. */
+        if (asked)
+            tl_lock_finish(handle, &unknown);
+        tl_lock_free(handle);
+    }
+};
+
+} // namespace detail
+
+/* A trade lock.  A hold that is not finished ends with it as TL_OUTCOME_UNKNOWN: nobody is paid
+ * twice for an exception, and the retry lane finds out. */
+class lock
+{
+  public:
+    lock(const client &on, const tl_key &key, const tl_lock_options &options) : client_(on.state())
+    {
+        tl_lock *handle = nullptr;
+
+        check(tl_lock_new(&handle, on.get(), &key, &options));
+        handle_.reset(handle);
+    }
+    lock(lock &&) noexcept = default;
+    lock &operator=(lock &&other) noexcept
+    {
+        handle_ = std::move(other.handle_);
+        client_ = std::move(other.client_);
+        return *this;
+    }
+
+    tl_lock *get() const noexcept
+    {
+        return handle_.get();
+    }
+    tl_status ask(int64_t wait_ms = 0) noexcept
+    {
+        return note(tl_lock_ask(get(), wait_ms));
+    }
+    /* With rows in the transaction that makes P, and in the one that ends it (callback.h). */
+    template <typename Fn> tl_status ask_with(Fn &&rows, int64_t wait_ms = 0) noexcept
+    {
+        using function = std::remove_reference_t<Fn>;
+        return note(tl_lock_ask_with(get(), call<function>, address(rows), wait_ms));
+    }
+    tl_status finish(const tl_ending &how) noexcept
+    {
+        return tl_lock_finish(get(), &how);
+    }
+    template <typename Fn>
+    tl_status finish_with(const tl_ending &how, Fn &&rows, int64_t commit_ms) noexcept
+    {
+        using function = std::remove_reference_t<Fn>;
+        return tl_lock_finish_with(get(), &how, call<function>, address(rows), commit_ms);
+    }
+    tl_status settle() noexcept
+    {
+        return tl_lock_settle(get());
+    }
+    bool may_send(int64_t send_ms) const noexcept
+    {
+        return tl_may_send(get(), send_ms) != 0;
+    }
+    int64_t remaining_ms() const noexcept
+    {
+        return tl_lock_remaining_ms(get());
+    }
+    const tl_view &view() const noexcept
+    {
+        return *tl_lock_view(get());
+    }
+
+  private:
+    tl_status note(tl_status status) noexcept
+    {
+        if (handle_)
+            handle_.get_deleter().asked = true;
+        return status;
+    }
+    template <typename Fn> static void *address(Fn &rows) noexcept
+    {
+        return const_cast<void *>(static_cast<const void *>(std::addressof(rows)));
+    }
+    template <typename Fn> static tl_status call(void *context, st_mysql *connection)
+    {
+        return detail::guarded<tl_status>(
+            [&]() -> tl_status {
+                try {
+                    return (*static_cast<Fn *>(context))(connection);
+                } catch (const refused &why) {
+                    return tl_error_report(TL_REFUSED, "%s", why.what());
+                }
+            },
+            detail::cannot);
+    }
+    std::shared_ptr<detail::client_state> client_;
+    std::unique_ptr<tl_lock, detail::lock_release> handle_;
+};
+
+} // namespace tradelock
+
+#endif
