@@ -24,6 +24,10 @@ foreach(page
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
 
+# Examples, to be copied.
+install(DIRECTORY workflows/examples/webhook DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+  USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
+
 install(EXPORT tradelock-targets NAMESPACE tradelock:: DESTINATION ${TL_CMAKE_DIR})
 configure_package_config_file(
   tools/dev/cmake/tradelock-config.cmake.in
