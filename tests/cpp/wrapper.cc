@@ -552,6 +552,19 @@ void test_order()
     EXPECT(answer->result() == "1 EUR");
     answer.reset();
 
+    // A worker that takes another's place.
+    {
+        tradelock::client one = open(), two = open();
+        tradelock::workflows first(one), second(two);
+
+        first.add(paying(bank, "ORDER"));
+        second.add(paying(bank, "ORDER"));
+        worker.emplace(first);
+        *worker = tradelock::worker(second);
+    }
+    EXPECT(worker->wait(0) == TL_TIMEOUT && worker->counts().lost == 0);
+    worker.reset();
+
     // And one after the other.
     tradelock::client client = open();
     tradelock::workflows workflows(client);

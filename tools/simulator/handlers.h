@@ -26,6 +26,7 @@ struct reply {
     size_t csv_size;
     bool raw; /* csv is whatever an upstream answered, with these headers; free them */
     struct curl_slist *headers;
+    uint64_t unsent_size; /* after HEAD: how long the body would be */
 };
 
 #define BODY_MAX ((size_t)16384)

@@ -176,6 +176,8 @@ static void pass_on(struct work *work)
     reply->raw = true;
     reply->csv = exchange->answer;
     reply->csv_size = exchange->answer_size;
+    if (strcmp(exchange->method, "HEAD") == 0)
+        reply->unsent_size = exchange->unsent_size;
     reply->headers = exchange->answer_headers;
     exchange->answer = NULL;
     exchange->answer_headers = NULL;
@@ -388,7 +390,10 @@ static bool kept_back(struct work *work)
 {
     switch (work->fault.kind) {
     case FAULT_SLOW:
-        return !delay(work);
+        if (delay(work))
+            return false;
+        durable(work->proxy, write_down(work, RECORD_KEPT));
+        return true;
     case FAULT_DROP_BEFORE:
         answer_nothing(work);
         break;

@@ -49,6 +49,13 @@ static void add_headers(struct MHD_Response *response, const struct curl_slist *
     }
 }
 
+/* After HEAD only the length is told; the library never asks for the body. */
+static ssize_t no_body(void *context, uint64_t place, char *buffer, size_t size)
+{
+    (void)context, (void)place, (void)buffer, (void)size;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct reply *reply)
 {
     const char *type = reply->csv ? "text/csv; charset=utf-8" : "application/json";
@@ -65,7 +72,11 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct repl
         json_decref(reply->body);
         size = strlen(text);
     }
-    response = memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
+    if (reply->unsent_size > 0)
+        response = memory_need(
+            MHD_create_response_from_callback(reply->unsent_size, 1024, no_body, NULL, NULL));
+    else
+        response = memory_need(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
     if (reply->raw)
         add_headers(response, reply->headers);
     else

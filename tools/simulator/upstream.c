@@ -375,12 +375,15 @@ static bool before_request(CURLcode code)
 static void find_fate(struct transfer *transfer, CURL *handle, CURLcode code)
 {
     struct exchange *exchange = transfer->exchange;
+    curl_off_t length = 0;
     long number = 0;
 
     exchange->sent = true;
     if (code == CURLE_OK) {
         curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &number);
         exchange->status = (int)number;
+        curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+        exchange->unsent_size = length > 0 ? (uint64_t)length : 0;
         return;
     }
     number = 1;

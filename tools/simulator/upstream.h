@@ -37,6 +37,7 @@ struct exchange {
     struct curl_slist *answer_headers; /* those that are passed on; free them */
     char *answer;                      /* free() it */
     size_t answer_size;
+    uint64_t unsent_size;   /* how long it says that the answer is, also where none is sent */
     bool late;              /* there was no answer in time */
     struct problem problem; /* why there was no answer */
 };
