@@ -237,3 +237,16 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
         free(entry);
     return status;
 }
+
+const char *tl_workflow_operation(tl_workflows *workflows, unsigned n)
+{
+    const workflow *entry;
+
+    workflow_call_begins();
+    if (workflows == NULL) {
+        (void)tl_error_report(TL_INVALID, "workflows is NULL");
+        return NULL;
+    }
+    entry = workflows_at(workflows, n);
+    return entry != NULL ? entry->op_code : NULL;
+}

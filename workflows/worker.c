@@ -36,6 +36,8 @@
 /* If due work could not be claimed, since somebody else claims it: look again after this time. */
 #define CONTENDED_MS 20
 #define ERROR_MOST_MS 1000
+/* A round may wait for a suspect as long as this one may be held, and a moment besides. */
+#define ROUND_MARGIN_MS 10000
 
 struct tl_worker {
     /* Fixed after the start. */
@@ -59,6 +61,8 @@ struct tl_worker {
     unsigned awaited;   /* the claimer sleeps until no more than these are in flight */
     int stopping, closing, over;
     tl_status status; /* why the worker is over */
+    int64_t round_ms; /* when a round of claiming ended last, or the first began */
+    int claims_fail;  /* the last round ended with an error */
     tl_worker_counts counts;
 
     /* The claimer's own. */
@@ -605,12 +609,22 @@ static void pause_after(tl_worker *worker, tl_status status)
     sleep_unless_stopped(worker, delay_ms);
 }
 
+static void note_round(tl_worker *worker, tl_status status)
+{
+    pthread_mutex_lock(&worker->mutex);
+    worker->claims_fail = status != TL_OK;
+    if (status == TL_OK)
+        worker->round_ms = schedule_now_ms();
+    pthread_mutex_unlock(&worker->mutex);
+}
+
 static tl_status claim_until_stopped(tl_worker *worker)
 {
     while (!is_stopping(worker)) {
         int64_t wait_ms = 0;
         tl_status status = claim_round(worker, &wait_ms);
 
+        note_round(worker, status);
         if (status == TL_WRONG_PROCESS)
             return status;
         if (status != TL_OK) {
@@ -759,6 +773,7 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
     worker->unclaimed_ms =
         options->unclaimed_ms != 0 ? options->unclaimed_ms : UNCLAIMED_DEFAULT_MS;
     worker->overdue_ms = schedule_now_ms();
+    worker->round_ms = schedule_now_ms();
     status = start_threads(worker);
     if (status != TL_OK) {
         tl_worker_free(worker);
@@ -831,5 +846,46 @@ tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts)
     counts->in_flight = worker->in_flight;
     pthread_mutex_unlock(&worker->mutex);
     counts->version = TL_WORKER_COUNTS_VERSION;
+    return TL_OK;
+}
+
+/* The longest hold of what is registered, under way or not. */
+static int64_t longest_hold_ms(tl_worker *worker)
+{
+    int64_t longest = 0;
+    const workflow *of;
+
+    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++)
+        if (of->given.policy.max_hold_ms > longest)
+            longest = of->given.policy.max_hold_ms;
+    return longest;
+}
+
+/* Two rounds in a row may each take their time before a moment of sleep is over. */
+tl_status tl_worker_check(tl_worker *worker)
+{
+    int64_t silent_ms, allowed_ms;
+    int stopping, claims_fail;
+
+    workflow_call_begins();
+    if (worker == NULL)
+        return tl_error_report(TL_INVALID, "worker is NULL");
+    allowed_ms = 2 * worker->idle_max_ms + longest_hold_ms(worker) + ROUND_MARGIN_MS;
+    pthread_mutex_lock(&worker->mutex);
+    silent_ms = schedule_now_ms() - worker->round_ms;
+    stopping = worker->stopping;
+    claims_fail = worker->claims_fail;
+    pthread_mutex_unlock(&worker->mutex);
+    if (stopping)
+        return tl_error_report(TL_WRONG_STATE, "the worker was told to stop, or has stopped");
+    if (tl_client_alive_ms(worker->client) <= 0)
+        return tl_error_report(TL_UNREACHABLE,
+                               "heartbeats are not confirmed: the session is not certain");
+    if (claims_fail)
+        return tl_error_report(TL_UNREACHABLE, "claiming due work fails since %" PRId64 " ms",
+                               silent_ms);
+    if (silent_ms > allowed_ms)
+        return tl_error_report(TL_TIMEOUT, "no round of claiming has ended for %" PRId64 " ms",
+                               silent_ms);
     return TL_OK;
 }

@@ -178,6 +178,9 @@ tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_
     status = client_check(client);
     if (status == TL_OK)
         status = check_names(channel, op_code);
+    /* Such a client looks, and writes nothing. */
+    if (status == TL_OK && client->flags & TL_CLIENT_NO_SESSION)
+        return TL_OK;
     if (status == TL_OK)
         /* One that waits: an operator may be deciding about the channel. */
         status =

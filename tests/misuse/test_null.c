@@ -1346,6 +1346,11 @@ CALL(tl_work_end)
     return NEUTRAL;
 }
 
+CALL(tl_worker_check)
+{
+    return (int)tl_worker_check(N(1, have.worker));
+}
+
 CALL(tl_worker_count)
 {
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
@@ -1376,6 +1381,11 @@ CALL(tl_worker_stop)
 CALL(tl_worker_wait)
 {
     return (int)tl_worker_wait(N(1, have.worker), 0);
+}
+
+CALL(tl_workflow_operation)
+{
+    return tl_workflow_operation(N(1, have.workflows), 0) == NULL ? NEUTRAL : WRONG;
 }
 
 CALL(tl_workflow_register)
@@ -1885,11 +1895,13 @@ static const struct entry {
     FUNCTION(tl_work_traced, 0),
     FUNCTION(tl_work_begin, 0),
     FUNCTION(tl_work_end, 0),
+    FUNCTION(tl_worker_check, 1),
     FUNCTION(tl_worker_count, 2),
     FUNCTION(tl_worker_free, 1),
     FUNCTION(tl_worker_start, 3),
     FUNCTION(tl_worker_stop, 1),
     FUNCTION(tl_worker_wait, 1),
+    FUNCTION(tl_workflow_operation, 1),
     FUNCTION(tl_workflow_register, 2),
     FUNCTION(tl_workflow_await, 3),
     FUNCTION(tl_workflow_batch, 5),

@@ -10,14 +10,16 @@ static tl_status client_page(void *context, tl_metrics_fn write, void *to)
     return tl_metrics_write(context, write, to);
 }
 
-int metrics_server_open(metrics_server **out, const tl_client *client, char *problem, size_t space)
+int metrics_server_open(metrics_server **out, const tl_client *client, metrics_health_fn health,
+                        void *health_context, char *problem, size_t space)
 {
     const char *listen = tl_metrics_listen(client);
 
     *out = NULL;
     if (listen[0] == '\0')
         return 0;
-    *out = metrics_server_start(listen, client_page, (void *)(uintptr_t)client, problem, space);
+    *out = metrics_server_start(listen, client_page, (void *)(uintptr_t)client, health,
+                                health_context, problem, space);
     if (*out == NULL)
         return 1;
     printf("metrics at %s\n", metrics_server_url(*out));
@@ -41,6 +43,8 @@ struct metrics_server {
     struct MHD_Daemon *daemon;
     metrics_page_fn page;
     void *context;
+    metrics_health_fn health; /* or NULL */
+    void *health_context;
     char url[URL_SPACE];
 };
 
@@ -109,6 +113,13 @@ static enum MHD_Result send_page(metrics_server *server, struct MHD_Connection *
     return say(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, tl_error_message());
 }
 
+static enum MHD_Result tell_health(metrics_server *server, struct MHD_Connection *connection)
+{
+    if (server->health(server->health_context) == TL_OK)
+        return say(connection, MHD_HTTP_OK, "it works");
+    return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, tl_error_message());
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *data, size_t *data_size, void **began)
@@ -125,6 +136,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is answered");
+    if (strcmp(path, "/healthz") == 0 && ((metrics_server *)context)->health != NULL)
+        return tell_health(context, connection);
     if (strcmp(path, "/metrics") != 0)
         return say(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics");
     return send_page(context, connection);
@@ -155,7 +168,8 @@ static void write_url(metrics_server *server, const struct sockaddr_in *address)
 }
 
 metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, void *context,
-                                     char *problem, size_t space)
+                                     metrics_health_fn health, void *health_context, char *problem,
+                                     size_t space)
 {
     struct sockaddr_in address;
     metrics_server *server;
@@ -172,6 +186,8 @@ metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, v
     }
     server->page = page;
     server->context = context;
+    server->health = health;
+    server->health_context = health_context;
     errno = 0;
     server->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, ntohs(address.sin_port), NULL, NULL,
@@ -204,10 +220,13 @@ void metrics_server_stop(metrics_server *server)
 #else
 
 metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, void *context,
-                                     char *problem, size_t space)
+                                     metrics_health_fn health, void *health_context, char *problem,
+                                     size_t space)
 {
     (void)page;
     (void)context;
+    (void)health;
+    (void)health_context;
     snprintf(problem, space,
              "metrics cannot be served at %s: this program was built without libmicrohttpd",
              listen);

@@ -1,4 +1,5 @@
-/* Serves metrics to Prometheus over HTTP, on this machine's loopback only: GET /metrics. */
+/* Serves metrics to Prometheus over HTTP, on this machine's loopback only: GET /metrics.  A program
+ * that is asked after its health answers GET /healthz, too. */
 #ifndef TRADELOCK_METRICS_SERVER_H
 #define TRADELOCK_METRICS_SERVER_H
 
@@ -10,11 +11,15 @@ typedef struct metrics_server metrics_server;
  * else the scraper gets an error with the sentence of tl_error_message(). */
 typedef tl_status (*metrics_page_fn)(void *context, tl_metrics_fn write, void *to);
 
+/* TL_OK: 200.  Else 503, with the sentence of tl_error_message().  On the server's thread. */
+typedef tl_status (*metrics_health_fn)(void *context);
+
 /* Listens on an address such as 127.0.0.1:9464, in a thread of its own; port 0 is any free one.
  * NULL: it cannot, and `problem` has the sentence.  Block signals before, since its thread has the
- * caller's mask. */
+ * caller's mask.  health NULL: there is no /healthz. */
 metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, void *context,
-                                     char *problem, size_t space);
+                                     metrics_health_fn health, void *health_context, char *problem,
+                                     size_t space);
 /* "http://127.0.0.1:9464/metrics" */
 const char *metrics_server_url(const metrics_server *server);
 /* Ends the scrape under way first; NULL is allowed. */
@@ -23,6 +28,7 @@ void metrics_server_stop(metrics_server *server);
 /* The setting metrics_listen of the client obeyed, which must outlive the server: *out is NULL
  * where it is off.  Prints where it listens to standard output.  0, or `problem` says what is
  * wrong. */
-int metrics_server_open(metrics_server **out, const tl_client *client, char *problem, size_t space);
+int metrics_server_open(metrics_server **out, const tl_client *client, metrics_health_fn health,
+                        void *health_context, char *problem, size_t space);
 
 #endif

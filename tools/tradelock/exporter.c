@@ -135,8 +135,8 @@ static int serve(struct exporter *e)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    server = metrics_server_start(e->listen != NULL ? e->listen : DEFAULT_LISTEN, page, e, problem,
-                                  sizeof problem);
+    server = metrics_server_start(e->listen != NULL ? e->listen : DEFAULT_LISTEN, page, e, NULL,
+                                  NULL, problem, sizeof problem);
     if (server == NULL) {
         fprintf(stderr, "tradelock: %s\n", problem);
         return EXIT_USAGE;

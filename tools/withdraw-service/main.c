@@ -88,7 +88,7 @@ static int pay(const options *with, rows *all, size_t *open)
 
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
-    if (metrics_server_open(&metrics, here.client, problem, sizeof problem) != 0)
+    if (metrics_server_open(&metrics, here.client, NULL, NULL, problem, sizeof problem) != 0)
         code = fail(EXIT_USAGE, "", problem);
     else if (with->open_minor >= 0 && accounts_open(with->host.config_file, all, with->open_minor,
                                                     problem, sizeof problem) != 0)

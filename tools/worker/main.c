@@ -1,50 +1,77 @@
 /*
- * tradelock-worker: a process that runs the retry worker for the sample workflow.
+ * tradelock-worker: a process that runs the retry worker, for a service's plug-in or for the sample
+ * workflow.
  *
- * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new.  SIGHUP has it read
- * its settings anew: what it holds is finished by the old ones.  A process that was
- * taken for dead (it was stopped for too long) goes on by itself.
+ * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new; a second one ends it
+ * as the signal ends any process, and other workers compensate what it held.  SIGHUP has it open its
+ * log file anew, and read its settings anew: what it holds is finished by the old ones.  A process
+ * that was taken for dead (it was stopped for too long) goes on by itself.
+ *
+ * It never forks, since plug-ins and the library have threads.
  */
+#include "due.h"
 #include "host.h"
 #include "metrics_server.h"
+#include "plugin.h"
+#include "watch.h"
 
 #include <tradelock/lane.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PROGRAM "tradelock-worker"
 #define LOOK_MS 100
 
 static const char usage[] =
-    "usage: tradelock-worker --config FILE --channel-url URL [OPTION]...\n"
+    "usage: tradelock-worker --config FILE --plugin FILE [OPTION]...\n"
+    "       tradelock-worker --config FILE --channel-url URL [OPTION]...\n"
     "\n"
-    "Brings withdrawals to an end that their service left undone.\n"
+    "Brings trades to an end that their service left undone: those of a service's own\n"
+    "workflows (a plug-in), or withdrawals of the sample.\n"
     "\n"
     "  --config FILE        settings and connection\n"
-    "  --channel-url URL    the channel, such as http://127.0.0.1:8080\n"
-    "  --channel KIND       idempotent (default), window or plain\n"
-    "  --window-ms N        kind window: how long a key is idempotent (default 60000)\n"
+    "  --plugin FILE        the service's workflows: a shared object with the entry of\n"
+    "                       tradelock/plugin.h; it and all folders above it may be\n"
+    "                       written by root and this account alone\n"
     "  --threads N          attempts at once, 1 to 64 (default 4)\n"
     "  --idle-ms N          look for due work at least so often (default 1000)\n"
     "  --unclaimed-ms N     alarm for work that is overdue by this (default 60000)\n"
-    "  --exclusive          the service lets one withdrawal of a customer in at a time\n"
+    "  --dry-run            say what is due, change nothing, and end\n"
+    "  --log FILE           the log goes to the end of this file, not to standard error\n"
     "  --verbose            log every step\n"
     "  --help, --version    print this, or the version, and end\n"
     "\n"
-    "SIGHUP has it read its settings anew; bad ones leave the old ones in force.\n"
+    "Of the sample:\n"
+    "  --channel-url URL    the channel, such as http://127.0.0.1:8080\n"
+    "  --channel KIND       idempotent (default), window or plain\n"
+    "  --window-ms N        kind window: how long a key is idempotent (default 60000)\n"
+    "  --exclusive          the service lets one withdrawal of a customer in at a time\n"
+    "\n"
+    "SIGTERM and SIGINT: it claims nothing more, finishes what it holds, and ends; a\n"
+    "second one ends it at once.  SIGHUP has it open its log file and read its settings\n"
+    "anew; bad ones leave the old ones in force.  Under systemd it tells that it is\n"
+    "ready, and feeds the watchdog while heartbeats are confirmed and work is claimed;\n"
+    "where metrics_listen is set, /healthz says the same: 200, or 503 with a sentence.\n"
     "Prints \"ready\" when it works, and counts when it ends.  Ends with 0 after SIGTERM "
     "or\n"
-    "SIGINT, 2 when used wrongly, 3 without a server, 4 without its schema, 5 when the\n"
-    "server is not safe for money, 70 otherwise.\n";
+    "SIGINT, 2 when used wrongly or with a plug-in that is refused, 3 without a server,\n"
+    "4 without its schema, 5 when the server is not safe for money, 70 otherwise.\n";
 
 typedef struct settings {
     host_options host;
     tl_worker_options worker;
+    const char *plugin_file, *log_file;
+    const char *sample_option; /* the last one that only the sample knows */
+    int dry_run;
 } settings;
 
 enum {
@@ -57,6 +84,9 @@ enum {
     OPT_UNCLAIMED,
     OPT_EXCLUSIVE,
     OPT_VERBOSE,
+    OPT_PLUGIN,
+    OPT_DRY_RUN,
+    OPT_LOG,
     OPT_HELP,
     OPT_VERSION
 };
@@ -71,6 +101,9 @@ static const struct option names[] = {
     {"unclaimed-ms", required_argument, NULL, OPT_UNCLAIMED},
     {"exclusive", no_argument, NULL, OPT_EXCLUSIVE},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
+    {"plugin", required_argument, NULL, OPT_PLUGIN},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"log", required_argument, NULL, OPT_LOG},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -91,14 +124,28 @@ static int take_option(settings *s, int option)
     case OPT_CONFIG:
         s->host.config_file = optarg;
         break;
+    case OPT_PLUGIN:
+        if (s->plugin_file != NULL)
+            return bad("a process has one --plugin, and this is another", optarg);
+        s->plugin_file = optarg;
+        break;
+    case OPT_DRY_RUN:
+        s->dry_run = 1;
+        break;
+    case OPT_LOG:
+        s->log_file = optarg;
+        break;
     case OPT_URL:
+        s->sample_option = "--channel-url";
         s->host.channel_url = optarg;
         break;
     case OPT_CHANNEL:
+        s->sample_option = "--channel";
         if (!withdraw_kind_find(optarg, &s->host.kind))
             return bad("--channel is idempotent, window or plain", optarg);
         break;
     case OPT_WINDOW:
+        s->sample_option = "--window-ms";
         if (!host_read_number(&s->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS))
             return bad("--window-ms is a number of milliseconds", optarg);
         break;
@@ -116,6 +163,7 @@ static int take_option(settings *s, int option)
             return bad("--unclaimed-ms is 1 to 86400000", optarg);
         break;
     case OPT_EXCLUSIVE:
+        s->sample_option = "--exclusive";
         s->host.exclusive = 1;
         break;
     case OPT_VERBOSE:
@@ -145,11 +193,45 @@ static int read_options(settings *s, int argc, char **argv)
     }
     if (optind < argc)
         return bad("it takes no argument", argv[optind]);
-    if (s->host.config_file == NULL || s->host.channel_url == NULL) {
-        fputs(PROGRAM ": --config and --channel-url are needed; try --help\n", stderr);
+    if (s->plugin_file != NULL && s->sample_option != NULL)
+        return bad("this is the sample's, and not for a plug-in", s->sample_option);
+    if (s->host.config_file == NULL || (s->host.channel_url == NULL && s->plugin_file == NULL)) {
+        fputs(PROGRAM ": --config and --plugin, or --channel-url, are needed; try --help\n",
+              stderr);
         return EXIT_USAGE;
     }
     return -1;
+}
+
+/* Standard error becomes the file, in one step for all threads.  0: it stays what it was. */
+static int open_log(const char *file)
+{
+    const int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    int fine;
+
+    if (fd < 0) {
+        fprintf(stderr, PROGRAM ": the log file %s cannot be opened: %s\n", file, strerror(errno));
+        return 0;
+    }
+    fine = dup2(fd, STDERR_FILENO) >= 0;
+    close(fd);
+    return fine;
+}
+
+/* -1: go on; else the exit code. */
+static int prepare(settings *s)
+{
+    char problem[1024];
+
+    if (s->log_file != NULL && !open_log(s->log_file))
+        return EXIT_USAGE;
+    if (s->plugin_file == NULL)
+        return -1;
+    s->host.plugin = plugin_load(s->plugin_file, problem, sizeof problem);
+    if (s->host.plugin != NULL)
+        return -1;
+    fprintf(stderr, PROGRAM ": %s\n", problem);
+    return EXIT_USAGE;
 }
 
 /* The signal that came within wait_ms; 0: none. */
@@ -181,6 +263,7 @@ struct running {
     host here;
     metrics_server *metrics;
     tl_worker *worker;
+    _Atomic(tl_worker *) healthy; /* the same, for the thread of the metrics */
 };
 
 /* Before anything is closed, since each call of the library ends the message of the one before. */
@@ -192,6 +275,16 @@ static tl_status told_of(tl_status status)
     return status;
 }
 
+/* On the thread of the metrics, which ends before the worker is freed. */
+static tl_status tell_health(void *context)
+{
+    struct running *r = context;
+    tl_worker *worker = atomic_load(&r->healthy);
+
+    return worker != NULL ? tl_worker_check(worker)
+                          : tl_error_report(TL_WRONG_STATE, "the worker has not begun");
+}
+
 /* The worker on a host that is open. */
 static tl_status begin(struct running *r, const settings *s)
 {
@@ -200,23 +293,49 @@ static tl_status begin(struct running *r, const settings *s)
 
     r->metrics = NULL;
     r->worker = NULL;
-    if (metrics_server_open(&r->metrics, r->here.client, problem, sizeof problem) != 0)
+    atomic_store(&r->healthy, NULL);
+    if (metrics_server_open(&r->metrics, r->here.client, tell_health, r, problem, sizeof problem) !=
+        0)
         return told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
     status = tl_worker_start(&r->worker, r->here.workflows, &s->worker);
     if (status == TL_OK)
         puts("ready");
     fflush(stdout);
-    return told_of(status);
+    if (status != TL_OK)
+        return told_of(status);
+    atomic_store(&r->healthy, r->worker);
+    watch_ready(s->host.plugin != NULL ? s->host.plugin->name : WITHDRAW_OP);
+    return TL_OK;
 }
 
-/* Finishes what it holds, and takes nothing new. */
-static tl_status drain(struct running *r)
+/* As if it had never been blocked. */
+static void die_of(int signal)
 {
+    sigset_t only;
+
+    fputs(PROGRAM ": told a second time: it ends, and other workers compensate what it holds\n",
+          stderr);
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    (void)raise(signal);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+/* Finishes what it holds, and takes nothing new.  `for_ever`: a signal ends it sooner. */
+static tl_status drain(struct running *r, const sigset_t *signals, int for_ever)
+{
+    const int64_t began_ms = watch_now_ms();
     tl_status status;
+    int signal;
 
     tl_worker_stop(r->worker);
-    while ((status = tl_worker_wait(r->worker, LOOK_MS)) == TL_TIMEOUT)
-        continue;
+    while ((status = tl_worker_wait(r->worker, for_ever ? 0 : LOOK_MS)) == TL_TIMEOUT) {
+        signal = for_ever ? told(signals, LOOK_MS) : 0;
+        if (signal != 0 && signal != SIGHUP)
+            die_of(signal);
+        if (!for_ever)
+            watch_reload(r->here.client, began_ms);
+    }
     (void)told_of(status);
     print_counts(r->worker);
     return status;
@@ -224,8 +343,8 @@ static tl_status drain(struct running *r)
 
 static void end(struct running *r)
 {
-    tl_worker_free(r->worker);
     metrics_server_stop(r->metrics);
+    tl_worker_free(r->worker);
     host_close(&r->here);
     r->worker = NULL;
     r->metrics = NULL;
@@ -234,17 +353,22 @@ static void end(struct running *r)
 /* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.
  * TL_OK:
  * *now is the other one. */
-static tl_status reload(struct running both[2], int *now, const settings *s)
+static tl_status reload(struct running both[2], int *now, const settings *s,
+                        const sigset_t *signals)
 {
     struct running *next = &both[1 - *now];
-    tl_status status = host_open(&next->here, &s->host);
+    tl_status status;
+
+    if (s->log_file != NULL)
+        (void)open_log(s->log_file);
+    status = host_open(&next->here, &s->host);
 
     if (status != TL_OK) {
         fprintf(stderr, PROGRAM ": the settings were not read anew, the old ones stay: %s\n",
                 tl_error_message());
         return TL_OK;
     }
-    status = drain(&both[*now]);
+    status = drain(&both[*now], signals, 0);
     end(&both[*now]);
     *now = 1 - *now;
     if (status != TL_OK) {
@@ -269,18 +393,36 @@ static tl_status work(const settings *s, const sigset_t *signals)
         return status;
     status = begin(&both[now], s);
     while (status == TL_OK && tl_worker_wait(both[now].worker, 0) == TL_TIMEOUT) {
+        watch_worker(both[now].worker);
         signal = told(signals, LOOK_MS);
         if (signal == SIGHUP) {
-            status = reload(both, &now, s);
+            status = reload(both, &now, s, signals);
             if (status != TL_OK)
                 return status;
         } else if (signal != 0) {
             break;
         }
     }
-    if (status == TL_OK)
-        status = drain(&both[now]);
+    if (status == TL_OK) {
+        watch_stopping();
+        status = drain(&both[now], signals, 1);
+    }
     end(&both[now]);
+    return status;
+}
+
+/* Says what is due. */
+static tl_status look(settings *s)
+{
+    host here;
+    tl_status status;
+
+    s->host.client_flags = TL_CLIENT_NO_SESSION;
+    status = told_of(host_open(&here, &s->host));
+    if (status != TL_OK)
+        return status;
+    status = told_of(due_print(here.client, here.workflows));
+    host_close(&here);
     return status;
 }
 
@@ -300,6 +442,9 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    status = work(&s, &signals);
+    code = prepare(&s);
+    if (code >= 0)
+        return code;
+    status = s.dry_run ? look(&s) : work(&s, &signals);
     return status == TL_OK ? EXIT_DONE : host_exit_code(status);
 }

@@ -1,5 +1,5 @@
-/* What service and worker share: opens client and registry, registers the sample workflow, and
- * writes the log to standard error. */
+/* What service and worker share: opens client and registry, registers the sample workflow or has a
+ * plug-in register its own, and writes the log to standard error. */
 #include "host.h"
 
 #include <errno.h>
@@ -32,16 +32,58 @@ static void print_line(void *context, const tl_log_line *line)
             line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id);
 }
 
+static tl_status open_sample(host *self, const host_options *options)
+{
+    withdraw_options sample = {0};
+
+    sample.client = self->client;
+    sample.channel_url = options->channel_url;
+    sample.kind = options->kind;
+    sample.window_ms = options->window_ms;
+    sample.exclusive = options->exclusive;
+    return withdraw_new(&self->withdraw, self->workflows, &sample);
+}
+
+static tl_status open_plugin(host *self, const host_options *options)
+{
+    const tl_plugin *plugin = options->plugin;
+    tl_status status;
+
+    (void)tl_error_report(TL_OK, "%s", "");
+    status = plugin->open(self->client, self->workflows, options->config_file, &self->state);
+    if (status != TL_OK) {
+        char sentence[512];
+
+        snprintf(sentence, sizeof sentence, "%s",
+                 tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
+        return tl_error_report(status, "plug-in %s: %s", plugin->name, sentence);
+    }
+    self->plugin = plugin;
+    if (tl_workflow_operation(self->workflows, 0) == NULL)
+        return tl_error_report(TL_INVALID, "plug-in %s registered no workflow", plugin->name);
+    return TL_OK;
+}
+
+/* Closing ends the sentence of what failed before. */
+static tl_status close_failed(host *self, tl_status status)
+{
+    char sentence[640];
+
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    host_close(self);
+    return tl_error_report(status, "%s", sentence);
+}
+
 tl_status host_open(host *self, const host_options *options)
 {
     tl_client_options client = TL_CLIENT_OPTIONS_INIT;
-    withdraw_options sample = {0};
     tl_status status;
 
     memset(self, 0, sizeof *self);
+    client.flags = options->client_flags;
     client.config_file = options->config_file;
     client.program = options->program;
-    client.operations = WITHDRAW_OP;
+    client.operations = options->plugin != NULL ? options->plugin->name : WITHDRAW_OP;
     client.group_suffix = options->group_suffix;
     client.log = print_line;
     client.log_context = (void *)(uintptr_t)options;
@@ -49,24 +91,17 @@ tl_status host_open(host *self, const host_options *options)
     if (status != TL_OK)
         return status;
     status = tl_workflows_new(&self->workflows, self->client);
-    if (status != TL_OK)
-        goto out;
-    sample.client = self->client;
-    sample.channel_url = options->channel_url;
-    sample.kind = options->kind;
-    sample.window_ms = options->window_ms;
-    sample.exclusive = options->exclusive;
-    status = withdraw_new(&self->withdraw, self->workflows, &sample);
-out:
-    if (status != TL_OK)
-        host_close(self);
-    return status;
+    if (status == TL_OK)
+        status = options->plugin != NULL ? open_plugin(self, options) : open_sample(self, options);
+    return status == TL_OK ? TL_OK : close_failed(self, status);
 }
 
 void host_close(host *self)
 {
     tl_workflows_free(self->workflows);
     withdraw_free(self->withdraw);
+    if (self->plugin != NULL && self->plugin->close != NULL)
+        self->plugin->close(self->state);
     tl_client_close(self->client);
     memset(self, 0, sizeof *self);
 }

@@ -1,9 +1,11 @@
-/* What every program that hosts the sample workflow needs: client, registry, workflow, and the log
- * on standard error. */
+/* What every program that hosts workflows needs: client, registry, the sample or a plug-in, and the
+ * log on standard error. */
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 
 #include "withdraw.h"
+
+#include <tradelock/plugin.h>
 
 /* 366 days, the most for --window-ms.  Service and worker must be given the same window. */
 #define HOST_WINDOW_MAX_MS INT64_C(31622400000)
@@ -12,17 +14,21 @@ typedef struct host_options {
     const char *program;      /* on the session row, and before each log line */
     const char *config_file;  /* settings and connection */
     const char *group_suffix; /* or NULL */
-    const char *channel_url;
+    const tl_plugin *plugin;  /* instead of the sample, or NULL */
+    unsigned client_flags;
+    const char *channel_url; /* this and what follows are the sample's */
     withdraw_kind kind;
     int64_t window_ms;
     int exclusive;
-    tl_level least; /* log lines below this level are not printed */
+    tl_level least; /* of every program: log lines below this level are not printed */
 } host_options;
 
 typedef struct host {
     tl_client *client;
     tl_workflows *workflows;
     withdraw *withdraw;
+    const tl_plugin *plugin; /* that was opened, or NULL */
+    void *state;             /* the plug-in's */
 } host;
 
 /* The options must outlive the host. */

@@ -69,7 +69,7 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
 
 /* Makes known that this channel moves money for this operation: operators can pause only what is
  * known.  tl_workflow_register() calls it; a service of bare locks does at its start.  TL_OK also
- * when it is known. */
+ * when it is known.  A client without a session writes nothing, and gets TL_OK. */
 TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation.  channel NULL:

@@ -296,6 +296,10 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
+/* The operation that was registered as number n, from 0 on; NULL: there are no more.  It lives as
+ * long as the registry. */
+TL_EXPORT const char *tl_workflow_operation(tl_workflows *workflows, unsigned n);
+
 /* ------------------------------------------------------------------- running -- */
 
 typedef struct tl_request {
@@ -587,6 +591,19 @@ TL_EXPORT void tl_worker_stop(tl_worker *worker);
  * next session.
  */
 TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
+
+/*
+ * Whether the worker works, for a watchdog and for whoever asks after its health.  No round trip.
+ *
+ *     TL_OK            The client's session is certain, and a round of claiming ended lately.  It
+ *                      ended also if nothing was due, or all threads were busy.
+ *     TL_UNREACHABLE   Heartbeats are not confirmed, or claims fail.
+ *     TL_TIMEOUT       The thread that claims hangs, by the longest hold and ten seconds.
+ *     TL_WRONG_STATE   It was told to stop, or has stopped.
+ *
+ * The sentence says since when.
+ */
+TL_EXPORT tl_status tl_worker_check(tl_worker *worker);
 
 /* Stops the worker, waits until it has finished what it holds, and frees it. */
 TL_EXPORT void tl_worker_free(tl_worker *worker);

@@ -1,0 +1,20 @@
+/* Tells systemd how the worker does (sd_notify(3)).  Without NOTIFY_SOCKET in the environment, or
+ * built without libsystemd, all of it does nothing. */
+#ifndef WORKER_WATCH_H
+#define WORKER_WATCH_H
+
+#include <tradelock/workflow.h>
+
+/* READY=1, and what is served. */
+void watch_ready(const char *served);
+/* To be called often.  Feeds the watchdog while the worker makes progress, and tells its state when
+ * it has changed. */
+void watch_worker(tl_worker *worker);
+/* Feeds it while a worker drains for new settings, which began at this moment. */
+void watch_reload(tl_client *client, int64_t began_ms);
+/* STOPPING=1: systemd's own limit for stopping counts from now on. */
+void watch_stopping(void);
+/* ms of a clock that also runs while the machine sleeps. */
+int64_t watch_now_ms(void);
+
+#endif
