@@ -78,11 +78,13 @@ static void enter_section(struct reader *reader, char *line)
         reader->section = SECTION_OWN;
         reader->suffix_found |= strcmp(line + strlen(OWN_GROUP), reader->suffix) == 0;
     } else if (starts_with(line, "client") || starts_with(line, "mysql") ||
-               starts_with(line, "mariadb")) {
+               starts_with(line, "mariadb") || starts_with(line, "service-")) {
         reader->section = SECTION_FOREIGN;
     } else {
         error_set(TL_BAD_CONFIG,
-                  "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP "]", line);
+                  "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP
+                  "], and passes over [service-NAME]",
+                  line);
         fail(reader);
     }
 }

@@ -14,6 +14,7 @@ static const char head[] =
     "# remove the '#' before a name to change it.  Unknown names and values out of\n"
     "# range are refused with the line.  Durations are written as 250ms, 30s, 10m, 2h\n"
     "# or 7d; a plain number counts the unit at the end of the name.\n"
+    "# A section [service-NAME] is a service's own, and passed over here.\n"
     "#\n"
     "# This text is made from CONFIG_MAP in core/base/config.h; test-base_config\n"
     "# compares the two, and prints it anew with --sample.\n"

@@ -24,7 +24,8 @@ static void test_bad_lines(void **state)
     assert_refused("[tradelock]\npool_size ; = 3\n", ":2: is not of the form name = value");
     assert_refused("[tradelock\n", ":1: the section's ']' is missing");
     assert_refused("[tradelok]\n", ":1: unknown section [tradelok]; tradelock reads "
-                                   "[tradelock] and [tradelock-client]");
+                                   "[tradelock] and [tradelock-client], and passes over "
+                                   "[service-NAME]");
     assert_refused("[tradelock]\n!include /etc/my.cnf\n",
                    ":2: !include is not followed; write the settings here");
     /* An indented line is a setting, not more of the one before. */
@@ -102,6 +103,7 @@ static void test_good_connection_options(void **state)
                  "[client]\n"
                  "any-thing = 1\n"
                  "[mariadb-dump]\n"
+                 "[service-payout]\n"
                  "quick\n",
                  &config);
 }
