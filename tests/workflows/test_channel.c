@@ -316,8 +316,8 @@ static void too_much_of_an_answer(void **state)
 /* A listener is there, and would answer. */
 static void nothing_is_begun_when_nothing_is_left(void **state)
 {
-    withdraw_order order = {.amount_minor = 100, .currency = "EUR", .payee = "Anna"};
-    char *payload = withdraw_order_write(&order), url[64];
+    const channel_payment payment = {100, "EUR", "Anna"};
+    char url[64];
     tl_reply *reply = calloc(1, sizeof *reply);
     channel *asked;
     tl_attempt attempt;
@@ -333,19 +333,16 @@ static void nothing_is_begun_when_nothing_is_left(void **state)
     assert_int_equal(channel_new(&asked, NULL, url), TL_OK);
     attempt = attempt_of(-1);
     assert_int_equal(tl_attempt_left_ms(&attempt), 0);
-    attempt.payload = payload;
-    attempt.payload_size = strlen(payload);
-    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_NOT_SENT);
+    assert_int_equal(channel_execute(asked, &attempt, &payment, reply), TL_EXECUTE_NOT_SENT);
     assert_int_equal(channel_query(asked, &attempt, reply), TL_QUERY_UNREACHABLE);
     /* Not one byte: the peer answers, and so counts, only what it has read. */
     assert_int_equal(willing.requests, 0);
     attempt.until_ms += 60000;
-    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_UNKNOWN);
+    assert_int_equal(channel_execute(asked, &attempt, &payment, reply), TL_EXECUTE_UNKNOWN);
     assert_int_equal(willing.requests, 1);
     peer_stop(&willing);
     channel_free(asked);
     free(reply);
-    free(payload);
 }
 
 static void refuses_bad_urls(void **state)

@@ -1,4 +1,4 @@
-/* The sample's execute, query and cancel: builds each HTTP request from the payload, and says what
+/* The samples' execute, query and cancel: builds each HTTP request of a payment, and says what
  * each answer proves.  Touches the channel, and no database. */
 #include "channel.h"
 
@@ -193,33 +193,28 @@ static json_int_t expires_at_ms(const tl_attempt *attempt)
     return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + tl_attempt_left_ms(attempt);
 }
 
-static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
+static char *pay_body(const tl_attempt *attempt, const channel_payment *payment)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
-                  "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
-                  attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
-                  order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key",
+                             attempt->channel_key, "serial_no", attempt->key.serial_no, "cust_no",
+                             attempt->key.cust_no, "op_code", attempt->key.op_code, "amount_minor",
+                             (json_int_t)payment->amount_minor, "currency", payment->currency,
+                             "payee", payment->payee, "expires_at_ms", expires_at_ms(attempt));
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);
     return text;
 }
 
-tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *reply)
+tl_execute channel_execute(channel *self, const tl_attempt *attempt, const channel_payment *payment,
+                           tl_reply *reply)
 {
     http_exchange *exchange = calloc(1, sizeof *exchange);
-    char *request = NULL, url[URL_MAX + 16];
-    withdraw_order order;
+    char *request = pay_body(attempt, payment), url[URL_MAX + 16];
     tl_execute answer = TL_EXECUTE_NOT_SENT;
     json_t *body = NULL;
     int mismatch = 0;
 
-    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
-        tl_reply_remark(reply, "the payload is no order");
-        goto out;
-    }
-    request = pay_body(attempt, &order);
     if (exchange == NULL || request == NULL)
         goto out;
     snprintf(url, sizeof url, "%s/v1/pay", self->url);

@@ -1,17 +1,25 @@
-/* The channel over HTTP, and what each of its answers means. */
+/* The channel over HTTP, and what each of its answers means.  Both samples use it. */
 #ifndef WITHDRAW_CHANNEL_H
 #define WITHDRAW_CHANNEL_H
 
 #include "http.h"
-#include "withdraw.h"
+
+#include <jansson.h>
 
 typedef struct channel channel;
+
+/* What the channel is to pay, out of the trade's payload. */
+typedef struct channel_payment {
+    int64_t amount_minor;
+    const char *currency, *payee;
+} channel_payment;
 
 /* TL_INVALID: the URL is not http(s)://host[:port]. */
 tl_status channel_new(channel **out, tl_client *client, const char *url);
 void channel_free(channel *self);
 
-tl_execute channel_execute(channel *self, const tl_attempt *attempt, tl_reply *reply);
+tl_execute channel_execute(channel *self, const tl_attempt *attempt, const channel_payment *payment,
+                           tl_reply *reply);
 tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply);
 tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply);
 

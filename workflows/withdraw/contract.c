@@ -8,6 +8,7 @@
  */
 #include "books.h"
 #include "channel.h"
+#include "withdraw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,15 @@ struct withdraw {
 static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     withdraw *self = context;
+    channel_payment payment;
+    withdraw_order order;
 
-    return channel_execute(self->channel, attempt, reply);
+    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
+        tl_reply_remark(reply, "the payload is no order");
+        return TL_EXECUTE_NOT_SENT;
+    }
+    payment = (channel_payment){order.amount_minor, order.currency, order.payee};
+    return channel_execute(self->channel, attempt, &payment, reply);
 }
 
 static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)

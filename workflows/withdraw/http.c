@@ -2,13 +2,19 @@
  * unnoticed. Touches the network only. */
 #include "http.h"
 
-#include <tradelock/test_hooks.h>
 #include <tradelock/tradelock.h>
 
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Where tradelock's own tests stop it; a copy of this file does without. */
+#ifdef TL_TEST_HOOKS
+#include <tradelock/test_hooks.h>
+#else
+#define tl_test_point(kind, name, when) ((void)0)
+#endif
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode started = CURLE_FAILED_INIT;
