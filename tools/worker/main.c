@@ -321,19 +321,20 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
-/* Finishes what it holds, and takes nothing new.  `for_ever`: a signal ends it sooner. */
-static tl_status drain(struct running *r, const sigset_t *signals, int for_ever)
+/* Finishes what it holds, and takes nothing new.  `last`: a signal ends it sooner.  Else others wait
+ * to be heard afterwards. */
+static tl_status drain(struct running *r, const sigset_t *signals, int last)
 {
     const int64_t began_ms = watch_now_ms();
     tl_status status;
     int signal;
 
     tl_worker_stop(r->worker);
-    while ((status = tl_worker_wait(r->worker, for_ever ? 0 : LOOK_MS)) == TL_TIMEOUT) {
-        signal = for_ever ? told(signals, LOOK_MS) : 0;
+    while ((status = tl_worker_wait(r->worker, last ? 0 : LOOK_MS)) == TL_TIMEOUT) {
+        signal = last ? told(signals, LOOK_MS) : 0;
         if (signal != 0 && signal != SIGHUP)
             die_of(signal);
-        if (!for_ever)
+        if (!last)
             watch_reload(r->here.client, began_ms);
     }
     (void)told_of(status);

@@ -1,0 +1,155 @@
+/*
+ * The sample workflow as a plug-in, for tests, with one mistake planted if [service-handlers] of
+ * the settings file asks for it: `mistake = NAME`.  Without one it is what a careful team writes.
+ */
+#include "books.h"
+#include "channel.h"
+#include "withdraw.h"
+
+#include <tradelock/plugin.h>
+
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECTION "service-handlers"
+#define TEXT 200
+
+struct handlers {
+    char url[TEXT], mistake[TEXT];
+    channel *channel;
+};
+
+static int makes(const struct handlers *self, const char *mistake)
+{
+    return strcmp(self->mistake, mistake) == 0;
+}
+
+static int take(void *context, const char *section, const char *name, const char *value)
+{
+    struct handlers *self = context;
+
+    if (strcmp(section, SECTION) != 0)
+        return 1;
+    if (strcmp(name, "channel_url") == 0)
+        strncpy(self->url, value, TEXT - 1);
+    else if (strcmp(name, "mistake") == 0)
+        strncpy(self->mistake, value, TEXT - 1);
+    return 1;
+}
+
+static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    struct handlers *self = context;
+    tl_attempt mine = *attempt;
+    withdraw_order order;
+    channel_payment payment;
+    tl_execute answer;
+
+    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size))
+        return TL_EXECUTE_NOT_SENT;
+    payment = (channel_payment){order.amount_minor, order.currency, order.payee};
+
+    if (makes(self, "late"))
+        mine.until_ms += 60000;
+    if (makes(self, "own-key"))
+        mine.channel_key = attempt->key.serial_no;
+    if (makes(self, "slow")) {
+        const int64_t ms = attempt->timeout_ms + 100;
+
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+    }
+    answer = channel_execute(self->channel, &mine, &payment, reply);
+    if (makes(self, "declines") && answer == TL_EXECUTE_UNKNOWN)
+        answer = TL_EXECUTE_DECLINED;
+    if (makes(self, "not-sent") && answer == TL_EXECUTE_UNKNOWN)
+        answer = TL_EXECUTE_NOT_SENT;
+    return answer;
+}
+
+static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    struct handlers *self = context;
+    tl_query answer = channel_query(self->channel, attempt, reply);
+
+    if (makes(self, "absent") && answer == TL_QUERY_UNREACHABLE)
+        answer = TL_QUERY_NOT_FOUND;
+    return answer;
+}
+
+static tl_status keep_frozen(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                             tl_proof proof, tl_book *book)
+{
+    const struct handlers *self = context;
+
+    if (!makes(self, "keeps-frozen"))
+        return books_release(context, attempt, reply, proof, book);
+    tl_book_line(book, "end order");
+    tl_book_text(book, "was", "FROZEN");
+    tl_book_text(book, "state", "RELEASED");
+    return TL_OK;
+}
+
+static void close_handlers(void *state)
+{
+    struct handlers *self = state;
+
+    channel_free(self->channel);
+    free(self);
+}
+
+static tl_status open_handlers(tl_client *client, tl_workflows *workflows, const char *config_file,
+                               void **state)
+{
+    struct handlers *self = calloc(1, sizeof *self);
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_status status;
+
+    if (self == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory");
+    (void)ini_parse(config_file, take, self);
+    status = makes(self, "open") ? tl_error_report(TL_BAD_CONFIG, "the mistake is to open")
+                                 : channel_new(&self->channel, client, self->url);
+    workflow.op_code = WITHDRAW_OP;
+    withdraw_contract(&workflow.channel, WITHDRAW_IDEMPOTENT, 0);
+    workflow.context = self;
+    workflow.execute = execute;
+    workflow.query = query;
+    workflow.statements = books_statements;
+    workflow.statement_count = BOOKS_STATEMENTS;
+    workflow.book_prepare = books_freeze;
+    workflow.book_success = books_pay;
+    workflow.book_failure = keep_frozen;
+    if (status == TL_OK && !makes(self, "empty"))
+        status = tl_workflow_register(workflows, &workflow);
+    if (status != TL_OK) {
+        channel_free(self->channel);
+        free(self);
+        return status;
+    }
+    *state = self;
+    return TL_OK;
+}
+
+#ifndef HANDLERS_VERSION
+#define HANDLERS_VERSION TL_PLUGIN_VERSION
+#endif
+#ifndef HANDLERS_SIZE
+#define HANDLERS_SIZE sizeof(tl_plugin)
+#endif
+#ifndef HANDLERS_ENTRY
+#define HANDLERS_ENTRY tradelock_plugin
+#endif
+#ifndef HANDLERS_NAME
+#define HANDLERS_NAME "handlers"
+#endif
+
+TL_EXPORT extern const tl_plugin HANDLERS_ENTRY;
+const tl_plugin HANDLERS_ENTRY = {
+    .version = HANDLERS_VERSION,
+    .size = HANDLERS_SIZE,
+    .name = HANDLERS_NAME,
+    .open = open_handlers,
+    .close = close_handlers,
+};

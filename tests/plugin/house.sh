@@ -1,0 +1,61 @@
+# A server, a channel and settings for the tests of plug-ins.  Sourced; sets dir, bin, plugins.
+# shellcheck shell=bash
+set -euo pipefail
+cd "$TL_SOURCE_DIR"
+bin=$TL_BUILD_DIR/bin
+plugins=$TL_BUILD_DIR/tests/plugin
+dir=$(mktemp -d "$TL_BUILD_DIR/plugin.XXXXXX")
+pids=()
+
+finish() {
+    set +e
+    local code=$? pid
+    trap - EXIT
+    for pid in "${pids[@]}"; do
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    tools/dev/mariadb remove "$dir/mariadb" >/dev/null 2>&1 || true
+    if [ $code -ne 0 ]; then
+        tail -n 15 "$dir"/*.log "$dir"/said* || true
+    fi
+    rm -rf "$dir"
+    exit $code
+}
+trap finish EXIT
+
+complain() {
+    printf 'FAILED: %s\n' "$*"
+    exit 1
+}
+# until_so WHAT COMMAND...: waits for it, a generous while.
+until_so() {
+    local what=$1 left=600
+    shift
+    until ("$@") >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || complain "$what"
+        sleep 0.1
+    done
+}
+
+tools/dev/mariadb start "$dir/mariadb" >"$dir/mariadb.log"
+# settings FILE LINE...: an option file with these lines at its end.
+settings() {
+    local file=$1
+    shift
+    (
+        umask 077
+        sed '/^database=/d; s/^\(\[[a-z-]*\]\)$/\1\ndatabase=tradelock/' "$dir/mariadb/admin.cnf"
+        printf '%s\n' '[tradelock]' 'site = test' 'beat_ms = 100ms' 'session_ms = 600ms' \
+            'max_hold_ms = 2s' 'execute_ms = 800ms' 'commit_ms = 1s' 'schedule = 50ms,100ms' \
+            'attempts = 50' 'deadline_ms = 20s' 'grace_ms = 300ms' 'clock_margin_ms = 50ms' "$@"
+    ) >"$file"
+}
+settings "$dir/plain.cnf"
+"$bin/tradelock" migrate --config "$dir/plain.cnf" >>"$dir/mariadb.log"
+sql() {
+    mariadb --defaults-file="$dir/plain.cnf" --batch --skip-column-names tradelock "$@"
+}
+sql <workflows/withdraw/schema.sql
+sql -e "INSERT INTO account (cust_no, currency, balance_minor) VALUES ('C1', 'EUR', 1000000000)"
