@@ -56,7 +56,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     if (makes(self, "own-key"))
         mine.channel_key = attempt->key.serial_no;
     if (makes(self, "slow")) {
-        const int64_t ms = attempt->timeout_ms + 100;
+        const int64_t ms = 2 * attempt->timeout_ms;
 
         nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
     }

@@ -49,7 +49,7 @@ settings() {
         sed '/^database=/d; s/^\(\[[a-z-]*\]\)$/\1\ndatabase=tradelock/' "$dir/mariadb/admin.cnf"
         printf '%s\n' '[tradelock]' 'site = test' 'beat_ms = 100ms' 'session_ms = 600ms' \
             'max_hold_ms = 2s' 'execute_ms = 800ms' 'commit_ms = 1s' 'schedule = 50ms,100ms' \
-            'attempts = 50' 'deadline_ms = 20s' 'grace_ms = 300ms' 'clock_margin_ms = 50ms' "$@"
+            'attempts = 50' "deadline_ms = ${deadline:-20s}" 'grace_ms = 300ms' 'clock_margin_ms = 50ms' "$@"
     ) >"$file"
 }
 settings "$dir/plain.cnf"
