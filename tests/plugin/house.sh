@@ -1,8 +1,10 @@
+#!/usr/bin/env bash
 # A server, a channel and settings for the tests of plug-ins.  Sourced; sets dir, bin, plugins.
-# shellcheck shell=bash
+# shellcheck disable=SC2119,SC2120 # arguments that are handed on may be none
 set -euo pipefail
 cd "$TL_SOURCE_DIR"
 bin=$TL_BUILD_DIR/bin
+# shellcheck disable=SC2034 # for those who source this
 plugins=$TL_BUILD_DIR/tests/plugin
 dir=$(mktemp -d "$TL_BUILD_DIR/plugin.XXXXXX")
 pids=()
