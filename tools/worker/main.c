@@ -116,6 +116,35 @@ static int bad(const char *what, const char *value)
 }
 
 /* -1: go on; else the exit code. */
+static int take_sample_option(settings *s, int option)
+{
+    switch (option) {
+    case OPT_URL:
+        s->sample_option = "--channel-url";
+        s->host.channel_url = optarg;
+        break;
+    case OPT_CHANNEL:
+        s->sample_option = "--channel";
+        if (!withdraw_kind_find(optarg, &s->host.kind))
+            return bad("--channel is idempotent, window or plain", optarg);
+        break;
+    case OPT_WINDOW:
+        s->sample_option = "--window-ms";
+        if (!host_read_number(&s->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS))
+            return bad("--window-ms is a number of milliseconds", optarg);
+        break;
+    case OPT_EXCLUSIVE:
+        s->sample_option = "--exclusive";
+        s->host.exclusive = 1;
+        break;
+    default:
+        fputs("try " PROGRAM " --help\n", stderr);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* As above. */
 static int take_option(settings *s, int option)
 {
     int64_t number = 0;
@@ -135,20 +164,6 @@ static int take_option(settings *s, int option)
     case OPT_LOG:
         s->log_file = optarg;
         break;
-    case OPT_URL:
-        s->sample_option = "--channel-url";
-        s->host.channel_url = optarg;
-        break;
-    case OPT_CHANNEL:
-        s->sample_option = "--channel";
-        if (!withdraw_kind_find(optarg, &s->host.kind))
-            return bad("--channel is idempotent, window or plain", optarg);
-        break;
-    case OPT_WINDOW:
-        s->sample_option = "--window-ms";
-        if (!host_read_number(&s->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS))
-            return bad("--window-ms is a number of milliseconds", optarg);
-        break;
     case OPT_THREADS:
         if (!host_read_number(&number, optarg, 1, TL_CLAIM_MAX))
             return bad("--threads is 1 to 64", optarg);
@@ -162,10 +177,6 @@ static int take_option(settings *s, int option)
         if (!host_read_number(&s->worker.unclaimed_ms, optarg, 1, INT64_C(86400000)))
             return bad("--unclaimed-ms is 1 to 86400000", optarg);
         break;
-    case OPT_EXCLUSIVE:
-        s->sample_option = "--exclusive";
-        s->host.exclusive = 1;
-        break;
     case OPT_VERBOSE:
         s->host.least = TL_INFO;
         break;
@@ -176,8 +187,7 @@ static int take_option(settings *s, int option)
         printf(PROGRAM " %s\n", tl_version());
         return EXIT_DONE;
     default:
-        fputs("try " PROGRAM " --help\n", stderr);
-        return EXIT_USAGE;
+        return take_sample_option(s, option);
     }
     return -1;
 }
