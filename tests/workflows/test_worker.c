@@ -186,7 +186,9 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
                      "\"delay_ms\":400}");
     worker = start_worker(self, 2, 0);
     wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 2);
+    assert_status(tl_worker_check(worker), TL_OK);
     tl_worker_stop(worker);
+    assert_status(tl_worker_check(worker), TL_WRONG_STATE);
     assert_status(tl_worker_wait(worker, 0), TL_TIMEOUT);
     assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
     assert_status(tl_worker_count(worker, &counts), TL_OK);
@@ -198,6 +200,36 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
                      4);
     house_work(self, 4, HOUSE_PATIENCE_MS);
     house_books(self, 6);
+}
+
+static void wait_for_check(tl_worker *worker, int works)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    while ((tl_worker_check(worker) == TL_OK) != works) {
+        if (now_ms() > end_ms)
+            fail_msg("not within a minute: the worker %s", works ? "works" : "does not work");
+        usleep(10000);
+    }
+}
+
+/* Heartbeats go on, so they alone would tell of a worker that is well. */
+static void claims_that_do_not_go_through_are_told(void **state)
+{
+    house *self = *state;
+    tl_worker *worker = start_worker(self, 2, 0);
+    tl_status status;
+
+    wait_for_check(worker, 1);
+    database_run(self->sql, "LOCK TABLES trade_lock WRITE");
+    wait_for_check(worker, 0);
+    status = tl_worker_check(worker);
+    assert_true(status == TL_UNREACHABLE || status == TL_TIMEOUT);
+    assert_true(strstr(tl_error_message(), "claiming") != NULL);
+    assert_true(tl_client_alive_ms(self->client) > 0);
+    database_run(self->sql, "UNLOCK TABLES");
+    wait_for_check(worker, 1);
+    tl_worker_free(worker);
 }
 
 static void two_workers_share_the_work(void **state)
@@ -456,6 +488,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(only_the_poisoned_trade_is_parked),
+        IN_HOUSE(claims_that_do_not_go_through_are_told),
         IN_HOUSE(what_is_held_is_finished_and_nothing_new_taken),
         IN_HOUSE(two_workers_share_the_work),
         IN_HOUSE(what_waits_for_stuck_threads_is_given_back),
