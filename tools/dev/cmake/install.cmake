@@ -24,9 +24,11 @@ foreach(page
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
 
-# Examples, to be copied.
+# Examples, to be copied; payout stands alone, with a CMakeLists.txt of its own.
 install(DIRECTORY workflows/examples/webhook DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY workflows/payout DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES ${TL_PAYOUT_PARTS} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/payout)
 
 install(EXPORT tradelock-targets NAMESPACE tradelock:: DESTINATION ${TL_CMAKE_DIR})
 configure_package_config_file(
