@@ -266,14 +266,14 @@ run_command() {
     printf '%s %s\n' '$' "$command"
     # In this shell, which is then like a person's: what it sets is there for the next command.
     set +eu +o pipefail
-    eval "$command" >printed 2>&1 </dev/null
+    eval "$command" >"$dir/printed" 2>&1 </dev/null
     code=$?
     set -eu -o pipefail
-    cat printed
+    cat "$dir/printed"
     [ "${!:-}" = "$last" ] || pids+=("$!")
     [ $code -eq "$want" ] || [ "$want" = any ] || complain "it ended with $code, not $want"
     for line in "$@"; do
-        grep -qE -- "$(pattern_of "$line")" printed || complain "it did not say: $line"
+        grep -qE -- "$(pattern_of "$line")" "$dir/printed" || complain "it did not say: $line"
     done
 }
 
@@ -291,8 +291,8 @@ follow() {
         }
         here && /^```console$/ { on = 1; number++; next }
         /^```$/ { on = 0 }
-        on && (only == 0 || only == number)' "$1" >block
-    mapfile -t lines <block
+        on && (only == 0 || only == number)' "$1" >"$dir/block"
+    mapfile -t lines <"$dir/block"
     for line in "${lines[@]}" '$ '; do
         case $line in
         '$ '*)
