@@ -78,6 +78,7 @@ typedef struct run {
     const char *batch_name;
     batch all;
     atomic_size_t next;
+    atomic_int stopped; /* the server took nothing for so long: what is left is not tried */
 } run;
 
 /* Nothing happened where the class is RETRY.  An answer that was lost is settled: it never pays
@@ -153,7 +154,7 @@ static void note_answer(line *of, const run *self, tl_status status, const tl_an
     }
 }
 
-static void pay_line(const run *self, line *of)
+static void pay_line(run *self, line *of)
 {
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
@@ -167,6 +168,8 @@ static void pay_line(const run *self, line *of)
     request.currency = of->order.currency;
     request.batch = self->batch_name;
     note_answer(of, self, pay_patiently(self, &request, &answer), &answer);
+    if (of->kind == LINE_ERROR && tl_status_class(of->status) == TL_CLASS_RETRY)
+        atomic_store(&self->stopped, 1);
     tl_answer_clear(&answer);
 }
 
@@ -175,7 +178,8 @@ static void *pay_lines(void *context)
     run *self = context;
     size_t turn;
 
-    while ((turn = atomic_fetch_add(&self->next, 1)) < self->all.count)
+    while (!atomic_load(&self->stopped) &&
+           (turn = atomic_fetch_add(&self->next, 1)) < self->all.count)
         if (self->all.lines[turn].kind == LINE_OPEN)
             pay_line(self, &self->all.lines[turn]);
     return NULL;
