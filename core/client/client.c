@@ -13,6 +13,7 @@
 #include "client/open_clients.h"
 #include "client/pauses.h"
 #include "client/restored.h"
+#include "client/schema.h"
 #include "client/server.h"
 #include "janitor/janitor.h"
 #include "store/server.h"
@@ -163,9 +164,42 @@ static void run_round(void *context)
     client_add(&client->counters.opened, opened);
 }
 
-static tl_status look_for_restore(void *context, db *connection)
+/* Each host of a list has to be fit for what may lead there after a failover; that it takes no
+ * writes now is no fault. */
+static tl_status check_host(db *connection)
 {
-    return restored_look(context, connection);
+    schema_found found;
+    tl_status status = server_check_settings(connection);
+
+    if (status != TL_OK && status != TL_READ_ONLY)
+        return status;
+    status = schema_read(connection, &found);
+    return status == TL_OK ? schema_judge(&found) : status;
+}
+
+static tl_status look_at_new(void *context, db *connection, pool_opening what)
+{
+    tl_status status;
+
+    if (what == POOL_KEPT)
+        return restored_look(context, connection);
+    status = restored_compare(context, connection);
+    return status == TL_OK && what == POOL_CHECKED ? check_host(connection) : status;
+}
+
+/* For a client that may make the schema.  Where there is none, whether the server takes writes
+ * still counts among several hosts. */
+static tl_status look_without_schema(void *context, db *connection, pool_opening what)
+{
+    static const db_server writer = {DB_SERVER_MAY_LACK, 0}, reader = {DB_SERVER_REPLICA, 1};
+    tl_status status = what == POOL_KEPT ? TL_OK : restored_compare(context, connection);
+
+    if (status != TL_NO_SCHEMA && status != TL_WRONG_SCHEMA)
+        return status;
+    status = server_check_settings(connection);
+    if (status == TL_OK || status == TL_READ_ONLY)
+        db_set_server(connection, status == TL_OK ? &writer : &reader);
+    return status == TL_READ_ONLY ? TL_OK : status;
 }
 
 /* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
@@ -173,7 +207,7 @@ static tl_status look_for_restore(void *context, db *connection)
  * older than the schema. */
 static tl_status look_before_session(void *context, db *connection)
 {
-    tl_status status = look_for_restore(context, connection);
+    tl_status status = restored_look(context, connection);
 
     if (status != TL_OK)
         return status;
@@ -211,13 +245,18 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
                  [POOL_BOOKS] = client->config.business_pool_size},
         .business_lock_wait_s = client->config.business_lock_wait_s,
         .beat_read_timeout_s = beat_read_timeout_s(client),
-        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_for_restore,
+        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_at_new,
+        .opened_in_list = client->flags & TL_CLIENT_NO_SCHEMA ? look_without_schema : look_at_new,
         .opened_context = client,
+        .one_writer = (client->flags & TL_CLIENT_NO_SCHEMA) != 0,
     };
+    tl_status status;
 
     snprintf(group, sizeof group, "%s%s", CLIENT_GROUP,
              options->group_suffix != NULL ? options->group_suffix : "");
-    return pool_new(&client->connections, &wanted);
+    status = pool_new(&client->connections, &wanted);
+    client->servers.has_list = status == TL_OK && pool_has_list(client->connections);
+    return status == TL_OK ? pool_check_hosts(client->connections) : status;
 }
 
 static tl_status start_session(tl_client *client, const tl_client_options *options)

@@ -28,7 +28,7 @@ struct met_server {
     char identity[IDENTITY_SPACE];
     /* Under the mutex. */
     restored_term term;
-    int may_lack, takes_no_writes;
+    int may_lack;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -38,6 +38,12 @@ struct met_server {
 struct met_term {
     restored_term term;
     struct met_term *next;
+};
+
+/* The identity of a server that is on record at one that was met, itself perhaps gone. */
+struct met_kin {
+    struct met_kin *next;
+    char identity[IDENTITY_SPACE];
 };
 
 /* ------------------------------------------------------------------- the servers met -- */
@@ -66,15 +72,28 @@ void restored_free(restored_servers *all)
         all->terms = first->next;
         memory_free(first);
     }
+    while (all->kin != NULL) {
+        struct met_kin *first = all->kin;
+
+        all->kin = first->next;
+        memory_free(first);
+    }
 }
 
-/* NULL when out of memory.  Needs: all->mutex held. */
-static struct met_server *meet(restored_servers *all, const char *identity)
+static struct met_server *met_before(const restored_servers *all, const char *identity)
 {
     struct met_server *one = all->met;
 
     while (one != NULL && strcmp(one->identity, identity) != 0)
         one = one->next;
+    return one;
+}
+
+/* NULL when out of memory.  Needs: all->mutex held. */
+static struct met_server *meet(restored_servers *all, const char *identity)
+{
+    struct met_server *one = met_before(all, identity);
+
     if (one != NULL)
         return one;
     one = memory_new(sizeof *one);
@@ -120,14 +139,31 @@ static int is_left(const restored_servers *all, const struct met_server *one)
     return 0;
 }
 
+static int takes_writes(const struct met_server *one)
+{
+    return !atomic_load(&one->server.takes_no_writes);
+}
+
+/* Whether one that may grant is met beside another one that may.  Needs: all->mutex held. */
+static int has_rival(const restored_servers *all, const struct met_server *one)
+{
+    if (!all->has_list || !takes_writes(one))
+        return 0;
+    for (const struct met_server *other = all->met; other != NULL; other = other->next)
+        if (other != one && other->looked > 0 && !other->may_lack && takes_writes(other) &&
+            !is_left(all, other))
+            return 1;
+    return 0;
+}
+
 /* Needs: all->mutex held. */
 static db_server_state what_it_is(const restored_servers *all, const struct met_server *one)
 {
     if (is_left(all, one))
         return DB_SERVER_LEFT;
     if (!one->may_lack)
-        return DB_SERVER_WHOLE;
-    return one->takes_no_writes ? DB_SERVER_REPLICA : DB_SERVER_MAY_LACK;
+        return has_rival(all, one) ? DB_SERVER_RIVAL : DB_SERVER_WHOLE;
+    return !takes_writes(one) ? DB_SERVER_REPLICA : DB_SERVER_MAY_LACK;
 }
 
 /* After a look at one of them.  Needs: all->mutex held. */
@@ -190,6 +226,7 @@ struct look {
     int64_t age_ms;
     const db_result *seen;
     struct met_server *here;
+    int compares; /* restored_compare() */
 };
 
 /* Copies the witness before the database is asked, since a beat may be confirmed meanwhile.  A
@@ -277,9 +314,11 @@ static db_server_state take(const struct look *l, int may_lack)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
         here->looked = l->number;
-        here->takes_no_writes = db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0;
+        atomic_store(&here->server.takes_no_writes,
+                     db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->term = seen_term(l);
-        if (what_it_is(all, here) != DB_SERVER_LEFT)
+        is = what_it_is(all, here);
+        if (is == DB_SERVER_WHOLE || (is != DB_SERVER_LEFT && !l->compares))
             atomic_store(&l->client->accepted_us, here->term.accepted_us);
     }
     judge_all(all, here);
@@ -309,7 +348,10 @@ static void tell(const struct look *l, db_server_state is)
     /* An ending that was confirmed may be missing here. */
     client_lose_track(l->client);
     log_line(&l->client->logger, TL_ALARM, NULL, 0,
-             is == DB_SERVER_LEFT
+             is == DB_SERVER_RIVAL
+                 ? "two hosts of the list take writes, and neither was accepted after the other: "
+                   "nothing is granted on either before one is accepted anew or read-only"
+             : is == DB_SERVER_LEFT
                  ? "this server is of an earlier term than one that was accepted: it is not used"
                  : "this server is not the one that was accepted, or was restored: nothing is "
                    "granted or failed until operators accept it");
@@ -327,7 +369,11 @@ static tl_status judge(const struct look *l)
     tl_status status = TL_OK;
 
     db_set_server(l->connection, &l->here->server);
+    if (l->compares && is != DB_SERVER_LEFT && is != DB_SERVER_RIVAL)
+        return TL_OK;
     tell(l, is);
+    if (is == DB_SERVER_RIVAL)
+        return TL_OK;
     if (is == DB_SERVER_LEFT && !is_restored && !is_heard)
         text_copy(why, sizeof why, "a later restore was accepted on another server");
     /* The witness of another server is heard at each look. */
@@ -367,13 +413,89 @@ static tl_status cannot_look(db *connection, db_answer answer)
     return error_set(status, "%s", sentence);
 }
 
+/* Needs: all->mutex held. */
+static int is_kin(const restored_servers *all, const char *identity)
+{
+    const struct met_kin *one = all->kin;
+
+    while (one != NULL && strcmp(one->identity, identity) != 0)
+        one = one->next;
+    return one != NULL;
+}
+
+/* 0 when out of memory.  Needs: all->mutex held. */
+static int keep_kin(restored_servers *all, const db_result *kin)
+{
+    for (size_t row = 0; row < kin->rows; row++) {
+        const char *identity = db_get_text(kin, row, 0);
+        struct met_kin *one;
+
+        if (identity[0] == '\0' || is_kin(all, identity))
+            continue;
+        one = memory_new(sizeof *one);
+        if (one == NULL)
+            return 0;
+        text_copy(one->identity, sizeof one->identity, identity);
+        one->next = all->kin;
+        all->kin = one;
+    }
+    return 1;
+}
+
+static tl_status judge_kin(restored_servers *all, const db_result *kin)
+{
+    int is_named = 0, is_one_of_us = all->kin == NULL;
+
+    for (size_t row = 0; row < kin->rows; row++) {
+        is_named |= db_get_text(kin, row, 0)[0] != '\0';
+        is_one_of_us |= is_kin(all, db_get_text(kin, row, 0));
+    }
+    if (!is_named)
+        return error_set(TL_NO_SCHEMA, "it is not on record which server this schema was made on, "
+                                       "as a list of hosts needs: run `tradelock migrate`");
+    if (!is_one_of_us)
+        return error_set(TL_BAD_CONFIG,
+                         "this server is of another installation than the hosts before it in the "
+                         "list: it has no server on record that they have");
+    return keep_kin(all, kin) ? TL_OK : error_set(TL_NO_MEMORY, "out of memory for the server");
+}
+
+/* Before a server of a list is judged for the first time, and so before anything is written. */
+static tl_status check_kin(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+    db_result kin = DB_RESULT_INIT;
+    db_answer answer;
+    tl_status status;
+    int is_met;
+
+    pthread_mutex_lock(&all->mutex);
+    is_met = met_before(all, db_get_text(l->seen, 0, RESTORED_IDENTITY)) != NULL;
+    pthread_mutex_unlock(&all->mutex);
+    if (!all->has_list || is_met)
+        return TL_OK;
+    answer = store_server_kin(l->connection, &kin);
+    status = db_read_status(l->connection, answer, "asking which servers are on record");
+    if (status == TL_OK) {
+        pthread_mutex_lock(&all->mutex);
+        status = judge_kin(all, &kin);
+        pthread_mutex_unlock(&all->mutex);
+    }
+    db_result_free(&kin);
+    return status;
+}
+
 static tl_status judge_here(struct look *l)
 {
     restored_servers *all = &l->client->servers;
+    tl_status status;
     int is_known;
 
     if (l->seen->rows != 1)
         return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run `tradelock migrate`");
+    status = check_kin(l);
+    if (status != TL_OK)
+        return status;
     pthread_mutex_lock(&all->mutex);
     l->here = meet(all, db_get_text(l->seen, 0, RESTORED_IDENTITY));
     is_known = l->here != NULL && remember(all, seen_term(l));
@@ -383,10 +505,11 @@ static tl_status judge_here(struct look *l)
     return judge(l);
 }
 
-tl_status restored_look(struct tl_client *client, db *connection)
+static tl_status look(struct tl_client *client, db *connection, int compares)
 {
     db_result seen = DB_RESULT_INIT;
-    struct look l = {.client = client, .connection = connection, .seen = &seen};
+    struct look l = {
+        .client = client, .connection = connection, .seen = &seen, .compares = compares};
     db_answer answer;
     tl_status status;
 
@@ -396,6 +519,16 @@ tl_status restored_look(struct tl_client *client, db *connection)
     status = answer == DB_DONE ? judge_here(&l) : cannot_look(connection, answer);
     db_result_free(&seen);
     return status;
+}
+
+tl_status restored_look(struct tl_client *client, db *connection)
+{
+    return look(client, connection, 0);
+}
+
+tl_status restored_compare(struct tl_client *client, db *connection)
+{
+    return look(client, connection, 1);
 }
 
 void restored_look_again(struct tl_client *client)
@@ -410,6 +543,10 @@ void restored_look_again(struct tl_client *client)
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA)
         db_spoil(connection);
     pool_put(client->connections, connection);
+    /* With a list of hosts another one may have been accepted, while this one still answers. */
+    if (pool_look_around(client->connections) != TL_OK)
+        log_line(&client->logger, TL_ALARM, NULL, 0,
+                 "a host of the list cannot be used, and is not: %s", tl_error_message());
 }
 
 int64_t tl_restore_accepted_us(const tl_client *client)

@@ -17,6 +17,10 @@
  *             lower than one that was confirmed a short while ago (the witness).
  *   replica   It may lack commits, and is read-only.  It is read; nothing is written there, neither
  *             by tasks nor by a look, so what a look finds is found again once it takes writes.
+ *   rival     One of a list of hosts was accepted and takes writes, and so does another one that
+ *             this process has met, and neither is of an earlier term: two were promoted, or a
+ *             backup was accepted beside the server.  Neither grants, before one is accepted anew or
+ *             seen read-only.
  *   whole     Else.  It grants.
  *
  * Both have to be lower, so that neither a clock nor a backup alone makes a server an earlier one.
@@ -32,6 +36,11 @@
  * everybody who connects knows it, and a copy of that database too.  Until that is done the witness
  * is kept, and no connection is used.  A look that began before another one found a restore does
  * not deny it.
+ *
+ * Of a list of hosts each is looked at without any writing but on one that is left: whoever only
+ * compares has no word on a server that takes writes beside the accepted one, such as another node
+ * of a cluster, and what it wrote there would stop everybody.  Nor is a server judged at all that
+ * is of another installation: it has none of the servers on record that those met before have.
  */
 #ifndef TL_CLIENT_RESTORED_H
 #define TL_CLIENT_RESTORED_H
@@ -44,6 +53,7 @@
 struct tl_client;
 struct met_server;
 struct met_term;
+struct met_kin;
 
 /* The last beat of this process that a database confirmed. */
 typedef struct restored_witness {
@@ -68,8 +78,11 @@ typedef struct restored_servers {
     /* Under the mutex. */
     struct met_server *met;
     struct met_term *terms; /* each that a look has seen, on any of them */
+    struct met_kin *kin;    /* with a list of hosts: all servers on record at those met */
     restored_witness witness;
     uint64_t looks; /* how many were begun */
+    /* Fixed: the settings name several hosts. */
+    int has_list;
 } restored_servers;
 
 void restored_init(restored_servers *all);
@@ -84,6 +97,9 @@ void restored_confirmed(void *context, const db_server *server, const char *sess
 /* Looks on a connection that nobody else uses now, and tells it its server.  TL_OK: it may be used.
  * TL_UNREACHABLE: that server is left. */
 tl_status restored_look(struct tl_client *client, db *connection);
+/* The same on one to a host of a list that perhaps will not be used: it is judged, and nobody is
+ * told.  TL_BAD_CONFIG: it is of another installation. */
+tl_status restored_compare(struct tl_client *client, db *connection);
 /* The same on a connection of the pool. */
 void restored_look_again(struct tl_client *client);
 

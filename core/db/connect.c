@@ -23,6 +23,7 @@
 #include <errmsg.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,22 @@ static tl_status read_settings(MYSQL *mysql, const db_options *options)
     return TL_OK;
 }
 
+static tl_status new_handle(MYSQL **out)
+{
+    pthread_once(&library_once, start_library);
+    if (library_failed)
+        return error_set(TL_NO_MEMORY, "the client library of the database cannot start");
+    *out = mysql_init(NULL);
+    return *out != NULL ? TL_OK : error_set(TL_NO_MEMORY, "out of memory while connecting");
+}
+
+tl_status db_settings_read(MYSQL **out, const db_options *options)
+{
+    tl_status status = new_handle(out);
+
+    return status == TL_OK ? read_settings(*out, options) : status;
+}
+
 /* Nobody could tell a connection without a database from one to an empty database. */
 static tl_status check_database(const MYSQL *mysql, const db_options *options)
 {
@@ -85,6 +102,17 @@ static int host_is_loopback(const char *host)
     return 0;
 }
 
+static int is_path(const db_host *host)
+{
+    return host != NULL && host->name[0] == '/';
+}
+
+static int leads_here(const MYSQL *mysql, const db_options *options)
+{
+    return is_path(options->host) ||
+           host_is_loopback(options->host != NULL ? options->host->name : mysql->options.host);
+}
+
 static void enforce_settings(MYSQL *mysql, const db_options *options)
 {
     my_bool off = 0, on = 1;
@@ -99,7 +127,7 @@ static void enforce_settings(MYSQL *mysql, const db_options *options)
     mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, AUTHENTICATIONS);
     mysql_options4(mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "tradelock");
     mysql->options.client_flag &= ~(unsigned long)(CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
-    if (!options->allow_insecure && !host_is_loopback(mysql->options.host))
+    if (!options->allow_insecure && !leads_here(mysql, options))
         mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
 }
 
@@ -217,6 +245,35 @@ static tl_status take_name(db *connection)
     return status;
 }
 
+/* A host of a list is left early if its machine is gone: the network acknowledges nothing then,
+ * however long the answer itself may take. */
+static void watch_peer(int fd, unsigned silent_s)
+{
+    const unsigned silent_ms = silent_s * 1000;
+    const int on = 1;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
+}
+
+/* A password that is given, also an empty one, is never replaced by the file's. */
+static MYSQL *connect_to(MYSQL *mysql, const db_options *options)
+{
+    const db_host *host = options->host;
+    const int by_path = is_path(host);
+    const char *name = by_path ? "localhost" : host != NULL ? host->name : NULL;
+    unsigned protocol = by_path ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
+
+    /* "localhost" alone is the socket; with a port it is not. */
+    if (by_path || (host != NULL && host->port != 0))
+        mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
+    return mysql_real_connect(mysql, name, options->user, options->password, options->database,
+                              host != NULL ? host->port : 0, by_path ? host->name : NULL,
+                              CLIENT_REMEMBER_OPTIONS);
+}
+
 static tl_status reach(db *connection, const db_options *options)
 {
     MYSQL *mysql = connection->mysql;
@@ -230,9 +287,7 @@ static tl_status reach(db *connection, const db_options *options)
     enforce_settings(mysql, options);
     db_listen(connection);
     fault_point(FAULT_CONNECT, "connect", "before");
-    /* A password that is given, also an empty one, is never replaced by the file's. */
-    if (!mysql_real_connect(mysql, NULL, options->user, options->password, options->database, 0,
-                            NULL, CLIENT_REMEMBER_OPTIONS))
+    if (!connect_to(mysql, options))
         return db_connect_status(mysql);
     fault_point(FAULT_CONNECT, "connect", "after");
     connection->thread_id = mysql_thread_id(mysql);
@@ -240,6 +295,8 @@ static tl_status reach(db *connection, const db_options *options)
     fd = (int)mysql_get_socket(mysql);
     if (fcntl(fd, F_SETFD, FD_CLOEXEC))
         return error_set(TL_INTERNAL, "the connection's descriptor cannot be set up");
+    if (options->silent_s > 0)
+        watch_peer(fd, options->silent_s);
     return check_connection(mysql, options);
 }
 
@@ -248,9 +305,6 @@ tl_status db_open(db **out, const db_options *options)
     db *connection;
     tl_status status;
 
-    pthread_once(&library_once, start_library);
-    if (library_failed)
-        return error_set(TL_NO_MEMORY, "the client library of the database cannot start");
     connection = memory_new(sizeof(*connection));
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
@@ -258,17 +312,13 @@ tl_status db_open(db **out, const db_options *options)
     connection->lock_wait_s = options->lock_wait_s;
     connection->is_for_books = options->is_for_books;
     connection->books_lock_wait_s = options->books_lock_wait_s;
-    connection->mysql = mysql_init(NULL);
-    if (!connection->mysql) {
-        status = error_set(TL_NO_MEMORY, "out of memory while connecting");
-        goto out;
-    }
-    status = reach(connection, options);
+    status = new_handle(&connection->mysql);
+    if (status == TL_OK)
+        status = reach(connection, options);
     if (status == TL_OK)
         status = fix_session(connection, options);
     if (status == TL_OK)
         status = take_name(connection);
-out:
     if (status == TL_OK) {
         *out = connection;
         connection = NULL;

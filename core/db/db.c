@@ -101,6 +101,17 @@ int db_server_is_used(const db_server *server)
     return state != DB_SERVER_STALE && state != DB_SERVER_LEFT;
 }
 
+int db_refused_writes(const db *connection)
+{
+    return connection->read_only;
+}
+
+int db_was_silent(const db *connection, int64_t ms)
+{
+    return connection->broken && db_error_is_client(connection->error_number) &&
+           connection->trip_ms >= ms;
+}
+
 int db_usable(const db *connection)
 {
     return !connection->broken && !connection->read_only && db_server_is_used(connection->server) &&

@@ -30,10 +30,13 @@ typedef enum db_server_state {
     DB_SERVER_WHOLE,    /* it was accepted */
     DB_SERVER_REPLICA,  /* the same, and it takes no writes: it is only read */
     DB_SERVER_STALE,    /* the same, and a whole one is there: only new connections look at it */
+    DB_SERVER_RIVAL,    /* it was accepted, and so was another one, neither after the other: both
+                         * take writes, and neither grants */
     DB_SERVER_LEFT      /* another one was accepted after it: no connection to it is used */
 } db_server_state;
 typedef struct db_server {
     _Atomic db_server_state state;
+    _Atomic int takes_no_writes; /* it was read-only when somebody looked last */
 } db_server;
 
 typedef enum db_answer { DB_DONE, DB_ERROR, DB_NOT_SENT, DB_UNANSWERED, DB_NO_MEMORY } db_answer;
@@ -107,22 +110,43 @@ uint64_t db_get_uint(const db_result *result, size_t row, size_t column);
 const char *db_get_text(const db_result *result, size_t row, size_t column);
 const void *db_get_bytes(const db_result *result, size_t row, size_t column, size_t *size);
 
+/* One of several hosts that a settings file names. */
+#define DB_HOSTS_MAX 8
+typedef struct db_host {
+    char name[256]; /* a name, an address, or the path of a socket */
+    unsigned port;  /* 0: that of the settings */
+} db_host;
+typedef struct db_hosts {
+    db_host host[DB_HOSTS_MAX];
+    size_t count; /* 0: none, or one whose port is not in its name, which libmariadb reads */
+} db_hosts;
+
 typedef struct db_options {
     const char *option_file; /* read by libmariadb itself */
     const char *group;       /* "tradelock-client", or with a suffix */
     const char *database;    /* or NULL */
     /* Instead of those in the file; both, or NULL. */
     const char *user, *password;
+    const db_host *host;  /* instead of the file's; or NULL */
     unsigned lock_wait_s; /* innodb_lock_wait_timeout of the connection */
     unsigned idle_transaction_s;
     unsigned connect_timeout_s;
     unsigned read_timeout_s; /* a silent server is a lost answer after this */
-    int allow_insecure;      /* TCP beyond loopback without verified TLS */
+    /* A machine that acknowledges no packet for so long is a lost connection, also while the answer
+     * may take longer; 0: as the system has it. */
+    unsigned silent_s;
+    int allow_insecure; /* TCP beyond loopback without verified TLS */
     /* For transactions of declared books, in which no callback runs: its callback transactions need
      * no savepoint, and nobody is told of the session.  So long db_run_waiting() waits. */
     int is_for_books;
     unsigned books_lock_wait_s;
 } db_options;
+
+/* The hosts that the option file names.  TL_BAD_CONFIG: the list cannot be used, and the sentence
+ * says why. */
+tl_status db_hosts_read(db_hosts *out, const db_options *options);
+/* TL_BAD_CONFIG: it is certain that there is no host of that name. */
+tl_status db_host_known(const db_host *host);
 
 /*
  * Connects, fixes the session (READ COMMITTED, strict mode, UTC, autocommit, time-outs) and takes
@@ -142,6 +166,10 @@ uint64_t db_thread_id(const db *connection);
 /* Open, clean, not in a transaction; and it leads to a server that is not left, and that has not
  * refused a write here as read-only. */
 int db_usable(const db *connection);
+/* Whether the server refused a write here as read-only. */
+int db_refused_writes(const db *connection);
+/* Whether it was lost after it had been silent for so long. */
+int db_was_silent(const db *connection, int64_t ms);
 /* Which server it leads to; `server` outlives the connection. */
 void db_set_server(db *connection, const db_server *server);
 /* NULL: nobody has looked. */

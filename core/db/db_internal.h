@@ -128,6 +128,12 @@ void db_set_error(db *connection, unsigned number, const char *format, ...)
 void db_keep_error(db *connection, unsigned number, const char *text);
 int db_error_is_client(unsigned number);
 
+/* -- connect.c -- */
+
+/* A handle with the settings of the option file, which leads nowhere yet; mysql_close() it, also
+ * after an error, unless it is NULL. */
+tl_status db_settings_read(MYSQL **out, const db_options *options);
+
 /* -- db.c -- */
 
 db_answer db_text_trip(db *connection, fault_kind kind, const char *name, const char *sql);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "pool/hosts.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -29,6 +30,7 @@ struct place {
     pool_kind kind;
     enum place_state state;
     db *connection; /* if IDLE or LENT */
+    reached how;    /* the same */
     int64_t idle_since_ms;
     struct place *next; /* if EMPTY or IDLE */
 };
@@ -47,6 +49,8 @@ struct queue {
 
 struct extra {
     db *connection;
+    pool_kind kind;
+    reached how;
     struct extra *next;
 };
 
@@ -55,8 +59,9 @@ struct pool {
     db_options connect[POOL_KINDS];
     char *option_file, *group, *database, *user, *password;
     unsigned generation;
-    tl_status (*opened)(void *context, db *connection);
+    tl_status (*opened)(void *context, db *connection, pool_opening what);
     void *opened_context;
+    hosts *hosts; /* NULL: there is one */
     struct place *places;
     size_t place_count;
 
@@ -172,12 +177,22 @@ static struct place *place_of(pool *p, const db *connection)
     return NULL;
 }
 
+static void note_host(pool *p, pool_kind kind, const db *connection, const reached *how)
+{
+    const db_options *o = &p->connect[kind];
+    const unsigned silent_s =
+        o->silent_s > 0 && o->silent_s < o->read_timeout_s ? o->silent_s : o->read_timeout_s;
+
+    hosts_note(p->hosts, connection, how, (int64_t)silent_s * 900);
+}
+
 /* Closes the connection of a place that is LENT to the calling thread, and leaves the place
  * FILLING. */
 static void place_close(pool *p, struct place *place)
 {
     db *connection = place->connection;
 
+    note_host(p, place->kind, connection, &place->how);
     lock(p);
     db_count_add(&p->closed, connection);
     p->lost++;
@@ -186,13 +201,27 @@ static void place_close(pool *p, struct place *place)
     db_close(connection);
 }
 
-static tl_status open_connection(pool *p, pool_kind kind, db **out)
+/* The same, and the place goes to the next of the queue. */
+static void place_give_up(pool *p, struct place *place)
 {
-    tl_status status = db_open(out, &p->connect[kind]);
+    place_close(p, place);
+    lock(p);
+    if (!place_hand_over(p, place))
+        place_move(p, place, PLACE_EMPTY, NULL);
+    unlock(p);
+}
 
+static tl_status open_connection(pool *p, pool_kind kind, db **out, reached *how)
+{
+    tl_status status;
+
+    memset(how, 0, sizeof *how);
+    if (p->hosts != NULL)
+        return hosts_open(p->hosts, &p->connect[kind], out, how);
+    status = db_open(out, &p->connect[kind]);
     if (status != TL_OK || p->opened == NULL)
         return status;
-    status = p->opened(p->opened_context, *out);
+    status = p->opened(p->opened_context, *out, POOL_KEPT);
     if (status != TL_OK) {
         db_close(*out);
         *out = NULL;
@@ -204,10 +233,12 @@ static tl_status open_connection(pool *p, pool_kind kind, db **out)
 static tl_status place_open(pool *p, struct place *place)
 {
     db *connection = NULL;
-    tl_status status = open_connection(p, place->kind, &connection);
+    reached how;
+    tl_status status = open_connection(p, place->kind, &connection, &how);
 
     lock(p);
     if (status == TL_OK) {
+        place->how = how;
         place_move(p, place, PLACE_LENT, connection);
         if (p->lost) {
             p->lost--;
@@ -254,6 +285,16 @@ static int keep_options(pool *p, const pool_options *options)
     return 0;
 }
 
+/* A machine that is gone is left as early as a silent heartbeat is. */
+static tl_status make_hosts(pool *p, const pool_options *options)
+{
+    tl_status status = hosts_new(&p->hosts, options);
+
+    for (int kind = 0; kind < POOL_KINDS && p->hosts != NULL; kind++)
+        p->connect[kind].silent_s = options->beat_read_timeout_s;
+    return status;
+}
+
 /* A password is not left in memory that others get. */
 static void free_texts(pool *p)
 {
@@ -292,6 +333,7 @@ static int make_places(pool *p, const pool_options *options)
 tl_status pool_new(pool **out, const pool_options *options)
 {
     pool *p;
+    tl_status status;
 
     if (!options->size[POOL_QUICK] || !options->size[POOL_BUSINESS])
         return error_set(TL_INVALID, "a pool needs at least one connection of each kind");
@@ -301,12 +343,17 @@ tl_status pool_new(pool **out, const pool_options *options)
     p->generation = process_generation();
     p->opened = options->opened;
     p->opened_context = options->opened_context;
-    if (keep_options(p, options) || make_places(p, options) ||
-        pthread_mutex_init(&p->mutex, NULL)) {
+    status = keep_options(p, options) || make_places(p, options)
+                 ? error_set(TL_NO_MEMORY, "out of memory for the connections")
+                 : make_hosts(p, options);
+    if (status == TL_OK && pthread_mutex_init(&p->mutex, NULL))
+        status = error_set(TL_NO_MEMORY, "out of memory for the connections");
+    if (status != TL_OK) {
+        hosts_free(p->hosts);
         memory_free(p->places);
         free_texts(p);
         memory_free(p);
-        return error_set(TL_NO_MEMORY, "out of memory for the connections");
+        return status;
     }
     *out = p;
     return TL_OK;
@@ -345,11 +392,57 @@ void pool_free(pool *p)
         return;
     here = p->generation == process_generation();
     free_connections(p, here);
+    hosts_close(p->hosts, here);
     if (here)
         pthread_mutex_destroy(&p->mutex);
+    hosts_free(p->hosts);
     memory_free(p->places);
     free_texts(p);
     memory_free(p);
+}
+
+int pool_has_list(const pool *p)
+{
+    return p->hosts != NULL;
+}
+
+tl_status pool_check_hosts(pool *p)
+{
+    return p->hosts != NULL ? hosts_check(p->hosts, &p->connect[POOL_BEAT]) : TL_OK;
+}
+
+/* Takes an idle connection that would not be lent again; NULL: there is none. */
+static struct place *take_left(pool *p)
+{
+    struct place *left = NULL, **link;
+
+    lock(p);
+    for (int kind = 0; kind < POOL_KINDS && left == NULL; kind++) {
+        link = &p->queues[kind].idle;
+        while (*link != NULL && db_usable((*link)->connection) &&
+               hosts_lends(p->hosts, &(*link)->how))
+            link = &(*link)->next;
+        left = *link;
+        if (left != NULL) {
+            *link = left->next;
+            place_move(p, left, PLACE_LENT, left->connection);
+        }
+    }
+    unlock(p);
+    return left;
+}
+
+tl_status pool_look_around(pool *p)
+{
+    struct place *place;
+    tl_status status;
+
+    if (p->hosts == NULL)
+        return TL_OK;
+    status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
+    while ((place = take_left(p)) != NULL)
+        place_give_up(p, place);
+    return status;
 }
 
 /* ------------------------------------------------------------ get and put -- */
@@ -382,9 +475,10 @@ static struct place *queue_up(pool *p, pool_kind kind, int64_t deadline_ms)
     return self.place;
 }
 
-static int still_there(const struct place *place)
+static int still_there(pool *p, const struct place *place)
 {
-    if (!db_usable(place->connection) || !db_alive(place->connection))
+    if (!db_usable(place->connection) || !hosts_lends(p->hosts, &place->how) ||
+        !db_alive(place->connection))
         return 0;
     return clock_boottime_ms() - place->idle_since_ms < POOL_STALE_MS || db_ping(place->connection);
 }
@@ -417,7 +511,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
                          "none of the %s connections became free within "
                          "%lld ms",
                          pool_kind_name(kind), (long long)wait_ms);
-    if (filled && still_there(place)) {
+    if (filled && still_there(p, place)) {
         *out = place->connection;
         return TL_OK;
     }
@@ -451,11 +545,7 @@ void pool_put(pool *p, db *connection)
         place = place_of(p, connection);
         unlock(p);
         assert(place);
-        place_close(p, place);
-        lock(p);
-        if (!place_hand_over(p, place))
-            place_move(p, place, PLACE_EMPTY, NULL);
-        unlock(p);
+        place_give_up(p, place);
         return;
     }
     lock(p);
@@ -501,7 +591,8 @@ tl_status pool_open_extra(pool *p, pool_kind kind, db **out)
     extra = memory_new(sizeof(*extra));
     if (!extra)
         return error_set(TL_NO_MEMORY, "out of memory for a connection");
-    status = open_connection(p, kind, &extra->connection);
+    extra->kind = kind;
+    status = open_connection(p, kind, &extra->connection, &extra->how);
     if (status != TL_OK) {
         memory_free(extra);
         return status;
@@ -532,6 +623,7 @@ void pool_close_extra(pool *p, db *connection)
     *link = extra->next;
     db_count_add(&p->closed, connection);
     unlock(p);
+    note_host(p, extra->kind, connection, &extra->how);
     memory_free(extra);
     db_close(connection);
 }

@@ -15,6 +15,14 @@ typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BOOKS, POOL_BEAT, POOL_
 
 typedef struct pool pool;
 
+/* What is to be done with a connection that was made.  One host: it is KEPT.  Of a list of hosts:
+ * each is looked at, and the best one, if that is no writer of which all is known, KEPT. */
+typedef enum pool_opening {
+    POOL_KEPT,   /* it will be used */
+    POOL_LOOKED, /* it is compared with those to other hosts: nothing is written there */
+    POOL_CHECKED /* the same, before anything begins: may a connection ever lead there? */
+} pool_opening;
+
 typedef struct pool_options {
     db_options connect;        /* strings are copied */
     unsigned size[POOL_KINDS]; /* POOL_BEAT: 0 */
@@ -22,14 +30,28 @@ typedef struct pool_options {
     unsigned beat_read_timeout_s; /* 0: as the others */
     /* Called once with every new connection before anybody uses it, since it may have led to
      * another server; or NULL.  If it does not return TL_OK the connection is closed. */
-    tl_status (*opened)(void *context, db *connection);
+    tl_status (*opened)(void *context, db *connection, pool_opening what);
+    /* The same if there is a list of hosts; not NULL, since somebody has to say which one it is. */
+    tl_status (*opened_in_list)(void *context, db *connection, pool_opening what);
     void *opened_context;
+    /* Of a list of hosts no connection is made while several take writes and none was accepted. */
+    int one_writer;
 } pool_options;
 
-/* Opens nothing yet; connections are made when they are wanted. */
+/* Opens nothing yet; connections are made when they are wanted.  TL_BAD_CONFIG: the option file
+ * cannot be read, or its list of hosts cannot be used. */
 tl_status pool_new(pool **out, const pool_options *options);
 /* Needs: pool_lent() is 0, except in the child of a fork. */
 void pool_free(pool *p);
+
+/* Whether the option file names several hosts (pool/hosts.h). */
+int pool_has_list(const pool *p);
+/* Before anything begins: whether each host of the list may be one of it.  A host that does not
+ * answer may.  The sentence names the host. */
+tl_status pool_check_hosts(pool *p);
+/* Looks at the hosts that are not in use, for one of them may have been accepted meanwhile, and
+ * closes idle connections that would not be lent again; by one thread at a time.  Not TL_OK: what is new about one of them, in a sentence. */
+tl_status pool_look_around(pool *p);
 
 /* How many connections somebody has now. */
 unsigned pool_lent(pool *p);

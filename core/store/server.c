@@ -16,6 +16,11 @@ db_answer store_server_restored(db *connection, const char *session_id, int64_t 
                    .age_ms = db_int(age_ms));
 }
 
+db_answer store_server_kin(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_server_kin, NULL, 0, result);
+}
+
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
 {
     return SQL_RUN(connection, NULL, restore_found, .accepted = db_uint(accepted),

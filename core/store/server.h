@@ -21,6 +21,8 @@ enum store_restored_column {
 };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result);
+/* (identity): all servers that are on record there. */
+db_answer store_server_kin(db *connection, db_result *result);
 /* accepted: the number of the last accepted restore, as the look saw it. */
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
 

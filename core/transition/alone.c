@@ -36,6 +36,12 @@ tl_status task_check_server(const db_server *server, const char *name)
                          "'%s': the server is read-only, and not the one that was accepted: "
                          "perhaps a replica",
                          name);
+    case DB_SERVER_RIVAL:
+        return error_set(TL_SERVER_UNSAFE,
+                         "'%s': two hosts of the list take writes, and neither was accepted after "
+                         "the other: make one of them unreachable, accept the other anew with "
+                         "`tradelock restore accept`, and start the services again",
+                         name);
     case DB_SERVER_MAY_LACK:
         break;
     }

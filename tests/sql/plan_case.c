@@ -547,6 +547,8 @@ const plan_case plan_cases[] = {
     {&sql_schema_identity, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_server_restored, "", 1, FEW, PLAN_KEYS,
      VALUES(server_restored, .session_id = ALIVE, .age_ms = N(1000))},
+    /* Once for each server of a list, and restores are few. */
+    {&sql_server_kin, "", FEW, FEW, PLAN_NONE, .values = NULL},
     /* A procedure that commits, and one that wants two operators: run where nothing is done. */
     {&sql_restore_found, "refused", 1, FEW, PLAN_NONE,
      VALUES(restore_found, .accepted = N(99), .why = S("why"))},

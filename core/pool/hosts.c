@@ -1,0 +1,398 @@
+/* Chooses among several hosts, and remembers which of them answer.  Touches connections that are
+ * being made, and its own memory. */
+#include "pool/hosts.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* For so long a connection that leads to no writer is lent again: a failover is noticed soon, and
+ * not every statement connects anew meanwhile. */
+#define FALLBACK_MS 1000
+/* For so long a host that did not answer is left out. */
+#define SILENT_MS 5000
+
+/* From the worst to the best. */
+enum rank { RANK_NONE, RANK_REPLICA, RANK_READ_ONLY, RANK_MAY_LACK, RANK_WRITER };
+
+struct host {
+    /* Fixed. */
+    const db_host *at;
+    /* Under the mutex. */
+    int is_silent;
+    int64_t silent_until_ms;
+    uint64_t count; /* rises when all connections to it are to be left */
+    /* Of the thread that looks around. */
+    db *looking;
+    tl_status told;
+};
+
+struct hosts {
+    db_hosts list;
+    tl_status (*opened)(void *context, db *connection, pool_opening what);
+    void *context;
+    int one_writer;
+    pthread_mutex_t mutex;
+    struct host host[DB_HOSTS_MAX];
+    size_t in_use; /* under the mutex */
+};
+
+tl_status hosts_new(hosts **out, const pool_options *options)
+{
+    db_hosts list;
+    hosts *h;
+    tl_status status = db_hosts_read(&list, &options->connect);
+
+    *out = NULL;
+    if (status != TL_OK || list.count == 0)
+        return status;
+    h = memory_new(sizeof *h);
+    if (h == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for the hosts");
+    assert(options->opened_in_list != NULL);
+    h->list = list;
+    h->opened = options->opened_in_list;
+    h->context = options->opened_context;
+    h->one_writer = options->one_writer;
+    pthread_mutex_init(&h->mutex, NULL);
+    for (size_t i = 0; i < list.count; i++)
+        h->host[i].at = &h->list.host[i];
+    *out = h;
+    return TL_OK;
+}
+
+void hosts_free(hosts *h)
+{
+    if (h == NULL)
+        return;
+    pthread_mutex_destroy(&h->mutex);
+    memory_free(h);
+}
+
+void hosts_close(hosts *h, int here)
+{
+    for (size_t i = 0; h != NULL && i < h->list.count; i++) {
+        if (here)
+            db_close(h->host[i].looking);
+        else if (h->host[i].looking != NULL)
+            db_abandon(h->host[i].looking);
+        h->host[i].looking = NULL;
+    }
+}
+
+/* ------------------------------------------------------------------ which ones answer -- */
+
+static const char *name_of(const struct host *host, char *to, size_t space)
+{
+    if (host->at->port != 0)
+        snprintf(to, space, "%s:%u", host->at->name, host->at->port);
+    else
+        text_copy(to, space, host->at->name);
+    return to;
+}
+
+/* Puts the host's name before the sentence. */
+static tl_status named(const struct host *host, tl_status status)
+{
+    char name[sizeof host->at->name + 12], sentence[ERROR_MAX];
+
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    return error_set(status, "%s: %s", name_of(host, name, sizeof name), sentence);
+}
+
+/* Of those who find that a silent host may be tried again one does. */
+static int may_try(hosts *h, struct host *host)
+{
+    int may;
+
+    pthread_mutex_lock(&h->mutex);
+    may = !host->is_silent || clock_left_ms(host->silent_until_ms) == 0;
+    if (host->is_silent && may)
+        host->silent_until_ms = clock_deadline(SILENT_MS);
+    pthread_mutex_unlock(&h->mutex);
+    return may;
+}
+
+static void answered(hosts *h, struct host *host, int did)
+{
+    pthread_mutex_lock(&h->mutex);
+    host->is_silent = !did;
+    host->silent_until_ms = did ? 0 : clock_deadline(SILENT_MS);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* The time to connect is for all hosts together. */
+static unsigned share_s(const hosts *h, const db_options *connect)
+{
+    const unsigned share = connect->connect_timeout_s / (unsigned)h->list.count;
+
+    return share > 0 ? share : 1;
+}
+
+static tl_status connect_to(hosts *h, struct host *host, const db_options *connect,
+                            pool_opening what, db **out)
+{
+    db_options options = *connect;
+    int64_t began_ms;
+    tl_status status;
+
+    *out = NULL;
+    if (!may_try(h, host))
+        return named(host, error_set(TL_UNREACHABLE, "it did not answer a moment ago"));
+    options.host = host->at;
+    options.connect_timeout_s = share_s(h, connect);
+    began_ms = clock_boottime_ms();
+    status = db_open(out, &options);
+    answered(h, host,
+             status != TL_UNREACHABLE ||
+                 clock_boottime_ms() - began_ms < (int64_t)options.connect_timeout_s * 900);
+    if (status == TL_OK)
+        status = h->opened(h->context, *out, what);
+    if (status == TL_OK)
+        return TL_OK;
+    status = named(host, status);
+    db_close(*out);
+    *out = NULL;
+    return status;
+}
+
+/* -------------------------------------------------------------------- which one is it -- */
+
+static enum rank rank_of(const db *connection)
+{
+    const db_server *server = connection != NULL ? db_server_of(connection) : NULL;
+
+    if (connection == NULL)
+        return RANK_NONE;
+    switch (db_state_of(server)) {
+    case DB_SERVER_LEFT:
+        return RANK_NONE;
+    case DB_SERVER_WHOLE:
+        return atomic_load(&server->takes_no_writes) ? RANK_READ_ONLY : RANK_WRITER;
+    case DB_SERVER_REPLICA:
+        return RANK_REPLICA;
+    case DB_SERVER_MAY_LACK:
+    case DB_SERVER_STALE:
+    case DB_SERVER_RIVAL:
+        break;
+    }
+    return server != NULL && atomic_load(&server->takes_no_writes) ? RANK_REPLICA : RANK_MAY_LACK;
+}
+
+static size_t in_use(hosts *h)
+{
+    size_t i;
+
+    pthread_mutex_lock(&h->mutex);
+    i = h->in_use;
+    pthread_mutex_unlock(&h->mutex);
+    return i;
+}
+
+/* What was reached.  `found` is at the place of its host. */
+static void keep(hosts *h, size_t i, enum rank rank, reached *how)
+{
+    pthread_mutex_lock(&h->mutex);
+    how->host = i;
+    how->count = h->host[i].count;
+    how->until_ms = rank == RANK_WRITER ? 0 : clock_deadline(FALLBACK_MS);
+    if (rank == RANK_WRITER)
+        h->in_use = i;
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* All are looked at before one is taken: a look at a later one can show that an earlier one was
+ * replaced. */
+static size_t best_of(const hosts *h, db *const found[], size_t first)
+{
+    size_t best = first;
+
+    for (size_t i = 0; i < h->list.count; i++)
+        if (rank_of(found[i]) > rank_of(found[best]))
+            best = i;
+    return best;
+}
+
+/* Whether it is not known which of two servers that take writes is the right one. */
+static int is_unclear(const hosts *h, db *const found[], size_t best)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < h->list.count; i++)
+        count += rank_of(found[i]) == RANK_MAY_LACK;
+    return h->one_writer && rank_of(found[best]) == RANK_MAY_LACK && count > 1;
+}
+
+/* The sentence of a host that answered says more than that of one that did not. */
+static int says_more(tl_status status, tl_status than)
+{
+    return status != TL_OK && (than == TL_OK || than == TL_UNREACHABLE);
+}
+
+static tl_status look_at_all(hosts *h, const db_options *connect, db *found[], size_t first)
+{
+    char sentence[ERROR_MAX] = "";
+    tl_status why = TL_OK, status;
+
+    for (size_t n = 0; n < h->list.count; n++) {
+        const size_t i = (first + n) % h->list.count;
+
+        status = connect_to(h, &h->host[i], connect, POOL_LOOKED, &found[i]);
+        if (n == 0 && rank_of(found[i]) == RANK_WRITER)
+            return TL_OK; /* it is the one in use */
+        if (says_more(status, why)) {
+            why = status;
+            text_copy(sentence, sizeof sentence, tl_error_message());
+        }
+    }
+    return why == TL_OK ? TL_OK : error_set(why, "%s", sentence);
+}
+
+tl_status hosts_open(hosts *h, const db_options *connect, db **out, reached *how)
+{
+    db *found[DB_HOSTS_MAX] = {NULL};
+    const size_t first = in_use(h);
+    tl_status status = look_at_all(h, connect, found, first);
+    const size_t best = best_of(h, found, first);
+    const int unclear = is_unclear(h, found, best);
+    enum rank rank;
+
+    *out = found[best];
+    for (size_t i = 0; i < h->list.count; i++)
+        if (i != best)
+            db_close(found[i]);
+    rank = unclear ? RANK_NONE : rank_of(*out);
+    if (rank == RANK_NONE) {
+        db_close(*out);
+        *out = NULL;
+        if (unclear)
+            return error_set(TL_SERVER_UNSAFE,
+                             "several hosts of the list take writes, and none of them is known as "
+                             "the accepted one: name the one that is meant alone");
+        return status != TL_OK ? status
+                               : error_set(TL_UNREACHABLE, "no host of the list can be used");
+    }
+    error_clear();
+    if (rank != RANK_WRITER)
+        status = h->opened(h->context, *out, POOL_KEPT);
+    else
+        status = TL_OK;
+    if (status != TL_OK) {
+        status = named(&h->host[best], status);
+        db_close(*out);
+        *out = NULL;
+        return status;
+    }
+    keep(h, best, rank_of(*out), how);
+    return TL_OK;
+}
+
+int hosts_lends(hosts *h, const reached *how)
+{
+    int lends;
+
+    if (h == NULL)
+        return 1;
+    pthread_mutex_lock(&h->mutex);
+    lends = how->count == h->host[how->host].count &&
+            (how->until_ms == 0 || clock_left_ms(how->until_ms) > 0);
+    pthread_mutex_unlock(&h->mutex);
+    return lends;
+}
+
+void hosts_note(hosts *h, const db *connection, const reached *how, int64_t silent_ms)
+{
+    struct host *host;
+
+    if (h == NULL)
+        return;
+    host = &h->host[how->host];
+    pthread_mutex_lock(&h->mutex);
+    /* One that was made before the others were left says nothing new. */
+    if (how->count == host->count) {
+        const int was_silent = db_was_silent(connection, silent_ms);
+
+        host->count += db_refused_writes(connection) || was_silent;
+        host->is_silent |= was_silent;
+        if (was_silent)
+            host->silent_until_ms = clock_deadline(SILENT_MS);
+    }
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* --------------------------------------------------------------------- looking around -- */
+
+/* What is true of a server, and not of a network. */
+static int is_about_the_server(tl_status status)
+{
+    switch (status) {
+    case TL_BAD_CONFIG:
+    case TL_ACCESS_DENIED:
+    case TL_NO_SCHEMA:
+    case TL_WRONG_SCHEMA:
+    case TL_SERVER_UNSAFE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+tl_status hosts_check(hosts *h, const db_options *connect)
+{
+    db *found = NULL;
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < h->list.count && status == TL_OK; i++)
+        status = db_host_known(&h->list.host[i]);
+    for (size_t i = 0; i < h->list.count && status == TL_OK; i++) {
+        status = connect_to(h, &h->host[i], connect, POOL_CHECKED, &found);
+        db_close(found);
+        if (!is_about_the_server(status))
+            status = TL_OK;
+    }
+    return status;
+}
+
+static tl_status look_at(hosts *h, struct host *host, const db_options *connect)
+{
+    tl_status status;
+
+    if (host->looking != NULL && db_alive(host->looking)) {
+        status = h->opened(h->context, host->looking, POOL_LOOKED);
+        if (status == TL_OK)
+            return TL_OK;
+        status = named(host, status);
+        db_close(host->looking);
+        host->looking = NULL;
+        return status;
+    }
+    db_close(host->looking);
+    return connect_to(h, host, connect, POOL_LOOKED, &host->looking);
+}
+
+tl_status hosts_look_around(hosts *h, const db_options *connect)
+{
+    const size_t used = in_use(h);
+    char sentence[ERROR_MAX] = "";
+    tl_status new_one = TL_OK;
+
+    for (size_t i = 0; i < h->list.count; i++) {
+        struct host *host = &h->host[i];
+        tl_status status;
+
+        if (i == used)
+            continue;
+        status = look_at(h, host, connect);
+        if (is_about_the_server(status) && status != host->told) {
+            new_one = status;
+            text_copy(sentence, sizeof sentence, tl_error_message());
+        }
+        host->told = is_about_the_server(status) ? status : TL_OK;
+    }
+    return new_one == TL_OK ? TL_OK : error_set(new_one, "%s", sentence);
+}

@@ -1,0 +1,48 @@
+/*
+ * Where connections lead if a settings file names several hosts.  Never used with one host.
+ *
+ * A connection goes to the host in use, as long as that is a writer: a server that was accepted and
+ * takes writes, by the word of whoever looks at new connections (pool_options.opened).  Else all
+ * hosts are looked at, and the best of them is taken: a writer; or one that takes writes and may
+ * lack commits, where nothing is granted; or one that is only read.  The last two are asked for
+ * anew after a moment.
+ *
+ * A host that does not answer is left out for a while, but for one connection that tries again; the
+ * time to connect is shared by all hosts.  A host where a write was refused as read-only, or that
+ * fell silent, loses all its connections: each has the count of its host, and is not lent again
+ * once that has risen.
+ */
+#ifndef TL_POOL_HOSTS_H
+#define TL_POOL_HOSTS_H
+
+#include "pool/pool.h"
+
+#include <pthread.h>
+
+typedef struct hosts hosts;
+
+/* What a connection keeps of the way it was made.  Zeroes with one host. */
+typedef struct reached {
+    size_t host;
+    uint64_t count;   /* of its host, when it was made */
+    int64_t until_ms; /* it leads to no writer, and is lent until then; 0: it does */
+} reached;
+
+/* NULL in *out with one host.  `options` as pool_new() has them. */
+tl_status hosts_new(hosts **out, const pool_options *options);
+void hosts_free(hosts *h);
+/* The connections of pool_look_around(); not here: in the child of a fork, where the thread that
+ * looks does not exist. */
+void hosts_close(hosts *h, int here);
+
+/* Connects.  `connect` is of one kind. */
+tl_status hosts_open(hosts *h, const db_options *connect, db **out, reached *how);
+/* Whether a connection may be lent again. */
+int hosts_lends(hosts *h, const reached *how);
+/* A connection is closed, and says whether its host refused a write, or was silent for so long. */
+void hosts_note(hosts *h, const db *connection, const reached *how, int64_t silent_ms);
+
+tl_status hosts_check(hosts *h, const db_options *connect);
+tl_status hosts_look_around(hosts *h, const db_options *connect);
+
+#endif
