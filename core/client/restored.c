@@ -29,6 +29,7 @@ struct met_server {
     /* Under the mutex. */
     restored_term term;
     int may_lack;
+    int is_accepted;      /* by its own record, whatever this process knows to be missing there */
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -144,14 +145,15 @@ static int takes_writes(const struct met_server *one)
     return !atomic_load(&one->server.takes_no_writes);
 }
 
-/* Whether one that may grant is met beside another one that may.  Needs: all->mutex held. */
+/* Whether one that may grant is met beside another one that other processes may believe in.  A beat
+ * of ours that only one of them has decides nothing: it was sent to the one that was taken first.
+ * Needs: all->mutex held. */
 static int has_rival(const restored_servers *all, const struct met_server *one)
 {
     if (!all->has_list || !takes_writes(one))
         return 0;
     for (const struct met_server *other = all->met; other != NULL; other = other->next)
-        if (other != one && other->looked > 0 && !other->may_lack && takes_writes(other) &&
-            !is_left(all, other))
+        if (other != one && other->is_accepted && takes_writes(other) && !is_left(all, other))
             return 1;
     return 0;
 }
@@ -316,6 +318,7 @@ static db_server_state take(const struct look *l, int may_lack)
         here->looked = l->number;
         atomic_store(&here->server.takes_no_writes,
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
+        here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
         is = what_it_is(all, here);
         if (is == DB_SERVER_WHOLE || (is != DB_SERVER_LEFT && !l->compares))
