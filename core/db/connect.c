@@ -295,8 +295,11 @@ static tl_status reach(db *connection, const db_options *options)
     fd = (int)mysql_get_socket(mysql);
     if (fcntl(fd, F_SETFD, FD_CLOEXEC))
         return error_set(TL_INTERNAL, "the connection's descriptor cannot be set up");
-    if (options->silent_s > 0)
+    if (options->silent_s > 0) {
         watch_peer(fd, options->silent_s);
+        /* libmariadb closes its own when it likes, and its number may be another's then. */
+        connection->cut_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    }
     return check_connection(mysql, options);
 }
 
@@ -309,6 +312,7 @@ tl_status db_open(db **out, const db_options *options)
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     connection->generation = process_generation();
+    connection->cut_fd = -1;
     connection->lock_wait_s = options->lock_wait_s;
     connection->is_for_books = options->is_for_books;
     connection->books_lock_wait_s = options->books_lock_wait_s;
@@ -343,6 +347,7 @@ tl_status db_borrow(db **out, struct st_mysql *caller)
         return error_set(TL_NO_MEMORY, "out of memory");
     connection->mysql = caller;
     connection->borrowed = 1;
+    connection->cut_fd = -1;
     connection->generation = process_generation();
     connection->thread_id = mysql_thread_id(caller);
     *out = connection;

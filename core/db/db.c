@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* In the child of a fork the socket is the parent's.  What libmariadb sends while it closes
@@ -28,6 +29,19 @@ static void muffle(MYSQL *mysql)
         close(nothing);
 }
 
+static void close_cut(db *connection)
+{
+    if (connection->cut_fd >= 0)
+        close(connection->cut_fd);
+    connection->cut_fd = -1;
+}
+
+void db_cut(db *connection)
+{
+    if (connection->cut_fd >= 0)
+        (void)shutdown(connection->cut_fd, SHUT_RDWR);
+}
+
 void db_close(db *connection)
 {
     if (!connection)
@@ -38,6 +52,7 @@ void db_close(db *connection)
         db_statements_free(connection);
         mysql_close(connection->mysql);
     }
+    close_cut(connection);
     memory_free(connection->binds);
     memory_free(connection->columns);
     memory_free(connection);
@@ -47,6 +62,8 @@ void db_abandon(db *connection)
 {
     if (connection && connection->mysql && !connection->borrowed)
         muffle(connection->mysql);
+    if (connection)
+        close_cut(connection);
 }
 
 const char *db_name(const db *connection)

@@ -168,6 +168,9 @@ uint64_t db_thread_id(const db *connection);
 int db_usable(const db *connection);
 /* Whether the server refused a write here as read-only. */
 int db_refused_writes(const db *connection);
+/* Any thread, while nobody closes it: ends the connection under whoever uses it, who gets a lost
+ * answer.  Only with silent_s. */
+void db_cut(db *connection);
 /* Whether it was lost after it had been silent for so long. */
 int db_was_silent(const db *connection, int64_t ms);
 /* Which server it leads to; `server` outlives the connection. */

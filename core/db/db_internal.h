@@ -78,6 +78,7 @@ struct db {
     int broken;    /* never used again */
     int read_only; /* the server refused a write as read-only: not lent again */
     const db_server *server;
+    int cut_fd;      /* its socket once more, for db_cut(); -1: none */
     int rolled_back; /* the last error may have rolled back */
     int in_block;    /* the statement under way is one */
     enum db_callback_tx callback_tx;

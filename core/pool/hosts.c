@@ -24,7 +24,7 @@ struct host {
     /* Fixed. */
     const db_host *at;
     /* Under the mutex. */
-    int is_silent;
+    int is_silent, has_fallen;
     int64_t silent_until_ms;
     uint64_t count; /* rises when all connections to it are to be left */
     /* Of the thread that looks around. */
@@ -121,6 +121,8 @@ static int may_try(hosts *h, struct host *host)
 static void answered(hosts *h, struct host *host, int did)
 {
     pthread_mutex_lock(&h->mutex);
+    host->has_fallen |= !did && !host->is_silent;
+    host->count += !did && !host->is_silent;
     host->is_silent = !did;
     host->silent_until_ms = did ? 0 : clock_deadline(SILENT_MS);
     pthread_mutex_unlock(&h->mutex);
@@ -305,6 +307,20 @@ int hosts_lends(hosts *h, const reached *how)
     return lends;
 }
 
+int hosts_fell_silent(hosts *h, size_t *host)
+{
+    int fell = 0;
+
+    pthread_mutex_lock(&h->mutex);
+    for (size_t i = 0; i < h->list.count && !fell; i++) {
+        fell = h->host[i].has_fallen;
+        h->host[i].has_fallen = 0;
+        *host = i;
+    }
+    pthread_mutex_unlock(&h->mutex);
+    return fell;
+}
+
 void hosts_note(hosts *h, const db *connection, const reached *how, int64_t silent_ms)
 {
     struct host *host;
@@ -314,14 +330,8 @@ void hosts_note(hosts *h, const db *connection, const reached *how, int64_t sile
     host = &h->host[how->host];
     pthread_mutex_lock(&h->mutex);
     /* One that was made before the others were left says nothing new. */
-    if (how->count == host->count) {
-        const int was_silent = db_was_silent(connection, silent_ms);
-
-        host->count += db_refused_writes(connection) || was_silent;
-        host->is_silent |= was_silent;
-        if (was_silent)
-            host->silent_until_ms = clock_deadline(SILENT_MS);
-    }
+    if (how->count == host->count)
+        host->count += db_refused_writes(connection) || db_was_silent(connection, silent_ms);
     pthread_mutex_unlock(&h->mutex);
 }
 

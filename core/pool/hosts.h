@@ -7,10 +7,12 @@
  * lack commits, where nothing is granted; or one that is only read.  The last two are asked for
  * anew after a moment.
  *
- * A host that does not answer is left out for a while, but for one connection that tries again; the
- * time to connect is shared by all hosts.  A host where a write was refused as read-only, or that
- * fell silent, loses all its connections: each has the count of its host, and is not lent again
- * once that has risen.
+ * A host to which connecting times out is left out for a while, but for one connection that tries
+ * again; the time to connect is shared by all hosts.  Such a host, one where a write was refused as
+ * read-only, or where a request was not answered, loses all its connections: each has the count of
+ * its host, and is not lent again once that has risen.  In the first case those that are lent are
+ * cut too, since their users would wait for as long as an answer may take; a server that merely
+ * answers late takes connections.
  */
 #ifndef TL_POOL_HOSTS_H
 #define TL_POOL_HOSTS_H
@@ -39,6 +41,9 @@ void hosts_close(hosts *h, int here);
 tl_status hosts_open(hosts *h, const db_options *connect, db **out, reached *how);
 /* Whether a connection may be lent again. */
 int hosts_lends(hosts *h, const reached *how);
+/* Whether connecting to it has just timed out for the first time: then nobody waits there any
+ * longer.  Says so once. */
+int hosts_fell_silent(hosts *h, size_t *host);
 /* A connection is closed, and says whether its host refused a write, or was silent for so long. */
 void hosts_note(hosts *h, const db *connection, const reached *how, int64_t silent_ms);
 

@@ -211,13 +211,34 @@ static void place_give_up(pool *p, struct place *place)
     unlock(p);
 }
 
+/* Whoever waits at a host that takes no connection any more hears of it now. */
+static void cut_silent(pool *p)
+{
+    struct extra *extra;
+    size_t host;
+
+    while (hosts_fell_silent(p->hosts, &host)) {
+        lock(p);
+        for (size_t i = 0; i < p->place_count; i++)
+            if (p->places[i].connection != NULL && p->places[i].how.host == host)
+                db_cut(p->places[i].connection);
+        for (extra = p->extras; extra != NULL; extra = extra->next)
+            if (extra->how.host == host)
+                db_cut(extra->connection);
+        unlock(p);
+    }
+}
+
 static tl_status open_connection(pool *p, pool_kind kind, db **out, reached *how)
 {
     tl_status status;
 
     memset(how, 0, sizeof *how);
-    if (p->hosts != NULL)
-        return hosts_open(p->hosts, &p->connect[kind], out, how);
+    if (p->hosts != NULL) {
+        status = hosts_open(p->hosts, &p->connect[kind], out, how);
+        cut_silent(p);
+        return status;
+    }
     status = db_open(out, &p->connect[kind]);
     if (status != TL_OK || p->opened == NULL)
         return status;
@@ -440,6 +461,7 @@ tl_status pool_look_around(pool *p)
     if (p->hosts == NULL)
         return TL_OK;
     status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
+    cut_silent(p);
     while ((place = take_left(p)) != NULL)
         place_give_up(p, place);
     return status;
