@@ -28,6 +28,8 @@ static int look_at_all(void *context)
         status = doctor_settings(d);
     if (status == TL_OK)
         status = doctor_schema(d);
+    if (status == TL_OK)
+        status = doctor_mode(d);
     if (status == TL_OK && d->schema == TL_OK)
         status = doctor_clock(d);
     if (status == TL_OK && d->schema == TL_OK)

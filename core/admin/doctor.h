@@ -6,6 +6,7 @@
 
 /* Each returns TL_OK, whatever it found; or why the server could not be asked. */
 tl_status doctor_settings(doctor *d);       /* the server's settings */
+tl_status doctor_mode(doctor *d);           /* replicas, Galera, and the hosts of a list */
 tl_status doctor_server(doctor *d);         /* version, clock, transport */
 tl_status doctor_schema(doctor *d);         /* the schema's version */
 tl_status doctor_restore(doctor *d);        /* identity, and whether a restore is open */

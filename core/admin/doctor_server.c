@@ -108,12 +108,6 @@ static const struct setting {
     {"wsrep_on", NULL, is_off, TL_FINDING_WARNING, "no Galera cluster",
      "Galera loses updates when several nodes are written: let all services and workers "
      "write to one and the same node"},
-    {"rpl_semi_sync_master_timeout", "rpl_semi_sync_master_enabled", is_anything,
-     TL_FINDING_WARNING,
-     "semi-synchronous replication falls back to asynchronous when no "
-     "replica answers for this many milliseconds: after such a time, "
-     "promoting a replica can lose commits, so ask the channel first",
-     ""},
 };
 
 static const char *value_of(const db_result *variables, const char *name)

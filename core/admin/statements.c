@@ -227,6 +227,11 @@ db_answer store_doctor_server(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_server, NULL, 0, result);
 }
 
+db_answer store_doctor_mode(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_mode, NULL, 0, result);
+}
+
 db_answer store_doctor_variables(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_variables, NULL, 0, result);

@@ -586,6 +586,132 @@ static void test_the_primary_falls_silent(void **state)
     close_pair();
 }
 
+/* ------------------------------------------------------------------------- the doctor -- */
+
+struct heard {
+    const char *check;
+    char found[128], sentence[512];
+    int level; /* -1: it was not told */
+};
+
+static int hear(void *context, const tl_finding *finding)
+{
+    struct heard *h = context;
+
+    if (strcmp(finding->check, h->check) != 0)
+        return 0;
+    h->level = (int)finding->level;
+    snprintf(h->found, sizeof h->found, "%s", finding->found);
+    snprintf(h->sentence, sizeof h->sentence, "%s", finding->sentence);
+    return 0;
+}
+
+static void expect_finding(tl_client *client, const char *check, tl_finding_level level,
+                           const char *found, const char *part)
+{
+    struct heard h = {.check = check, .level = -1};
+
+    (void)tl_doctor(client, hear, &h);
+    if (h.level != (int)level || strcmp(h.found, found) != 0 || strstr(h.sentence, part) == NULL)
+        fail_msg("%s: level %d, '%s': %s", check, h.level, h.found, h.sentence);
+}
+
+static void await_clients(int count)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_counter(f.sql, "Rpl_semi_sync_master_clients") != count) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+static void test_the_doctor_names_the_mode(void **state)
+{
+    tl_client *here;
+
+    (void)state;
+    open_pair();
+    f.client = open_at(file_of(both(), BEATING));
+    here = client_new(&f, TL_CLIENT_NO_SESSION);
+    expect_finding(f.client, "one writer", TL_FINDING_OK, "this server", "was accepted");
+    expect_finding(here, "one writer", (tl_finding_level)-1, "", "");
+    expect_finding(here, "mode", TL_FINDING_WARNING, "primary, 1 asynchronous replica",
+                   "may lack what was paid last");
+    expect_finding(here, "gtid_strict_mode", TL_FINDING_WARNING, "OFF", "set it to ON");
+    expect_finding(here, "read_only at start", TL_FINDING_WARNING, "COMPILE-TIME", "option file");
+    database_run(f.sql, "SET GLOBAL read_only = 1; SET GLOBAL read_only = 0; "
+                        "SET GLOBAL gtid_strict_mode = 1; "
+                        "SET GLOBAL rpl_semi_sync_master_timeout = 10000; "
+                        "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_COMMIT'; "
+                        "SET GLOBAL rpl_semi_sync_master_wait_no_slave = 0; "
+                        "SET GLOBAL rpl_semi_sync_master_enabled = 1");
+    expect_finding(here, "read_only at start", TL_FINDING_OK, "SQL", "");
+    expect_finding(here, "gtid_strict_mode", TL_FINDING_OK, "ON", "");
+    expect_finding(here, "mode", TL_FINDING_WARNING, "semi-synchronous, 0 replicas",
+                   "what is paid now no replica has");
+    expect_finding(here, "rpl_semi_sync_master_timeout", TL_FINDING_WARNING, "10000", "paid again");
+    expect_finding(here, "rpl_semi_sync_master_wait_point", TL_FINDING_WARNING, "AFTER_COMMIT",
+                   "AFTER_SYNC");
+    expect_finding(here, "rpl_semi_sync_master_wait_no_slave", TL_FINDING_WARNING, "OFF",
+                   "set it to ON");
+    database_run(sql_copy, "STOP SLAVE; SET GLOBAL rpl_semi_sync_slave_enabled = 1; START SLAVE");
+    await_clients(1);
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_timeout = 86400000; "
+                        "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_SYNC'; "
+                        "SET GLOBAL rpl_semi_sync_master_wait_no_slave = 1; FLUSH STATUS");
+    expect_finding(here, "mode", TL_FINDING_OK, "semi-synchronous, 1 replica", "furthest");
+    expect_finding(here, "rpl_semi_sync_master_timeout", TL_FINDING_OK, "86400000", "");
+    expect_finding(here, "rpl_semi_sync_master_wait_point", TL_FINDING_OK, "AFTER_SYNC", "");
+    expect_finding(here, "rpl_semi_sync_master_wait_no_slave", TL_FINDING_OK, "ON", "");
+    tl_client_close(here);
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE");
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 0");
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    here = client_new(&f, TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA);
+    expect_finding(here, "mode", TL_FINDING_OK, "read-only", "nothing is granted");
+    database_run(f.sql, "SET GLOBAL read_only = 0");
+    expect_finding(here, "mode", TL_FINDING_OK, "one server", "the channel must be asked");
+    tl_client_close(here);
+    close_pair();
+}
+
+/* One node: a component of its own. */
+static void test_the_doctor_knows_galera(void **state)
+{
+    static const char *const provider = "/usr/lib/galera/libgalera_smm.so";
+    char base[64];
+    const char *const options[] = {"--wsrep-on=1",
+                                   "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
+                                   "--wsrep-cluster-address=gcomm://",
+                                   "--wsrep-node-address=127.0.0.1",
+                                   "--binlog-format=ROW",
+                                   "--innodb-autoinc-lock-mode=2",
+                                   base,
+                                   NULL};
+    fixture galera = {.db = NULL};
+    server *node;
+    tl_client *client;
+
+    (void)state;
+    if (access(provider, R_OK) != 0) {
+        print_message("skipped: needs %s of the package galera-4\n", provider);
+        skip();
+    }
+    snprintf(base, sizeof base, "--wsrep-provider-options=base_port=%u", server_free_port());
+    node = server_start(options);
+    galera.db = database_new(node, BEATING);
+    client = client_new(&galera, TL_CLIENT_NO_SESSION);
+    expect_finding(client, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                   "fewer than three");
+    expect_finding(client, "wsrep_on", TL_FINDING_WARNING, "ON", "one and the same node");
+    expect_finding(client, "wsrep_sync_wait", TL_FINDING_OK, "0", "reads where it writes");
+    tl_client_close(client);
+    database_free(galera.db);
+    server_free(node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -600,6 +726,8 @@ int main(void)
         cmocka_unit_test(test_two_that_take_writes),
         cmocka_unit_test(test_a_host_that_swallows),
         cmocka_unit_test(test_the_primary_falls_silent),
+        cmocka_unit_test(test_the_doctor_names_the_mode),
+        cmocka_unit_test(test_the_doctor_knows_galera),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
