@@ -113,10 +113,11 @@ tl_status db_hosts_read(db_hosts *out, const db_options *options)
 
     memset(out, 0, sizeof *out);
     status = db_settings_read(&mysql, options);
-    /* Whatever it is without a comma or a port is libmariadb's alone. */
-    if (status == TL_OK && mysql->options.host != NULL &&
-        strpbrk(mysql->options.host, ",:/[") != NULL)
-        status = read_list(out, mysql->options.host);
+    if (status != TL_OK && status != TL_NO_MEMORY)
+        status = TL_OK; /* connecting reads the file again, and says what is wrong with it */
+    else if (status == TL_OK && mysql->options.host != NULL &&
+             strpbrk(mysql->options.host, ",:/[") != NULL)
+        status = read_list(out, mysql->options.host); /* else it is libmariadb's alone */
     if (mysql != NULL)
         mysql_close(mysql);
     return status;

@@ -38,8 +38,8 @@ typedef struct pool_options {
     int one_writer;
 } pool_options;
 
-/* Opens nothing yet; connections are made when they are wanted.  TL_BAD_CONFIG: the option file
- * cannot be read, or its list of hosts cannot be used. */
+/* Opens nothing yet; connections are made when they are wanted.  TL_BAD_CONFIG: the option file's
+ * list of hosts cannot be used. */
 tl_status pool_new(pool **out, const pool_options *options);
 /* Needs: pool_lent() is 0, except in the child of a fork. */
 void pool_free(pool *p);

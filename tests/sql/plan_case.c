@@ -548,7 +548,7 @@ const plan_case plan_cases[] = {
     {&sql_server_restored, "", 1, FEW, PLAN_KEYS,
      VALUES(server_restored, .session_id = ALIVE, .age_ms = N(1000))},
     /* Once for each server of a list, and restores are few. */
-    {&sql_server_kin, "", FEW, FEW, PLAN_NONE, .values = NULL},
+    {&sql_server_kin, "", 2, 40, PLAN_NONE, .values = NULL},
     /* A procedure that commits, and one that wants two operators: run where nothing is done. */
     {&sql_restore_found, "refused", 1, FEW, PLAN_NONE,
      VALUES(restore_found, .accepted = N(99), .why = S("why"))},
@@ -620,7 +620,7 @@ const plan_case plan_cases[] = {
     {&sql_migrate_holds, "", 0, 230000, PLAN_NONE, .values = NULL},
     {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, VALUES(migrate_done, .version = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
-    {&sql_doctor_mode, "", 8, 1100, PLAN_NONE, .values = NULL},
+    {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
     {&sql_doctor_variables, "", 19, 100, PLAN_NONE, .values = NULL},
     {&sql_doctor_grants, "", 2, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_ask, "", 0, FEW, PLAN_NONE, .values = NULL},
